@@ -23,14 +23,17 @@ type commandFlags struct {
 func newCommand(s console.Streams) *cobra.Command {
 	f := commandFlags{}
 	cmd := &cobra.Command{
-		Use: "command [APP/]INSTANCE NAME", Short: "Run a command of the package's scripts in an instance on this host", Args: exactly("[APP/]INSTANCE", "NAME"),
-		Long: `Has the instance's agent run a command of its package: a method of the commandScript, or one of
-metainfo's commands, in the instance's container and with what START was told. Prints what the
-command says and ends with its exit code. GET_CONFIG prints the configuration that START was given.
-Everything it said lies in the instance's log folder, as output-N.txt and errors-N.txt.`,
+		Use: "command [APP/]INSTANCE NAME", Short: "Run a command of the package's scripts in an instance on this host",
+		Args: exactly("[APP/]INSTANCE", "NAME"),
+		Long: `Has the instance's agent run a command of its package in the instance's container: a method of the
+commandScript, or one of metainfo's commands, with the configuration that START was given. Prints the
+output of the command and exits with its exit code. GET_CONFIG prints that configuration. The whole
+output is kept in the instance's log folder, as output-N.txt and errors-N.txt.`,
 		Example:           "  muster command hb1/MASTER-0 GET_CONFIG\n  muster command worker-1 REBALANCE --json",
 		ValidArgsFunction: completeSignal(&f.ask),
-		RunE:              func(cmd *cobra.Command, args []string) error { return f.command(cmd.Context(), s, args[0], args[1]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.command(cmd.Context(), s, args[0], args[1])
+		},
 	}
 	f.ask.State.Register(cmd.Flags())
 	cmd.Flags().BoolVar(&f.json, "json", false, "print the answer as JSON")

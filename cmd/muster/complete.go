@@ -58,7 +58,8 @@ func completeAppFlag(cmd *cobra.Command, _ []string, typed string) ([]string, co
 func completeComponents(app *flags.App, ref func(args []string) string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		name := ref(args)
-		if at, err := openapp.ParseLocation(name); name == "" || err == nil && at.Remote() { // nothing is loaded for a tab
+		// nothing is loaded for a tab
+		if at, err := openapp.ParseLocation(name); name == "" || err == nil && at.Remote() {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		l, err := app.Load(cmd.Context(), name, io.Discard)

@@ -33,9 +33,9 @@ func newConvert(s console.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "convert APP --to slider|pai|hbox", DisableFlagsInUseLine: true,
 		Short: "Write a definition in the words of another system", Args: exactly("APP"),
-		Long: `Reads APP whatever its dialect and writes it as a Slider package's documents, as a job file of PAI, or as an
-hbox-submit command. What the other system cannot say is listed on stderr, a line each, beginning with "lost:";
-with --strict there being any is an error (65), and nothing is written.`,
+		Long: `Reads APP, in any dialect, and writes it as the documents of a Slider package, as a job file of PAI,
+or as an hbox-submit command. What the other system cannot express is listed on stderr, one line each,
+beginning with "lost:". With --strict any such line is an error (65), and nothing is written.`,
 		Example: `  muster convert job.json --to slider -o mine
   muster convert catalog:handwriting --to hbox
   muster convert mine --to pai -o job.json`,

@@ -35,10 +35,11 @@ type checkup struct {
 func newDoctor(s console.Streams) *cobra.Command {
 	f := doctorFlags{}
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "Say what this host permits, and what would mend it", Args: exactly(),
-		Long: `Tries what an agent needs and looks at what it can use. Ends with 0 when muster can work here,
-with 1 when something that it needs is missing; what is only less than could be is marked "no". Below stands
-what is known of the launcher: each value with where it came from, and what it does with an agent's end.`,
+		Use: "doctor", Short: "Print what this host permits, and how to mend what is missing", Args: exactly(),
+		Long: `Tries what an agent needs and looks at what it can use. Exits with 0 when muster can work on this
+host, with 1 when something is missing that it needs. Missing options are marked "no". Then it prints
+what is known of the launcher: each value with its source, and what the launcher does after an
+agent's exit.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.doctor(cmd.Context(), s) },
 	}
 	f.ask.Register(cmd.Flags())
@@ -52,9 +53,13 @@ what is known of the launcher: each value with where it came from, and what it d
 func (f *doctorFlags) doctor(ctx context.Context, s console.Streams) error {
 	found, host := member.Surroundings(ctx)
 	address, err := f.ask.Registry.Resolve()
-	answer := checkup{Version: 1, Launcher: known.Describe(found, host), Checks: doctor.Look(ctx, found, host, doctor.Options{
-		State: f.ask.State.Resolve(), Ports: f.ports, Policy: f.policy, Registry: address, RegistryErr: err, Named: f.ask.Registry.Named(),
-	})}
+	answer := checkup{
+		Version: 1, Launcher: known.Describe(found, host),
+		Checks: doctor.Look(ctx, found, host, doctor.Options{
+			State: f.ask.State.Resolve(), Ports: f.ports, Policy: f.policy, Registry: address, RegistryErr: err,
+			Named: f.ask.Registry.Named(),
+		}),
+	}
 	if err := printCheckup(s.Out, answer, f.json); err != nil {
 		return err
 	}

@@ -30,11 +30,13 @@ type execFlags struct {
 func newExec(s console.Streams) *cobra.Command {
 	f := execFlags{}
 	cmd := &cobra.Command{
-		Use: "exec [flags] [APP/]INSTANCE -- COMMAND [ARG]...", DisableFlagsInUseLine: true, Short: "Run a program beside an instance's process, where that runs", Args: execArgs,
-		Long: `Runs the program in the namespaces and the cgroup of the instance's process, with its environment, working folder
-and user, and ends with the program's own exit code, 128+n for signal n. While the instance waits, the
-environment is what is known of it until then. The program is killed when the instance's process ends, and
-hung up on when this command is killed. INT, TERM and HUP are handed on to it; the third of them leaves.`,
+		Use: "exec [flags] [APP/]INSTANCE -- COMMAND [ARG]...", DisableFlagsInUseLine: true,
+		Short: "Run a program beside an instance's process", Args: execArgs,
+		Long: `Runs the program in the namespaces and the cgroup of the instance's process, with its environment,
+working folder and user, and exits with the program's exit code, 128+n after signal n. Before the
+process starts, the environment holds only what is known by then. The program is killed when the
+instance's process ends, and gets a hangup when this command is killed. INT, TERM and HUP are passed
+on to the program; the third of them ends this command.`,
 		Example: `  muster exec d1/worker-0                         -- env
   muster exec d1/worker-0 --env DEBUG=1           -- python3 probe.py <data
   muster exec worker-0                            -- bash                 # on a terminal, if this is one`,
@@ -71,7 +73,9 @@ func completeInstance(ask *flags.Ask) cobra.CompletionFunc {
 	}
 }
 
-func (f *execFlags) exec(ctx context.Context, s console.Streams, given func(string) bool, word string, argv []string) error {
+func (f *execFlags) exec(
+	ctx context.Context, s console.Streams, given func(string) bool, word string, argv []string,
+) error {
 	k, err := f.ask.Lookup(s.Err)
 	if err != nil {
 		return err
@@ -97,7 +101,9 @@ func (f *execFlags) exec(ctx context.Context, s console.Streams, given func(stri
 }
 
 // run gives the program this command's streams until it ends.
-func (f *execFlags) run(ctx context.Context, c *status.Client, s console.Streams, given func(string) bool, argv []string) (status.ExecExit, error) {
+func (f *execFlags) run(
+	ctx context.Context, c *status.Client, s console.Streams, given func(string) bool, argv []string,
+) (status.ExecExit, error) {
 	in, out := terminalOf(s.In), terminalOf(s.Out)
 	if !given("tty") {
 		f.tty = in != nil && out != nil
@@ -119,10 +125,14 @@ func (f *execFlags) run(ctx context.Context, c *status.Client, s console.Streams
 	ctx, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
 	signals, sizes := handOn(ctx, leave, in, out)
-	return c.Exec(ctx, ask, status.ExecStreams{Stdin: s.In, Stdout: s.Out, Stderr: s.Err, Resize: sizes, Signals: signals})
+	return c.Exec(ctx, ask, status.ExecStreams{
+		Stdin: s.In, Stdout: s.Out, Stderr: s.Err, Resize: sizes,
+		Signals: signals,
+	})
 }
 
-// variables are --env; those without a value have this command's, if there is one. A terminal's kind is known here only.
+// variables are --env; those without a value have this command's, if there is one. A terminal's kind is known here
+// only.
 func (f *execFlags) variables() []string {
 	var all []string
 	if kind, ok := os.LookupEnv("TERM"); ok && f.tty {

@@ -45,5 +45,5 @@ muster validate ends with 65 when the definition has errors, 0 when it has warni
 
 // newExitCodes is the help topic: muster help exit-codes.
 func newExitCodes() *cobra.Command {
-	return &cobra.Command{Use: "exit-codes", Short: "What each exit code means", Long: exitCodesText}
+	return &cobra.Command{Use: "exit-codes", Short: "The meaning of each exit code", Long: exitCodesText}
 }

@@ -15,12 +15,12 @@ func newExplain(s console.Streams) *cobra.Command {
 	f := planFlags{Options: dryrun.Options{Roster: dryrun.ExampleRoster}}
 	cmd := &cobra.Command{
 		Use:   "explain APP",
-		Short: "Say for people what would run, component by component, and where each value comes from",
+		Short: "Print for people what would run, component by component, and the source of each value",
 		Args:  exactly("APP"),
-		Long: `Says of each component what its instances run, with which limits, ports, variables, inputs and outputs, what starts
-again and what ends the job. Behind each value stands where it comes from: FILE#POINTER of the definition, an
-option, a launcher's variable; what has nothing behind it is muster's default. muster plan prints the same for
-programs, as JSON.`,
+		Long: `Prints for each component what its instances run, its limits, ports, variables, inputs and outputs,
+what is restarted, and what ends the job. Each value is followed by its source: FILE#POINTER of the
+definition, an option, or a launcher's variable; a value without a source is muster's default.
+muster plan prints the same as JSON, for programs.`,
 		Example: `  muster explain catalog:handwriting
   muster explain job.json --component worker`,
 		ValidArgsFunction: completeApp,

@@ -21,14 +21,18 @@ func newFlex(s console.Streams) *cobra.Command {
 	f := flexFlags{}
 	cmd := &cobra.Command{
 		Use: "flex APP COMPONENT=COUNT...", Short: "Change how many instances a running app has", Args: flexArgs,
-		Long: `Asks the gang through its registry for other counts. Fewer: those of the highest indexes stop in grace and
-leave with 0, the others form a new generation without them. More: everything goes on until the agents of the new
-indexes are there and staged (muster run launches its own; else start them, as the others were started), then all form
-a new generation. Counts of services change without one. A new generation starts from the last checkpoint.
+		Long: `Asks the gang, through its registry, for other counts.
 
-It returns when the counts are in force; Ctrl-C or the end of --wait leaves, and the request stands. Nothing of the
-definition changes, and agents that are launched again later are held to the counts in force.`,
-		Example:           "  muster flex d1 worker=6\n  muster flex d1 worker=2 ps=1 --registry consul://127.0.0.1:8500 --wait 30m",
+Fewer instances: those with the highest indexes stop in grace and exit with 0; the others form a new
+generation without them. More instances: the gang runs on until the agents of the new indexes are
+there and staged, and then forms a new generation with them. muster run launches those agents itself;
+elsewhere start them as the others were started. Counts of services change without a new generation.
+A new generation resumes from the last checkpoint.
+
+Returns when the counts are in force. Ctrl-C or the end of --wait ends this command; the request
+stands. The definition does not change; agents that are launched later keep to the counts in force.`,
+		Example: "  muster flex d1 worker=6\n  muster flex d1 worker=2 ps=1 --registry " +
+			"consul://127.0.0.1:8500 --wait 30m",
 		ValidArgsFunction: completeKnown(&f.ask),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			k, err := f.ask.Lookup(s.Err)

@@ -21,10 +21,12 @@ type forgetFlags struct {
 func newForget(s console.Streams) *cobra.Command {
 	f := forgetFlags{}
 	cmd := &cobra.Command{
-		Use: "forget APP | --older-than AGE", Short: "Remove what the registry and this host remember of finished runs", Args: atMost("APP"),
-		Long: `Removes the app's keys from its registry and its state files from this host. Logs, work folders
-and checkpoints are never touched. Refused (75) while an agent of the app lives. --older-than takes
-all apps of this host, and those of --registry, whose last word is older than 36h, 7d or so.`,
+		Use:   "forget APP | --older-than AGE",
+		Short: "Remove the records of finished runs from the registry and this host",
+		Args:  atMost("APP"),
+		Long: `Removes the app's keys from its registry and its state files from this host. Logs, work folders and
+checkpoints are never removed. Refused (75) while an agent of the app is alive. --older-than takes
+all apps of this host, and those of --registry, that were last changed before that age.`,
 		Example:           "  muster forget d1\n  muster forget --older-than 7d --registry consul://127.0.0.1:8500",
 		ValidArgsFunction: completeKnown(&f.ask),
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.forget(cmd.Context(), s, args) },

@@ -39,7 +39,8 @@ func (f *hboxFlags) there(ctx context.Context, s console.Streams, launcher strin
 		x.job.file.AppID = appdef.NameOf(job.App.Name, "-"+strconv.FormatInt(time.Now().UnixMilli(), 10))
 	}
 	agent := jobAgentFlags{
-		workDir: f.run.WorkDir, logDir: f.run.LogDir, policy: f.run.Policy, env: f.run.Env, requireLimits: f.run.RequireLimits,
+		workDir: f.run.WorkDir, logDir: f.run.LogDir, policy: f.run.Policy, env: f.run.Env,
+		requireLimits: f.run.RequireLimits,
 	}
 	if f.run.Engine != "auto" {
 		agent.engine = f.run.Engine

@@ -25,20 +25,20 @@ import (
 	"github.com/muster-agent/muster/shim/submit"
 )
 
-const hboxLong = `Takes a command line of hbox-submit as it is, with all spellings of its options, and runs the job: here, as muster run
-does, unless --launcher names another place. What muster itself wants stands before HBox's options, so that none is
-taken for the other:
+const hboxLong = `Takes a command line of hbox-submit, with all spellings of its options, and runs the job: on this
+machine as muster run does, unless --launcher names another place. muster's own options stand before
+HBox's, so that no option is ambiguous:
 
   muster hbox-submit --app-id d1 --work-dir w --json --app-type tensorflow --ps-num 2 --worker-num 2 \
       --files train.py --output file:/out#model --conf hbox.app.max.attempts=2 python train.py
 
-Beside HBox's own names, --conf takes muster's: --conf muster.NAME=VALUE, or --conf COMPONENT:muster.NAME=VALUE for the
-components ps, chiefworker, worker and evaluator. What --files, --archiveFiles and --jars name lies in the working
-directory of every process. What means something to YARN alone is taken and told.
---explain and --package show the job beforehand.
+--conf takes HBox's names and muster's: --conf muster.NAME=VALUE, or --conf COMPONENT:muster.NAME=VALUE
+for the components ps, chiefworker, worker and evaluator. Files of --files, --archiveFiles and --jars
+lie in the working directory of every process. Options that only YARN understands are accepted and
+reported. --explain and --package show the job without running it.
 
-Prints the job's progress as hbox-submit does, and ends with its exit codes: 0 for a success, 2 for a job that failed,
-1 for one that could not be run.
+Prints the job's progress as hbox-submit does, and exits with its exit codes: 0 for success, 2 for a
+job that failed, 1 for a job that could not be run.
 
 HBox's options:
 `
@@ -129,8 +129,8 @@ const (
 	hboxFailed  = 2
 )
 
-// hboxCode is the exit code in HBox's numbers: a verdict that is no success is told from all that kept one from coming. Ctrl-C ends
-// this command as it ends HBox's client, and not the job.
+// hboxCode is the exit code in HBox's numbers: a verdict that is no success is told from all that kept one from coming.
+// Ctrl-C ends this command as it ends HBox's client, and not the job.
 func hboxCode(err error) error {
 	switch {
 	case errors.Is(err, submit.ErrLeft), exit.CodeOf(err) == exit.CtrlC && !errors.As(err, new(exit.Silent)):

@@ -26,12 +26,12 @@ type logsFlags struct {
 func newLogs(s console.Streams) *cobra.Command {
 	f := logsFlags{}
 	cmd := &cobra.Command{
-		Use: "logs [APP/]INSTANCE|APP", Short: "Print what processes wrote, also after the end", Args: exactly("[APP/]INSTANCE or APP"),
-		Long: `Prints the standard output of an instance's process, of all its attempts in the last container that
-it had here, or with --stderr its standard error, with --agent what its agent did, with --side NAME
-what a side process of it wrote. With APP alone the instances of this host are printed one after the
-other, or with -f side by side, each line with its instance in front. -f goes on over restarts and
-rotations until the run is over.`,
+		Use: "logs [APP/]INSTANCE|APP", Short: "Print the output of processes, also after their end",
+		Args: exactly("[APP/]INSTANCE or APP"),
+		Long: `Prints the standard output of an instance's process: all attempts in its last container on this host.
+--stderr prints its standard error, --agent the log of its agent, --side NAME the output of a side
+process. With APP alone the instances of this host are printed one after the other, or with -f side
+by side, each line after the instance's name. -f follows restarts and rotations until the run ends.`,
 		Example:           "  muster logs d1/worker-0 -f\n  muster logs worker-0 --stderr --tail 20\n  muster logs d1",
 		ValidArgsFunction: completeLogs(&f.ask),
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.logs(cmd.Context(), s, args[0]) },

@@ -7,17 +7,17 @@ import (
 	"github.com/muster-agent/muster/shim/exit"
 )
 
-const packageLong = `What the author of an app package needs, from the first file to a package that others fetch and trust:
+const packageLong = `The way of an app package, from its first file to a package that others fetch and trust:
 
-  muster package init NAME            a skeleton that runs
-  muster package lint DIR             all that is wrong or will surprise, with what would do
-  muster package build DIR -o FILE    an archive: the same bytes from the same files
-  muster package sign FILE --key KEY  a signature beside it, in minisign's format
-  muster package push FILE URL        the archive and its signature where others find them
+  muster package init NAME            make a skeleton that runs
+  muster package lint DIR             report what is wrong or will surprise, and how to repair it
+  muster package build DIR -o FILE    pack an archive: the same bytes from the same files
+  muster package sign FILE --key KEY  write a signature beside it, in minisign's format
+  muster package push FILE URL        copy the archive and its signature to a store
 
-Ends with 64 when the command line is wrong, 65 when a file is: a package that cannot be read, a definition with
-errors, a signature that does not fit; with 69 when a URL cannot be reached, and with 77 when the policy of this
-host refuses the package.`
+Exits with 64 when the command line is wrong, with 65 when a file is (a package that cannot be read, a
+definition with errors, a signature that does not match), with 69 when a URL cannot be reached, and
+with 77 when this host's policy refuses the package.`
 
 // newPackage is the parent of the author's verbs.
 func newPackage(s console.Streams) *cobra.Command {

@@ -26,14 +26,14 @@ func newPackageBuild(s console.Streams) *cobra.Command {
 	f := packageBuildFlags{}
 	cmd := &cobra.Command{
 		Use: "build DIR -o FILE", Short: "Pack a folder: the same bytes from the same files", Args: exactly("DIR"),
-		Long: `Packs the folder DIR as FILE: .zip, .tar.gz, .tgz or .tar.zst. The same files give the same bytes, whenever, wherever
-and by whom they are packed with one version of muster: entries are sorted, nobody's, of mode 0644 or 0755, and of
-one time, that of SOURCE_DATE_EPOCH (seconds since 1970) or the format's earliest. FILE is written whole or not at all.
+		Long: `Packs the folder DIR as FILE: .zip, .tar.gz, .tgz or .tar.zst. With one version of muster the same
+files give the same bytes: entries are sorted, belong to nobody, have mode 0644 or 0755, and one time:
+SOURCE_DATE_EPOCH (seconds since 1970), else the earliest that the format can express. FILE is written
+completely or not at all. A FILE.minisig of an earlier, different FILE is removed.
 
-Left out are folders of version control, __pycache__, *.pyc, backups of editors, and FILE with its signature. Refused
-(65) is what no agent would take: links that leave the folder, devices, a definition with errors.
-
-A FILE.minisig of a former FILE that differs is removed.
+Version control's folders, __pycache__, *.pyc, editors' backups, FILE and its signature are left out.
+What no agent would accept is refused (65): links that leave the folder, devices, a definition with
+errors.
 
 The sha256 is printed as sha256sum(1) prints it.`,
 		Example: "  muster package build myapp -o myapp-1.0.0.zip\n  muster package build myapp -o myapp.tar.zst " +

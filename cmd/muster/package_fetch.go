@@ -29,13 +29,14 @@ type fetchedFiles struct {
 func newPackageFetch(s console.Streams) *cobra.Command {
 	f := packageFetchFlags{}
 	cmd := &cobra.Command{
-		Use: "fetch URL...", Short: "Load packages, checked, into the cache or a file", Args: atLeastOne("URL"),
-		Long: `Loads what a file:, hdfs:, http: or https: URL names into the cache, and its FILE.minisig where there is one, and prints the
-sha256 and the path as sha256sum(1) does. Several URLs are loaded beside each other. What is there already is not loaded again; what broke off goes on where it
-ended. URL#sha256=HEX, or --sha256, says what it must be. --extract unpacks it, whole or not at all.
+		Use: "fetch URL...", Short: "Fetch packages into the cache or a file, and check them", Args: atLeastOne("URL"),
+		Long: `Fetches a file:, hdfs:, http: or https: URL into the cache, with its FILE.minisig if there is one,
+and prints sha256 and path as sha256sum(1) does. Several URLs are fetched in parallel. A cached file
+is not fetched again; an interrupted download is resumed. URL#sha256=HEX, or --sha256, is the digest
+that the file must have. --extract unpacks it, completely or not at all.
 
-Ends with 65 when it is not what --sha256 or --verify want, or not there, with 69 when it cannot be reached, with 77
-when the server refuses.`,
+Exits with 65 when the file does not exist or does not match --sha256 or --verify, with 69 when the
+server cannot be reached, with 77 when it refuses.`,
 		Example: `  muster package fetch https://host/myapp-1.0.0.zip -o myapp.zip --verify release.pub
   muster run https://host/myapp-1.0.0.zip#sha256=HEX`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.fetch(cmd.Context(), s, args) },

@@ -20,15 +20,15 @@ type packageInitFlags struct {
 func newPackageInit(s console.Streams) *cobra.Command {
 	f := packageInitFlags{}
 	cmd := &cobra.Command{
-		Use: "init NAME", Short: "Make a package that runs, to begin with", Args: exactly("NAME"),
-		Long: `Makes the folder of a package that runs as it is, to be changed into yours. --framework says what it begins with:
+		Use: "init NAME", Short: "Make a package that runs, to start from", Args: exactly("NAME"),
+		Long: `Makes the folder of a package that runs as it is, for you to change. --framework selects the start:
 
   none        a command that every instance runs
-  script      a class with install, start, status and stop, as Slider's packages have it
+  script      a class with install, start, status and stop, as in Slider's packages
   tensorflow  parameter servers and workers
-  others      the catalog's package of that framework: a program that learns, or computes, on several processes
+  others      the catalog's package of that framework, a small job on several processes
 
-The folder must be empty, or not there yet.`,
+The folder must be empty or not exist.`,
 		Example: "  muster package init myapp\n  muster package init digits --framework tensorflow --dir apps/digits",
 		RunE:    func(_ *cobra.Command, args []string) error { return f.init(s, args[0]) },
 	}

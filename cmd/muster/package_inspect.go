@@ -14,11 +14,12 @@ import (
 func newPackageInspect(s console.Streams) *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
-		Use: "inspect APP", Short: "Say what a package has: components, exports, files, digest, signature",
+		Use: "inspect APP", Short: "Print what a package contains: components, exports, files, digest, signature",
 		Args: exactly("APP"),
-		Long: `Says what a package is and has: its components with instances, memory, role and where their command is written, its
-exports, its files with size and sha256, and for an archive its own sha256 and who says to have signed it: only
-muster package verify checks that. Ends with 65 when it is no package or its definition has errors.`,
+		Long: `Prints what a package contains: its components with instances, memory, role and the source of their
+command, its exports, its files with size and sha256. For an archive it prints the archive's own
+sha256 and the name in its signature; only muster package verify checks the signature. Exits with 65
+when it is no package or its definition has errors.`,
 		Example:           "  muster package inspect catalog:tensorflow\n  muster package inspect app.zip --json",
 		ValidArgsFunction: completeApp,
 		RunE: func(cmd *cobra.Command, args []string) error {

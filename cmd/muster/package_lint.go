@@ -20,19 +20,19 @@ type packageLintFlags struct {
 func newPackageLint(s console.Streams) *cobra.Command {
 	f := packageLintFlags{}
 	cmd := &cobra.Command{
-		Use: "lint APP", Short: "Tell an app package's author what is wrong, and mend what can be",
+		Use: "lint APP", Short: "Check an app package, and repair what can be repaired",
 		Args: exactly("APP"),
 		Example: `  muster package lint DIR
   muster package lint DIR --fix`,
-		Long: `Judges APP (a folder, an archive or catalog:NAME) more strictly than Slider and muster validate do, and advises: files
-that are missing or not executable, CRLF and byte order marks, exports and ports that nobody sees, templates that need
-jinja2, and scripts: what Python 3 refuses, what only Python 2 has, a class without start or status, a template that is
-not there. For them the python3 of this host reads package/scripts; nothing of the package is run. Problems are printed
-as muster validate prints them; then, as a diff, what can be mended in one way: slips in keys that have one neighbour, a
-missing schemaVersion, numbers where Slider has texts, letter case. --fix writes that into the folder; comments and order
-stay.
+		Long: `Checks APP (a folder, an archive or catalog:NAME) more strictly than Slider and muster validate, and
+gives advice on files that are missing or not executable, CRLF and byte order marks, exports and ports
+that nobody uses, templates that need jinja2, and scripts: errors in Python 3, features of Python 2, a
+class without start or status, a missing template. This host's python3 parses package/scripts; nothing
+of the package is run. Problems are printed as muster validate prints them. A diff then shows what can
+be repaired in only one way: misspelt keys, a missing schemaVersion, numbers where Slider has texts,
+letter case. --fix writes these repairs into the folder, and keeps comments and order.
 
-Ends with 65 when errors are left.`,
+Exits with 65 when errors are left.`,
 		ValidArgsFunction: completeApp,
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.lint(cmd.Context(), s, args[0]) },
 	}

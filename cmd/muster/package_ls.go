@@ -11,7 +11,7 @@ import (
 func newPackageLs(s console.Streams) *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
-		Use: "ls [catalog]", Short: "List the app packages that muster carries", Args: atMost("catalog"),
+		Use: "ls [catalog]", Short: "List the app packages of the catalog", Args: atMost("catalog"),
 		Example:   "  muster package ls\n  muster package ls catalog --json",
 		ValidArgs: []string{"catalog"},
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -19,13 +19,14 @@ import (
 func newPackageModernize(s console.Streams) *cobra.Command {
 	python, write := "python3", false
 	cmd := &cobra.Command{
-		Use: "modernize DIR", Short: "Show, or make, the changes that Python 2 scripts need", Args: exactly("DIR"),
-		Long: `Runs 2to3 over package/scripts of the app package in DIR and prints what it would change as a unified diff; --write
-makes the changes. Scripts of Python 3 stay as they are, and so do links. 2to3 is lib2to3 of Python 3.12 or older, or
-its fork fissix, which pip installs for later ones. Ends with 0, also when there is nothing to do, and with 65 when a
-script cannot be understood, or all are links.
+		Use: "modernize DIR", Short: "Show or make the changes that Python 2 scripts need", Args: exactly("DIR"),
+		Long: `Runs 2to3 over package/scripts of the app package in DIR and prints the changes as a unified diff;
+--write makes them. Scripts of Python 3, and links, are not changed. 2to3 is lib2to3 of Python 3.12 or
+older, or its fork fissix for later ones (pip install fissix). Exits with 0, also when nothing needs
+changing, and with 65 when a script cannot be parsed, or all are links.
 
-2to3 changes the language, not its meaning: bytes that are no text, and divisions of integers, are left to you.`,
+2to3 changes the syntax, not the meaning: bytes that are not text, and divisions of integers, are left
+to you.`,
 		Example: "  muster package modernize . | less\n  muster package modernize . --write --python python3.11",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return modernizePackage(cmd.Context(), s, args[0], python, write)

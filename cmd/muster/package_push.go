@@ -15,11 +15,11 @@ import (
 func newPackagePush(s console.Streams) *cobra.Command {
 	f := packagePushFlags{}
 	cmd := &cobra.Command{
-		Use: "push FILE URL", Short: "Put a package, and its signature, where others fetch it",
+		Use: "push FILE URL", Short: "Copy a package and its signature to a store",
 		Args: exactly("FILE", "URL"),
-		Long: `Copies FILE, and FILE.minisig where there is one, to a file: or hdfs: URL, whole or not at all, and prints its
-sha256 and the URL. A URL that ends in / is a folder. The same file there is left as it is; another one is refused (65)
-without --force.`,
+		Long: `Copies FILE, and FILE.minisig if there is one, to a file: or hdfs: URL, completely or not at all, and
+prints its sha256 and the URL. A URL that ends in / is a folder. If the same file is there already,
+nothing is copied; a different one is replaced only with --force, else refused (65).`,
 		Example: `  muster package push myapp-1.0.0.zip file:///srv/packages/
   muster package push myapp-1.0.0.zip hdfs:///packages/`,
 		RunE: func(cmd *cobra.Command, args []string) error {

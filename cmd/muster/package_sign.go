@@ -40,8 +40,9 @@ func newPackageSign(s console.Streams) *cobra.Command {
 	f := packageSignFlags{}
 	cmd := &cobra.Command{
 		Use: "sign FILE --key KEY", Short: "Sign a package: FILE.minisig beside it", Args: exactly("FILE"),
-		Long: `Writes FILE.minisig, in minisign's format (prehashed), and prints its path. KEY is a secret key of muster package
-keygen or of minisign -G. The comment is signed with the file; without one it says time and name of the file.`,
+		Long: `Writes FILE.minisig, in minisign's format (prehashed), and prints its path. KEY is a secret key,
+made by muster package keygen or by minisign. The comment is signed with the file; its default is the
+time and the name of the file.`,
 		Example: "  muster package sign myapp-1.0.0.zip --key ~/keys/release.key --comment 'myapp 1.0.0'",
 		RunE:    func(_ *cobra.Command, args []string) error { return f.sign(s, args[0]) },
 	}
@@ -85,10 +86,11 @@ type packageKeygenFlags struct {
 func newPackageKeygen(s console.Streams) *cobra.Command {
 	f := packageKeygenFlags{}
 	cmd := &cobra.Command{
-		Use: "keygen PREFIX", Short: "Make a pair of keys: PREFIX.key to sign with, PREFIX.pub to hand on",
+		Use: "keygen PREFIX", Short: "Make a pair of keys: PREFIX.key signs, PREFIX.pub verifies",
 		Args: exactly("PREFIX"),
-		Long: `Writes PREFIX.key, readable by its owner alone and encrypted with a password, and PREFIX.pub, and prints the public
-key as a policy file takes it. Both are minisign's. Files that are there are never replaced.`,
+		Long: `Writes PREFIX.key, encrypted with a password and readable by its owner alone, and PREFIX.pub, and
+prints the public key in the form for a policy file. Both are in minisign's format. Existing files are
+never replaced.`,
 		Example: "  muster package keygen ~/keys/release",
 		RunE:    func(_ *cobra.Command, args []string) error { return f.generate(s, args[0]) },
 	}

@@ -33,11 +33,11 @@ func newPackageVerify(s console.Streams) *cobra.Command {
 	f := packageVerifyFlags{}
 	cmd := &cobra.Command{
 		Use: "verify FILE", Short: "Check who signed a package", Args: exactly("FILE"),
-		Long: `Checks FILE against FILE.minisig, as minisign -V does. The keys are those of --key (a public key RW…, or its file), or
-those that the policy of this host trusts.
+		Long: `Checks FILE against FILE.minisig, as minisign -V does. The keys are those of --key (a public key RW…,
+or its file), else those that this host's policy trusts.
 
-Ends with 0 when one of the keys has signed just this file; with 65 when FILE is not signed, was changed, or is signed
-by another key than --key; with 77 when the keys are those of the policy.`,
+Exits with 0 when one of the keys has signed exactly this file; with 65 when FILE is not signed, was
+changed, or is signed by a key other than --key; with 77 when the policy's keys do not match.`,
 		Example: "  muster package verify myapp-1.0.0.zip --key release.pub\n  muster package verify myapp-1.0.0.zip " +
 			"--policy policy.json",
 		RunE: func(cmd *cobra.Command, args []string) error {

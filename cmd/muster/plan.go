@@ -24,12 +24,12 @@ func newPlan(s console.Streams) *cobra.Command {
 	f := planFlags{}
 	cmd := &cobra.Command{
 		Use: "plan [APP]", Short: "Print what an agent would do, as JSON, without doing it", Args: atMost("APP"),
-		Long: `Prints the plan of one instance (--component, --index), or {plans: […]}: of the first instance of
-each component, of every instance with --all. Paths stand as ${WORK}, ${LOG} and ${STATE}; ports that
-nobody has claimed yet are 0. --allocation FILE takes what a launcher would grant from a file instead
-of this environment. --roster adds the environment and files of the start. APP may also be given as
-agents have it, by --app. launcher is what is known of who started this: every value with where it came
-from, how it is told what an agent's end means, and what outlives a restart that it makes.`,
+		Long: `Prints the plan of one instance (--component, --index), or {plans: […]}: of the first instance of each
+component, with --all of every instance. Paths are printed with ${WORK}, ${LOG} and ${STATE}; ports
+that are not claimed yet are 0. --allocation FILE reads what a launcher would grant from a file
+instead of this environment. --roster adds the environment and files of the start. APP may also be
+given by --app, as agents receive it. The field launcher is what is known of the launcher: every value
+with its source, how it learns what an agent's exit means, and what survives a restart.`,
 		Example: `  muster plan catalog:tensorflow --component worker --index 1
   muster plan catalog:handwriting --all --roster example`,
 		ValidArgsFunction: completeApp,

@@ -28,7 +28,8 @@ type appList struct {
 func newPs(s console.Streams) *cobra.Command {
 	f := psFlags{}
 	cmd := &cobra.Command{
-		Use: "ps [APP]", Short: "List the apps of this host, with --registry also those there; with APP as status", Args: atMost("APP"),
+		Use: "ps [APP]", Short: "List the apps of this host and of --registry; with APP the same as status",
+		Args:              atMost("APP"),
 		Example:           "  muster ps\n  muster ps d1 --registry consul://127.0.0.1:8500 --json",
 		ValidArgsFunction: completeKnown(&f.ask),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -14,19 +14,20 @@ import (
 	"github.com/muster-agent/muster/shim/render"
 )
 
-const renderLong = `Writes what a resource manager is told to run APP by: one agent for each instance, with limits,
-ports, counts, placement, stop and retries. All dialects render: a package, a job file of PAI, or the words of a
-submission behind -- hbox-submit.
+const renderLong = `Writes the job file by which a resource manager runs APP: one agent for each instance, with limits,
+ports, counts, placement, stop and retries. APP may be of any dialect: a package, a job file of PAI,
+or an HBox submission after -- hbox-submit.
 
-  nomad     a batch job, HCL; --format json as Nomad's API takes it
-  systemd   a template unit of the app, a target, and the limits of each instance: files of a folder, which -o names
+  nomad     a batch job, HCL; --format json: as Nomad's API takes it
+  systemd   a template unit, a target, and the limits of each instance: files in a folder, see -o
   slurm     a script for sbatch; heterogeneous where components differ in size
   k8s       a JobSet; --format jobs: indexed Jobs and a Service
-  yarn      a service of YARN's service API, JSON; --format shell: the distributed shell's command lines
+  yarn      a service of YARN's service API, JSON; --format shell: the distributed shell's commands
 
-The agents load APP by the name that --app gives, and muster is at --binary on each host, or fetched from there. What a
-launcher has no word for is listed on stderr, a line each, beginning with "lost:", and stands in the file as a comment.
-Each rendering names a new run, the seconds of the clock; --run names another.`
+The agents load APP by the name that --app gives, and find muster at --binary on each host or fetch it
+from there. What a launcher cannot express is listed on stderr, one line each, beginning with "lost:",
+and stands in the file as a comment. Each rendering names a new run, by the clock's seconds; --run
+gives another name.`
 
 type renderFlags struct {
 	job    jobFlags

@@ -42,7 +42,8 @@ func noSuchVerb(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		like := cmd.SuggestionsFor(args[0])
 		if len(like) > 0 {
-			return exit.Usagef("no verb %q; did you mean %s? muster help lists them", args[0], strings.Join(like, " or "))
+			return exit.Usagef("no verb %q; did you mean %s? muster help lists them", args[0],
+				strings.Join(like, " or "))
 		}
 		return exit.Usagef("no verb %q; muster help lists them", args[0])
 	}

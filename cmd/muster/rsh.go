@@ -20,12 +20,12 @@ const socketVariable = "MUSTER_STATUS_SOCKET"
 func newRsh(s console.Streams) *cobra.Command {
 	return &cobra.Command{
 		Use: "rsh [OPTION]... INSTANCE COMMAND [ARG]...", DisableFlagParsing: true, DisableFlagsInUseLine: true,
-		Short: "Run a command in another instance of the gang, from one of its processes, as ssh would on a host",
-		Long: `What mpirun starts the processes of other instances with: it asks the agent that this process belongs to
-(MUSTER_STATUS_SOCKET), which asks the instance's. The command is text for the shell there, with the
-environment and the user of that instance's own process, and this program ends with its exit code. Where
-the app's framework is none of mpi, horovod and cntk it is refused. ssh's options are understood and
-change nothing; -n keeps stdin closed.`,
+		Short: "Run a command in another instance of the gang, as ssh would on a host",
+		Long: `mpirun starts the processes of other instances with this command. It asks the agent that this process
+belongs to (MUSTER_STATUS_SOCKET), which asks the other instance's agent. The command is text for the
+shell there, and runs with the environment and the user of that instance's process; this program exits
+with its exit code. Refused unless the app's framework is mpi, horovod or cntk. Options of ssh are
+accepted and ignored, except -n, which closes stdin.`,
 		Example: "  muster rsh worker-1 hostname\n  mpirun --mca plm_rsh_agent 'muster rsh' hostname",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && (args[0] == "--help" || args[0] == "-h") {
@@ -93,7 +93,10 @@ func rsh(ctx context.Context, s console.Streams, args []string) error {
 	defer leave(nil)
 	signals, sizes := handOn(ctx, leave, nil, nil)
 	ask := status.ExecRequest{Argv: []string{"sh", "-c", o.text}, Stdin: !o.noInput}
-	x, err := c.ExecIn(ctx, o.instance, ask, status.ExecStreams{Stdin: s.In, Stdout: s.Out, Stderr: s.Err, Resize: sizes, Signals: signals})
+	x, err := c.ExecIn(ctx, o.instance, ask, status.ExecStreams{
+		Stdin: s.In, Stdout: s.Out, Stderr: s.Err,
+		Resize: sizes, Signals: signals,
+	})
 	if err == nil && x.Error != "" {
 		err = errors.New(x.Error)
 	}

@@ -20,16 +20,17 @@ type saveFlags struct {
 func newSave(s console.Streams) *cobra.Command {
 	f := saveFlags{}
 	cmd := &cobra.Command{
-		Use: "save APP", Short: "Save the outputs of a running app, while it runs on", Args: exactly("APP"),
-		Long: `Asks the gang through its registry to save: every instance copies what is in the folders of its outputs to
-<place>/interResult/interResult_<yyyy_MM_dd_HH_mm_ss>/<instance>, with one time (UTC) for all. Each copy has its name
-when it is whole; its files are each as they were at some moment, and one that is written to all the time is left out,
-with a warning in agent.log. Nothing is stopped, saves from before are kept, and who asks while one is under way is
-answered by the next.
+		Use: "save APP", Short: "Save the outputs of a running app while it runs", Args: exactly("APP"),
+		Long: `Asks the gang, through its registry, to save: every instance copies the folders of its outputs to
+<place>/interResult/interResult_<yyyy_MM_dd_HH_mm_ss>/<instance>, with one time (UTC) for all. A copy
+gets its name once it is complete. Each file is copied as it was at one moment; a file that is written
+all the time is left out, with a warning in agent.log. Nothing is stopped, and earlier saves are kept.
+A request during a save is answered by the next save.
 
-It prints where the save is and how many instances have saved, when all have; Ctrl-C or the end of --wait leaves, and
-the save goes on.`,
-		Example:           "  muster save d1\n  muster save d1 --json --registry consul://127.0.0.1:8500\n  muster save d1 --no-wait",
+When all have saved, it prints where the save is and how many instances took part. Ctrl-C or the end
+of --wait ends this command; the save continues.`,
+		Example: "  muster save d1\n  muster save d1 --json --registry consul://127.0.0.1:8500\n  muster " +
+			"save d1 --no-wait",
 		ValidArgsFunction: completeKnown(&f.ask),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			k, err := f.ask.Lookup(s.Err)

@@ -18,12 +18,15 @@ type signalFlags struct{ ask flags.Ask }
 func newSignal(s console.Streams) *cobra.Command {
 	f := signalFlags{}
 	cmd := &cobra.Command{
-		Use: "signal [APP/]INSTANCE SIGNAL", Short: "Send a signal to an instance's main process on this host", Args: exactly("[APP/]INSTANCE", "SIGNAL"),
-		Long: `Sends the signal to the app's main process, through the agent that holds the instance. Its agent
-lives on: it judges the end of the process as any other, and restarts it while the budget lasts.`,
+		Use: "signal [APP/]INSTANCE SIGNAL", Short: "Send a signal to an instance's main process on this host",
+		Args: exactly("[APP/]INSTANCE", "SIGNAL"),
+		Long: `Sends the signal to the app's main process, through the agent of the instance. The agent lives on: it
+treats the end of the process as any other, and restarts it while the budget lasts.`,
 		Example:           "  muster signal d1/worker-1 KILL\n  muster signal worker-1 USR1",
 		ValidArgsFunction: completeSignal(&f.ask),
-		RunE:              func(cmd *cobra.Command, args []string) error { return f.signal(cmd.Context(), s, args[0], args[1]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.signal(cmd.Context(), s, args[0], args[1])
+		},
 	}
 	f.ask.State.Register(cmd.Flags())
 	return cmd

@@ -26,13 +26,14 @@ type statusFlags struct {
 func newStatus(s console.Streams) *cobra.Command {
 	f := statusFlags{}
 	cmd := &cobra.Command{
-		Use: "status APP", Short: "Say how a run stands: instances, conductor, who is missing, the verdict", Args: exactly("APP"),
-		Long: `Asks the registry, the agents on this host, and up to 256 on others that can be reached from here. When the registry is
-gone, as the embedded one is after the end of muster run, the files that the run left answer.
+		Use: "status APP", Short: "Print the state of a run: instances, conductor, missing members, verdict",
+		Args: exactly("APP"),
+		Long: `Asks the registry, the agents on this host, and up to 256 reachable agents on others. When there is no
+registry any more, as after the end of muster run, the files of the run are read instead.
 
-With --wait it follows the run first, on stderr, until there is a verdict, and ends with the verdict's exit code (muster help
-exit-codes). One that the registry does not know yet is waited for: its job may be in a launcher's queue. Where the app
-may have had a run before, --run says which is meant.`,
+With --wait it first follows the run, on stderr, until there is a verdict, and exits with the
+verdict's exit code (muster help exit-codes). It also waits for a run that the registry does not know
+yet, because its job may be in a launcher's queue. Use --run to select an earlier run.`,
 		Example:           "  muster status d1\n  muster status d1 --registry consul://127.0.0.1:8500 --json",
 		ValidArgsFunction: completeKnown(&f.ask),
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.status(cmd.Context(), s, args[0]) },
@@ -71,7 +72,8 @@ func (f *statusFlags) status(ctx context.Context, s console.Streams, app string)
 	return verdictCode(&v)
 }
 
-// mayGoOn tells that there is something to wait for: a registry that may hear of the run, which is not known to be over.
+// mayGoOn tells that there is something to wait for: a registry that may hear of the run, which is not known to be
+// over.
 func (f *statusFlags) mayGoOn(facts apps.Facts) bool {
 	meant := f.run == "" || submit.IsRunOf(facts.Run(), f.run)
 	over := facts.Registry == nil && facts.Local != nil && (facts.Result != nil || facts.Verdict() != nil)
@@ -79,7 +81,9 @@ func (f *statusFlags) mayGoOn(facts apps.Facts) bool {
 }
 
 // follow waits until the run is over, and asks about it again.
-func (f *statusFlags) follow(ctx context.Context, s console.Streams, k apps.Lookup, facts apps.Facts) (apps.Facts, error) {
+func (f *statusFlags) follow(
+	ctx context.Context, s console.Streams, k apps.Lookup, facts apps.Facts,
+) (apps.Facts, error) {
 	run := f.run
 	ours := func(other string) bool {
 		if run == "" { // the first that is seen

@@ -22,16 +22,16 @@ func newStop(s console.Streams) *cobra.Command {
 	f := stopFlags{}
 	cmd := &cobra.Command{
 		Use: "stop APP", Short: "Stop a run in grace, with the verdict stopped", Args: exactly("APP"),
-		Long: `Asks the gang through its registry to stop: every process gets its stop signal and its grace,
+		Long: `Asks the gang, through its registry, to stop: every process gets its stop signal and its grace,
 checkpoints are kept, the verdict is stopped. Waits until no agent of the run is left and prints the
-verdict: the app may then be run again. When the registry
-is out of reach the agents on this host are stopped themselves; without a registry there is no
-verdict, and the run goes on when it is launched again.
+verdict; the app may then be run again. When the registry cannot be reached, the agents on this host
+are stopped directly: there is no verdict then, and the run resumes when it is launched again.
 
-With --save all instances save their outputs first, as muster save has it, and go on with their work meanwhile; when
-all have, or --timeout is over, they stop; where one has not saved, this ends with 1 after the stop. A stop without it, and
-Ctrl-C of muster run, wait for no save.`,
-		Example:           "  muster stop d1\n  muster stop d1 --grace 0s --registry consul://127.0.0.1:8500\n  muster stop d1 --save",
+With --save all instances first save their outputs, as with muster save, while their processes run.
+They stop when all have saved or --timeout is over; when one has not saved, this exits with 1 after
+the stop. Without --save, and after Ctrl-C of muster run, no save is waited for.`,
+		Example: "  muster stop d1\n  muster stop d1 --grace 0s --registry consul://127.0.0.1:8500\n  " +
+			"muster stop d1 --save",
 		ValidArgsFunction: completeKnown(&f.ask),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var grace *time.Duration
@@ -45,7 +45,10 @@ Ctrl-C of muster run, wait for no save.`,
 			if err != nil {
 				return err
 			}
-			return ask.Stop(cmd.Context(), s, k, args[0], ask.StopOptions{Grace: grace, Save: f.save, Timeout: f.timeout})
+			return ask.Stop(cmd.Context(), s, k, args[0], ask.StopOptions{
+				Grace: grace, Save: f.save,
+				Timeout: f.timeout,
+			})
 		},
 	}
 	f.ask.Register(cmd.Flags())

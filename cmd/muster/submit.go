@@ -14,25 +14,26 @@ import (
 	"github.com/muster-agent/muster/shim/submit"
 )
 
-const submitLong = `Has a resource manager run APP: writes its job as muster render does, puts what the hosts need of it
-into a folder of the store that is the run's own, and starts the job with the launcher's own client or API. Prints the
-launcher's id.
+const submitLong = `Has a resource manager run APP: writes its job as muster render does, copies what the hosts
+need into the run's own folder of the store, and starts the job with the launcher's client or API.
+Prints the launcher's id.
 
   nomad     Nomad's HTTP API: --address, else NOMAD_ADDR; NOMAD_TOKEN, NOMAD_CACERT and so on
-  yarn      YARN's service API at the ResourceManager that yarn-site.xml names, or --address; the user is
-            HADOOP_USER_NAME, else who calls. --format shell: the distributed shell, by the client yarn of HADOOP_HOME
+  yarn      YARN's service API, at --address or the ResourceManager of yarn-site.xml, as the user
+            HADOOP_USER_NAME or the caller; --format shell: the client yarn of HADOOP_HOME
   slurm     sbatch
   systemd   units below --unit-dir on this host, and systemctl
   k8s       kubectl create; muster is in the image
 
-The store (--store, or muster.store in the definition) is a folder that all hosts see, or hdfs:. Into it go a package
-that lies here, what --files and archives of a submission of HBox's name, and this muster itself, unless --binary says
-where it is on each host. Packages of the catalog and those with a URL are not copied. The run's folder is removed
-when the run has ended: with --wait at once, else with the next muster submit to that store.
+The store (--store, or muster.store in the definition) is a folder that all hosts see, or hdfs:. It
+receives a package of this host, the files and archives of an HBox submission, and this muster itself,
+unless --binary says where it is on each host. Packages of the catalog and packages with a URL are not
+copied. The run's folder is removed when the run has ended: with --wait at once, else by the next
+muster submit to that store.
 
---wait follows the run in the registry and ends with its verdict (muster help exit-codes). Ctrl-C leaves the job running
-and says how to follow and to stop it; with --kill-on-interrupt it stops the run in grace, and a second one ends the job
-there.`
+--wait follows the run in the registry and exits with its verdict (muster help exit-codes). Ctrl-C
+leaves the job running and prints how to follow and to stop it. With --kill-on-interrupt Ctrl-C stops
+the run in grace, and a second one ends the job.`
 
 // submitFlags are those of muster submit: the job's are those of render.
 type submitFlags struct {

@@ -29,12 +29,12 @@ type validation struct {
 func newValidate(s console.Streams) *cobra.Command {
 	f := validateFlags{}
 	cmd := &cobra.Command{
-		Use: "validate APP", Short: "Name everything that is wrong in a definition, all at once", Args: exactly("APP"),
+		Use: "validate APP", Short: "Report everything that is wrong in a definition, at once", Args: exactly("APP"),
 		Example: `  muster validate catalog:tensorflow
   muster validate DIR --set site.global.user.data.dir=/data --instances worker=8`,
-		Long: `Reads APP (a folder, .zip, .tar.gz, .tgz, .tar.zst, its URL or catalog:NAME), validates it and plans the first
-instance of each component. Problems are printed one per line as FILE#POINTER: got WHAT, want
-WHAT; warnings begin with "warning:". Ends with 65 when there are errors.`,
+		Long: `Reads APP (a folder, .zip, .tar.gz, .tgz, .tar.zst, its URL or catalog:NAME), validates it and plans
+the first instance of each component. Problems are printed one per line as FILE#POINTER: got WHAT,
+want WHAT; warnings begin with "warning:". Exits with 65 when there are errors.`,
 		ValidArgsFunction: completeApp,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.validate(cmd.Context(), s, args[0])

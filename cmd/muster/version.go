@@ -26,7 +26,7 @@ type versionInfo struct {
 func newVersion(s console.Streams) *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
-		Use: "version", Short: "Say which muster this is", Args: exactly(),
+		Use: "version", Short: "Print the version of muster", Args: exactly(),
 		RunE: func(*cobra.Command, []string) error {
 			info := readVersion()
 			if asJSON {
@@ -40,7 +40,8 @@ func newVersion(s console.Streams) *cobra.Command {
 			if info.GPUHelper != nil {
 				helper = *info.GPUHelper
 			}
-			fmt.Fprintf(s.Out, "muster %s (commit %s, %s, %s, %s)\n", info.Version, info.Commit, info.Go, linked, helper)
+			fmt.Fprintf(s.Out, "muster %s (commit %s, %s, %s, %s)\n", info.Version, info.Commit, info.Go, linked,
+				helper)
 			return nil
 		},
 	}

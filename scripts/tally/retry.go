@@ -11,9 +11,11 @@ import (
 // mostTries is how often a failed test is run again.
 const mostTries = 2
 
-// retry runs each failed test again alone, by run. One that passes is flaky: it counts as passed, and is named. A package
-// that failed outside of a test stays failed.
-func retry(c Counts, failures []*Failure, flags []string, run func(args []string) error, summary string) (Counts, error) {
+// retry runs each failed test again alone, by run. One that passes is flaky: it counts as passed, and is named. A
+// package that failed outside of a test stays failed.
+func retry(
+	c Counts, failures []*Failure, flags []string, run func(args []string) error, summary string,
+) (Counts, error) {
 	for _, f := range failures {
 		args := f.command(flags)
 		line := fmt.Sprintf("FAIL  %s: %s\n      go %s", f.name(), f.First, strings.Join(f.command(nil), " "))

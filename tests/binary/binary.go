@@ -10,8 +10,8 @@ import (
 	"runtime"
 )
 
-// With builds muster and muster-gpu, unless MUSTER_BINARY names a muster, and runs f with its path, absolute; muster-gpu
-// lies beside it. It returns what f does.
+// With builds muster and muster-gpu, unless MUSTER_BINARY names a muster, and runs f with its path, absolute;
+// muster-gpu lies beside it. It returns what f does.
 func With(f func(muster string) int) (code int, err error) {
 	if named := os.Getenv("MUSTER_BINARY"); named != "" {
 		path, err := filepath.Abs(named)

@@ -1,5 +1,6 @@
-// Package commandline is the muster of a black-box test: one machine with a state folder of its own, commands whose lines can be
-// waited for, and what they print as JSON. Every wait is for a line or an end, and Watchdog ends only a test that has gone wrong.
+// Package commandline is the muster of a black-box test: one machine with a state folder of its own, commands whose
+// lines can be waited for, and what they print as JSON. Every wait is for a line or an end, and Watchdog ends only a
+// test that has gone wrong.
 package commandline
 
 import (
@@ -26,8 +27,8 @@ type Host struct {
 	Env []string
 }
 
-// NewHost is a machine with a state folder of its own, and with nothing of the muster, Consul and proxies of who runs the test.
-// muster is the program's path.
+// NewHost is a machine with a state folder of its own, and with nothing of the muster, Consul and proxies of who runs
+// the test. muster is the program's path.
 func NewHost(t *testing.T, muster string) Host {
 	t.Helper()
 	h := Host{t: t, muster: muster}
@@ -38,7 +39,8 @@ func NewHost(t *testing.T, muster string) Host {
 			h.Env = append(h.Env, e)
 		}
 	}
-	h.Env = append(h.Env, "MUSTER_AGENT_STATE_DIR="+filepath.Join(t.TempDir(), "state"), "MUSTER_AGENT_POLICY="+operator(t))
+	h.Env = append(h.Env, "MUSTER_AGENT_STATE_DIR="+filepath.Join(t.TempDir(), "state"),
+		"MUSTER_AGENT_POLICY="+operator(t))
 	return h
 }
 
@@ -46,7 +48,10 @@ func NewHost(t *testing.T, muster string) Host {
 func operator(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "policy.json")
-	text, err := json.Marshal(map[string]any{"version": 1, "mounts": []any{map[string]string{"path": filepath.Dir(filepath.Dir(path))}}})
+	text, err := json.Marshal(map[string]any{
+		"version": 1,
+		"mounts":  []any{map[string]string{"path": filepath.Dir(filepath.Dir(path))}},
+	})
 	if err == nil {
 		err = os.WriteFile(path, text, 0o600)
 	}

@@ -69,7 +69,9 @@ func (t *transcript) Mark() int {
 
 // AwaitWhere waits for a line, from a position on, that the pattern matches and ok takes. It gives
 // the groups and the position behind the line.
-func (t *transcript) AwaitWhere(tb testing.TB, from int, pattern string, ok func(groups []string) bool) (groups []string, next int) {
+func (t *transcript) AwaitWhere(
+	tb testing.TB, from int, pattern string, ok func(groups []string) bool,
+) (groups []string, next int) {
 	tb.Helper()
 	re := regexp.MustCompile(pattern)
 	timer := time.NewTimer(Watchdog)

@@ -1,5 +1,5 @@
-// Command gpuhelper stands in for muster-gpu in tests: it serves the same protocol from NVML's mock of a DGX machine with
-// 8 GPUs. MUSTER_GPU_TEST_HOST names a JSON file with another machine, and with faults (nvmltest.Host).
+// Command gpuhelper stands in for muster-gpu in tests: it serves the same protocol from NVML's mock of a DGX machine
+// with 8 GPUs. MUSTER_GPU_TEST_HOST names a JSON file with another machine, and with faults (nvmltest.Host).
 package main
 
 import (

@@ -1,5 +1,6 @@
-// Package house measures how the code is laid out: circles of files, wide structs, names exported for nobody, contexts that
-// nobody owns, long lines. Its test holds the figures, so that a change cannot make the house harder to live in unseen.
+// Package house measures how the code is laid out: circles of files, wide structs, names exported for nobody, contexts
+// that nobody owns, long lines. Its test holds the figures, so that a change cannot make the house harder to live in
+// unseen.
 package house
 
 import (
@@ -47,8 +48,9 @@ func Measure(dir string) ([]Room, error) {
 	fset := token.NewFileSet()
 	pkgs, err := packages.Load(&packages.Config{
 		Dir: dir, Fset: fset, Tests: true,
-		Mode: packages.NeedName | packages.NeedFiles | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo |
-			packages.NeedModule | packages.NeedImports | packages.NeedDeps | packages.NeedForTest,
+		Mode: packages.NeedName | packages.NeedFiles | packages.NeedSyntax | packages.NeedTypes |
+			packages.NeedTypesInfo | packages.NeedModule |
+			packages.NeedImports | packages.NeedDeps | packages.NeedForTest,
 	}, "./...")
 	if err != nil {
 		return nil, err
@@ -88,7 +90,8 @@ func uses(fset *token.FileSet, pkgs []*packages.Package) map[place]bool {
 	used := map[place]bool{}
 	for _, p := range pkgs {
 		for _, o := range p.TypesInfo.Uses {
-			if o != nil && o.Pkg() != nil && o.Pos().IsValid() && o.Pkg().Path() != strings.TrimSuffix(p.PkgPath, "_test") {
+			if o != nil && o.Pkg() != nil && o.Pos().IsValid() &&
+				o.Pkg().Path() != strings.TrimSuffix(p.PkgPath, "_test") {
 				used[placeOf(fset, o)] = true
 			}
 		}
@@ -98,7 +101,8 @@ func uses(fset *token.FileSet, pkgs []*packages.Package) map[place]bool {
 
 func room(fset *token.FileSet, p *packages.Package, dir, path string, used map[place]bool) (Room, error) {
 	r := Room{
-		Path: path, Files: map[string]bool{}, Behaviour: map[string]int{}, Values: map[string]int{}, Long: map[string]int{},
+		Path: path, Files: map[string]bool{}, Behaviour: map[string]int{}, Values: map[string]int{},
+		Long: map[string]int{},
 	}
 	methods := map[string]bool{}
 	for _, f := range p.Syntax {
@@ -155,7 +159,8 @@ func (r *Room) measureFile(fset *token.FileSet, f *ast.File, text string, method
 				r.Long[n.Name.Name] = size
 			}
 		case *ast.SelectorExpr:
-			if x, ok := n.X.(*ast.Ident); ok && x.Name == "context" && (n.Sel.Name == "Background" || n.Sel.Name == "TODO") {
+			if x, ok := n.X.(*ast.Ident); ok && x.Name == "context" &&
+				(n.Sel.Name == "Background" || n.Sel.Name == "TODO") {
 				r.Contexts++
 				at := fset.Position(n.Pos())
 				if !explained(lines, at.Line) {
@@ -169,7 +174,8 @@ func (r *Room) measureFile(fset *token.FileSet, f *ast.File, text string, method
 
 // explained tells that a line of code has a comment behind it or on the line above.
 func explained(lines []string, line int) bool {
-	return strings.Contains(lines[line-1], "//") || line > 1 && strings.HasPrefix(strings.TrimSpace(lines[line-2]), "//")
+	return strings.Contains(lines[line-1], "//") || line > 1 &&
+		strings.HasPrefix(strings.TrimSpace(lines[line-2]), "//")
 }
 
 func pointerReceiver(f *ast.FuncDecl) (name string, ok bool) {

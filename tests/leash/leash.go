@@ -1,6 +1,6 @@
-// Package leash bounds what tests run. A program leads a process group of its own, which ends as a whole: with the program, when
-// the test ends, and when it takes too long. Killing the program alone would leave those that it has started, and who waits for it
-// would wait for the last of them that holds its output.
+// Package leash bounds what tests run. A program leads a process group of its own, which ends as a whole: with the
+// program, when the test ends, and when it takes too long. Killing the program alone would leave those that it has
+// started, and who waits for it would wait for the last of them that holds its output.
 package leash
 
 import (

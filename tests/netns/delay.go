@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Delay holds every packet that host i sends for d; 0 ends it. It is the kernel's netem that does it, or a relay of our own
-// where the kernel has none (CONFIG_NET_SCH_NETEM).
+// Delay holds every packet that host i sends for d; 0 ends it. It is the kernel's netem that does it, or a relay of our
+// own where the kernel has none (CONFIG_NET_SCH_NETEM).
 func (n *Net) Delay(i int, d time.Duration) error {
 	if r := n.relays[i]; r != nil {
 		r.delay.Store(int64(d))

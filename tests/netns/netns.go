@@ -1,6 +1,6 @@
 // Package netns puts several hosts on one machine for tests: network namespaces joined by a bridge, whose links a test
-// cuts, heals and delays. The bridge lies in a namespace of its own, so nothing of the machine's own network is touched.
-// Needs root and iproute2; all is removed when the test ends.
+// cuts, heals and delays. The bridge lies in a namespace of its own, so nothing of the machine's own network is
+// touched. Needs root and iproute2; all is removed when the test ends.
 //
 //	host 0 (eth0 10.77.0.1) ──┐
 //	host 1 (eth0 10.77.0.2) ──┤ bridge
@@ -143,8 +143,8 @@ func (n *Net) Heal(i int) {
 	n.cut[i] = false
 }
 
-// Block makes host i's packets to host j vanish without a word, and so all that needs an answer between the two; both go
-// on reaching the others.
+// Block makes host i's packets to host j vanish without a word, and so all that needs an answer between the two; both
+// go on reaching the others.
 func (n *Net) Block(i, j int) {
 	n.t.Helper()
 	n.must("-n", n.Name(i), "neigh", "replace", n.Addr(j), "lladdr", nobody, "dev", "eth0", "nud", "permanent")

@@ -29,10 +29,11 @@ const (
 
 // Lookup is where what is known of apps is looked for.
 type Lookup struct {
-	State    status.Dir
-	Address  registry.Address                 // --registry; zero: not given
-	Fallback func() (registry.Address, error) // the environment's registry, for an app that this host does not know; nil: none
-	Named    bool                             // a flag or a variable names that registry
+	State   status.Dir
+	Address registry.Address // --registry; zero: not given
+	// the environment's registry, for an app that this host does not know; nil: none
+	Fallback func() (registry.Address, error)
+	Named    bool // a flag or a variable names that registry
 	Warn     io.Writer
 }
 
@@ -56,7 +57,8 @@ type Facts struct {
 // UnknownApp is an app that neither this host nor the registry knows.
 func (k Lookup) UnknownApp(id string, address registry.Address) error {
 	if address.IsZero() {
-		return exit.Usagef("no app %q on this host; muster ps lists what is there; if it runs elsewhere, muster status %s --registry URL says where", id, id)
+		return exit.Usagef("no app %q on this host; muster ps lists what is there; if it runs elsewhere, muster "+
+			"status %s --registry URL says where", id, id)
 	}
 	return exit.With(exit.Usage, noApp{id, address.String()})
 }
@@ -65,7 +67,8 @@ func (k Lookup) UnknownApp(id string, address registry.Address) error {
 type noApp struct{ id, address string }
 
 func (e noApp) Error() string {
-	return fmt.Sprintf("no app %q on this host or in registry %s; muster ps lists what is there, and a job that waits in a launcher's queue is known to that launcher alone", e.id, e.address)
+	return fmt.Sprintf("no app %q on this host or in registry %s; muster ps lists what is there, and a job that "+
+		"waits in a launcher's queue is known to that launcher alone", e.id, e.address)
 }
 
 func (noApp) Unwrap() error { return registry.ErrNoApp }
@@ -92,7 +95,8 @@ func (k Lookup) App(ctx context.Context, id string) (Facts, error) {
 	case errors.Is(err, registry.ErrNoApp) && f.Local == nil:
 		return f, k.UnknownApp(id, f.Address)
 	case errors.Is(err, registry.ErrUnreachable) && f.Local == nil && !k.Named:
-		return f, exit.Usagef("no app %q on this host, and no registry at %s; give --registry, or the --state-dir that its agents were given", id, f.Address)
+		return f, exit.Usagef("no app %q on this host, and no registry at %s; give --registry, or the --state-dir "+
+			"that its agents were given", id, f.Address)
 	case errors.Is(err, registry.ErrNoApp):
 		f.Silent = err
 	case f.Local == nil || errors.Is(err, registry.ErrForbidden) || exit.CodeOf(err) == exit.Usage:
@@ -133,7 +137,8 @@ func RegistryError(address registry.Address, err error) error {
 	if errors.Is(err, registry.ErrForbidden) {
 		code = exit.Forbidden
 	}
-	return exit.With(code, fmt.Errorf("registry %s: %w; give --registry another, or look at it with muster doctor", address, err))
+	return exit.With(code, fmt.Errorf("registry %s: %w; give --registry another, or look at it with muster doctor",
+		address, err))
 }
 
 // Open opens a registry for the command line.
@@ -216,9 +221,11 @@ func (f *Facts) AskPeers(ctx context.Context) {
 // mostAsked bounds how many agents are asked.
 const mostAsked = 256
 
-// AskAgents asks members that are alive for their state: those of this host by their sockets, others where they listen. Who does not
-// answer is left out.
-func AskAgents(ctx context.Context, sockets map[string]string, members []consul.MemberStatus, token string) map[string]status.State {
+// AskAgents asks members that are alive for their state: those of this host by their sockets, others where they listen.
+// Who does not answer is left out.
+func AskAgents(
+	ctx context.Context, sockets map[string]string, members []consul.MemberStatus, token string,
+) map[string]status.State {
 	ctx, cancel := context.WithTimeout(ctx, SocketPatience)
 	defer cancel()
 	said := map[string]status.State{}
@@ -277,7 +284,8 @@ func AskSockets(ctx context.Context, sockets map[string]string) map[string]statu
 	return found
 }
 
-// LogDirs are the log folders of the run's instances on this host: those that their agents have told of, and those in the run's.
+// LogDirs are the log folders of the run's instances on this host: those that their agents have told of, and those in
+// the run's.
 func (f *Facts) LogDirs() map[string]string {
 	dirs := map[string]string{}
 	entries, _ := os.ReadDir(f.Local.LogDir) // it may be gone
@@ -345,7 +353,8 @@ func (f *Facts) heard(st *consul.Status) {
 	}
 }
 
-// Here tells that this host's files are of the run that is spoken of. Else an earlier one has left them, and the run is elsewhere.
+// Here tells that this host's files are of the run that is spoken of. Else an earlier one has left them, and the run is
+// elsewhere.
 func (f *Facts) Here() bool { return f.Local != nil && f.Local.Run == f.Run() }
 
 // Verdict is the run's one outcome, nil while there is none that anybody here knows of.

@@ -72,7 +72,8 @@ func (k Lookup) forgetThere(ctx context.Context, f Facts) error {
 	case err == nil || errors.Is(err, registry.ErrNoApp):
 		return nil
 	case errors.Is(err, registry.ErrUnreachable) && f.Local == nil && !k.Named:
-		return exit.Usagef("no app %q on this host, and no registry at %s; give --registry or --state-dir", f.ID, address)
+		return exit.Usagef("no app %q on this host, and no registry at %s; give --registry or --state-dir", f.ID,
+			address)
 	case f.Local != nil && address == f.Local.Registry && nobodyListens(address):
 		return nil // the embedded registry died with its run and left its socket
 	}

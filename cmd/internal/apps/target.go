@@ -49,7 +49,8 @@ func (k Lookup) Target(word string, appWillDo bool) (Target, error) {
 	case err != nil:
 		return Target{}, exit.Usagef("%q: want [APP/]COMPONENT-INDEX, such as d1/worker-0", word)
 	case len(apps) == 0:
-		return Target{}, exit.Usagef("%s: no app on this host; give APP/%s and the --state-dir that its agents were given", word, word)
+		return Target{}, exit.Usagef("%s: no app on this host; give APP/%s and the --state-dir that its agents were "+
+			"given", word, word)
 	}
 	fmt.Fprintf(k.Warn, "app %s, the newest on this host\n", apps[0].App)
 	return Target{apps[0].App, &in}, nil

@@ -2,6 +2,6 @@
 // app's conductor through its registry; the directive, the members and the verdict show the answer. Where the registry
 // does not answer, Stop asks the agents of this host instead.
 //
-// It owns no process and starts no goroutine that outlives a call. A caller that leaves (Ctrl-C, a limit) takes no request
-// back. Callers: stop, flex, save, and Slider's words for them.
+// It owns no process and starts no goroutine that outlives a call. A caller that leaves (Ctrl-C, a limit) takes no
+// request back. Callers: stop, flex, save, and Slider's words for them.
 package ask

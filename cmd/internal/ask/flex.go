@@ -20,7 +20,10 @@ import (
 )
 
 // Flex asks a run for other counts, COMPONENT=COUNT each, and waits until they are in force.
-func Flex(ctx context.Context, s console.Streams, k apps.Lookup, app string, args []string, patience time.Duration, asJSON bool) error {
+func Flex(
+	ctx context.Context, s console.Streams, k apps.Lookup, app string, args []string, patience time.Duration,
+	asJSON bool,
+) error {
 	want, err := parseCounts(args)
 	if err != nil {
 		return err
@@ -75,9 +78,11 @@ func flexible(f apps.Facts) error {
 	case v != nil:
 		return fmt.Errorf("%s is over: %s; how many a new run has is said with --instances", f.ID, exit.VerdictText(*v))
 	case f.Registry == nil:
-		return exit.With(exit.Registry, fmt.Errorf("%s: its registry does not answer, and nobody else knows its counts", f.ID))
+		return exit.With(exit.Registry, fmt.Errorf("%s: its registry does not answer, and nobody else knows its counts",
+			f.ID))
 	case f.Registry.Interrupted():
-		return fmt.Errorf("%s has no live agent that could change anything: its run was interrupted and goes on when it is launched again", f.ID)
+		return fmt.Errorf("%s has no live agent that could change anything: its run was interrupted and goes on when "+
+			"it is launched again", f.ID)
 	}
 	return nil
 }
@@ -95,9 +100,11 @@ func inBounds(app appdef.App, want map[string]int) error {
 		}
 		switch n := want[name]; {
 		case n < c.MinInstances:
-			errs = append(errs, fmt.Errorf("flex: %s: got %d, want at least minInstanceCount, which is %d", name, n, c.MinInstances))
+			errs = append(errs, fmt.Errorf("flex: %s: got %d, want at least minInstanceCount, which is %d", name, n,
+				c.MinInstances))
 		case c.MaxInstances >= 0 && n > c.MaxInstances:
-			errs = append(errs, fmt.Errorf("flex: %s: got %d, want at most maxInstanceCount, which is %d", name, n, c.MaxInstances))
+			errs = append(errs, fmt.Errorf("flex: %s: got %d, want at most maxInstanceCount, which is %d", name, n,
+				c.MaxInstances))
 		}
 	}
 	if len(errs) > 0 {
@@ -184,7 +191,8 @@ func (x *flexing) await(ctx context.Context, limit time.Duration) (registry.Dire
 	if why == "" {
 		why = "its conductor has not taken it up"
 	}
-	return last, exit.With(exit.Timeout, fmt.Errorf("%s: the counts are not in force after %s: %s; the request stands", x.app, limit, why))
+	return last, exit.With(exit.Timeout, fmt.Errorf("%s: the counts are not in force after %s: %s; the request stands",
+		x.app, limit, why))
 }
 
 // tell names who has to join before the gang can grow, when that has changed.
@@ -196,7 +204,8 @@ func (x *flexing) tell(st consul.Status) {
 		if len(absent) > 1 {
 			it, agents = "them", "their agents"
 		}
-		parts = append(parts, fmt.Sprintf("%s (muster run starts %s; elsewhere start %s)", strings.Join(absent, ", "), it, agents))
+		parts = append(parts, fmt.Sprintf("%s (muster run starts %s; elsewhere start %s)", strings.Join(absent, ", "),
+			it, agents))
 	}
 	if len(staging) > 0 {
 		parts = append(parts, strings.Join(staging, ", ")+" to be staged")
@@ -216,7 +225,9 @@ func newcomers(st consul.Status) (absent, staging []string) {
 	for _, name := range slices.Sorted(maps.Keys(d.Target)) {
 		for i := d.Counts[name]; i < d.Target[name]; i++ {
 			in := registry.Instance{Component: name, Index: i}
-			here := slices.ContainsFunc(st.Members, func(m consul.MemberStatus) bool { return m.Instance == in && m.Live })
+			here := slices.ContainsFunc(st.Members, func(m consul.MemberStatus) bool {
+				return m.Instance == in && m.Live
+			})
 			if here {
 				staging = append(staging, in.String())
 			} else {
@@ -238,7 +249,10 @@ type flexReport struct {
 
 func (x *flexing) print(d registry.Directive, asJSON bool) error {
 	if asJSON {
-		return console.PrintJSON(x.streams.Out, flexReport{Version: 1, App: x.app, Before: x.before, Counts: d.Counts, Generation: d.Gen})
+		return console.PrintJSON(x.streams.Out, flexReport{
+			Version: 1, App: x.app, Before: x.before, Counts: d.Counts,
+			Generation: d.Gen,
+		})
 	}
 	var changed []string
 	for _, name := range slices.Sorted(maps.Keys(d.Counts)) {

@@ -39,13 +39,19 @@ func Save(ctx context.Context, s console.Streams, k apps.Lookup, app string, o S
 	if err := savable(facts); err != nil {
 		return err
 	}
-	x := saving{streams: s, lookup: k, app: app, address: facts.Address, run: facts.Registry.App.Run, def: apps.Definition(facts.Registry.App), before: facts.Registry.Directive, id: strings.ToLower(rand.Text())}
+	x := saving{
+		streams: s, lookup: k, app: app, address: facts.Address, run: facts.Registry.App.Run,
+		def: apps.Definition(facts.Registry.App), before: facts.Registry.Directive, id: strings.ToLower(rand.Text()),
+	}
 	if err := x.ask(ctx); err != nil {
 		return err
 	}
 	if o.NoWait {
 		if o.JSON {
-			return console.PrintJSON(s.Out, saveReport{Version: 1, App: app, To: []string{}, Failed: map[string]string{}, LeftOut: map[string][]string{}})
+			return console.PrintJSON(s.Out, saveReport{
+				Version: 1, App: app, To: []string{},
+				Failed: map[string]string{}, LeftOut: map[string][]string{},
+			})
 		}
 		fmt.Fprintf(s.Out, "%s: asked to save\n", app)
 		return nil
@@ -62,16 +68,19 @@ func savable(f apps.Facts) error {
 	case v != nil:
 		return fmt.Errorf("%s is over: %s; what it has left is where its outputs are", f.ID, exit.VerdictText(*v))
 	case f.Registry == nil:
-		return exit.With(exit.Registry, fmt.Errorf("%s: its registry does not answer, and nobody else can ask all its instances", f.ID))
+		return exit.With(exit.Registry, fmt.Errorf("%s: its registry does not answer, and nobody else can ask all "+
+			"its instances", f.ID))
 	case f.Registry.Interrupted():
-		return fmt.Errorf("%s has no live agent that could save: its run was interrupted and goes on when it is launched again", f.ID)
+		return fmt.Errorf("%s has no live agent that could save: its run was interrupted and goes on when it is "+
+			"launched again", f.ID)
 	}
 	app := apps.Definition(f.Registry.App)
 	if len(app.Components) == 0 {
 		return exit.With(exit.Registry, errors.New("save: the registry's definition of the app cannot be read"))
 	}
 	if !slices.ContainsFunc(app.Components, savesSomething) {
-		return fmt.Errorf("%s has nothing to save: none of its components has a folder that is left (muster.output.NAME)", f.ID)
+		return fmt.Errorf("%s has nothing to save: none of its components has a folder that is left "+
+			"(muster.output.NAME)", f.ID)
 	}
 	return nil
 }
@@ -127,10 +136,12 @@ func (x *saving) await(ctx context.Context, limit time.Duration) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case x.save == nil:
-		return exit.With(exit.Timeout, fmt.Errorf("%s: no save has begun after %s: its processes do not run yet, or another save is under way; the request stands", x.app, limit))
+		return exit.With(exit.Timeout, fmt.Errorf("%s: no save has begun after %s: its processes do not run yet, or "+
+			"another save is under way; the request stands", x.app, limit))
 	}
 	saved, failed, open := x.count()
-	return exit.With(exit.Timeout, fmt.Errorf("%s: after %s %d of %d have saved, %s not yet; the save goes on", x.app, limit, saved, saved+len(failed)+len(open), strings.Join(open, ", ")))
+	return exit.With(exit.Timeout, fmt.Errorf("%s: after %s %d of %d have saved, %s not yet; the save goes on", x.app,
+		limit, saved, saved+len(failed)+len(open), strings.Join(open, ", ")))
 }
 
 // look takes in what the registry says; true: all have answered. A run that has ended meanwhile has answered.
@@ -156,8 +167,8 @@ func beforeSave(d registry.Directive) int {
 	return d.Save.Seq
 }
 
-// count sorts the instances that have outputs: how many have saved, who has not and why, and who has not answered. Who is
-// not at work has nothing to save.
+// count sorts the instances that have outputs: how many have saved, who has not and why, and who has not answered. Who
+// is not at work has nothing to save.
 func (x *saving) count() (saved int, failed map[string]string, open []string) {
 	failed = map[string]string{}
 	for _, m := range x.members {
@@ -275,7 +286,8 @@ func (x *saving) tellStop() error {
 	case x.save == nil && slices.ContainsFunc(x.def.Components, savesSomething):
 		return fmt.Errorf("%s: nothing was saved before the stop", x.app)
 	case x.save == nil:
-		fmt.Fprintf(x.streams.Err, "%s: nothing was saved before the stop: no component has a folder that is left\n", x.app)
+		fmt.Fprintf(x.streams.Err, "%s: nothing was saved before the stop: no component has a folder that is left\n",
+			x.app)
 		return nil
 	}
 	r := x.report()

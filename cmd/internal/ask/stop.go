@@ -64,7 +64,8 @@ func Stop(ctx context.Context, s console.Streams, k apps.Lookup, app string, o S
 		}
 		return StopAgents(ctx, s, k, facts, o.Grace)
 	case facts.Registry.Interrupted():
-		return fmt.Errorf("%s has no live agent that could stop: its run was interrupted and goes on when it is launched again; muster forget %s removes it", app, app)
+		return fmt.Errorf("%s has no live agent that could stop: its run was interrupted and goes on when it is "+
+			"launched again; muster forget %s removes it", app, app)
 	}
 	return o.stopRun(ctx, s, k, facts)
 }
@@ -79,7 +80,10 @@ func (o StopOptions) stopRun(ctx context.Context, s console.Streams, k apps.Look
 		return err
 	}
 	defer c.Close()
-	ask := registry.Ask{Kind: registry.AskStop, ID: strings.ToLower(rand.Text()), By: "stop", Args: map[string]string{"who": apps.Asker()}}
+	ask := registry.Ask{
+		Kind: registry.AskStop, ID: strings.ToLower(rand.Text()), By: "stop",
+		Args: map[string]string{"who": apps.Asker()},
+	}
 	if o.Reason != "" {
 		ask.Args["who"] += " (" + o.Reason + ")"
 	}
@@ -97,7 +101,8 @@ func (o StopOptions) stopRun(ctx context.Context, s console.Streams, k apps.Look
 	if o.NoWait {
 		return nil
 	}
-	fmt.Fprintf(s.Err, "%s was asked %sto stop; waiting for its end (Ctrl-C leaves, the request stands)\n", facts.ID, first)
+	fmt.Fprintf(s.Err, "%s was asked %sto stop; waiting for its end (Ctrl-C leaves, the request stands)\n", facts.ID,
+		first)
 	saved := func() error { return nil }
 	if o.Save {
 		saved = followSave(ctx, s, k, facts, ask.ID)
@@ -111,9 +116,12 @@ func (o StopOptions) stopRun(ctx context.Context, s console.Streams, k apps.Look
 }
 
 // followSave watches the save of a stop while its verdict is waited for; what it gives tells of it.
-func followSave(ctx context.Context, s console.Streams, k apps.Lookup, facts apps.Facts, id string) (tell func() error) {
+func followSave(
+	ctx context.Context, s console.Streams, k apps.Lookup, facts apps.Facts, id string,
+) (tell func() error) {
 	x := saving{
-		streams: s, lookup: k, app: facts.ID, address: facts.Address, run: facts.Registry.App.Run, def: apps.Definition(facts.Registry.App),
+		streams: s, lookup: k, app: facts.ID, address: facts.Address, run: facts.Registry.App.Run,
+		def:    apps.Definition(facts.Registry.App),
 		before: facts.Registry.Directive, id: id,
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -127,7 +135,8 @@ func followSave(ctx context.Context, s console.Streams, k apps.Lookup, facts app
 		<-done
 		last, over := context.WithTimeout(context.WithoutCancel(ctx), apps.Patience)
 		defer over()
-		if st, err := k.Status(last, x.address, x.app); err == nil && st.Directive.Run == x.run { // else as it was seen last
+		// else as it was seen last
+		if st, err := k.Status(last, x.address, x.app); err == nil && st.Directive.Run == x.run {
 			x.look(st)
 		}
 		return x.tellStop()
@@ -163,7 +172,8 @@ func AwaitVerdict(ctx context.Context, c *consul.Client, k apps.Lookup, facts ap
 	if last := left.Verdict(); last != nil && last.Run == facts.Registry.App.Run {
 		return *last, nil
 	}
-	return v, fmt.Errorf("%s: its registry ended before there was a verdict: the run was interrupted; muster status %s", facts.ID, facts.ID)
+	return v, fmt.Errorf("%s: its registry ended before there was a verdict: the run was interrupted; muster status %s",
+		facts.ID, facts.ID)
 }
 
 // awaitNoSocket waits until nobody serves the socket of an embedded registry; false: it has none, or ctx ended.
@@ -212,7 +222,8 @@ func AwaitEnd(ctx context.Context, s console.Streams, k apps.Lookup, facts apps.
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			fmt.Fprintf(s.Err, "%s: %s left after %s: muster status %s says where\n", facts.ID, appdef.Counted(live, "agent"), limit, facts.ID)
+			fmt.Fprintf(s.Err, "%s: %s left after %s: muster status %s says where\n", facts.ID,
+				appdef.Counted(live, "agent"), limit, facts.ID)
 		}
 	}
 	fmt.Fprintf(s.Out, "%s: %s\n", facts.ID, exit.VerdictText(v))
@@ -222,11 +233,13 @@ func AwaitEnd(ctx context.Context, s console.Streams, k apps.Lookup, facts apps.
 // StopAgents asks the agents of this host one by one; their registry cannot be asked.
 func StopAgents(ctx context.Context, s console.Streams, k apps.Lookup, facts apps.Facts, grace *time.Duration) error {
 	if !facts.Living() {
-		return exit.With(exit.Registry, fmt.Errorf("%s: no agent on this host answers, and its registry %s neither; nothing was stopped",
+		return exit.With(exit.Registry, fmt.Errorf("%s: no agent on this host answers, and its registry %s neither; "+
+			"nothing was stopped",
 			facts.ID, cmp.Or(facts.Address, facts.Local.Registry)))
 	}
 	names := slices.Sorted(maps.Keys(facts.States))
-	fmt.Fprintf(s.Err, "%s: stopping %s through their own sockets: no verdict is written\n", facts.ID, strings.Join(names, ", "))
+	fmt.Fprintf(s.Err, "%s: stopping %s through their own sockets: no verdict is written\n", facts.ID,
+		strings.Join(names, ", "))
 	sockets := k.State.Sockets(facts.ID)
 	var seconds *float64
 	if grace != nil {
@@ -244,7 +257,8 @@ func StopAgents(ctx context.Context, s console.Streams, k apps.Lookup, facts app
 	if err := awaitGone(ctx, sockets); err != nil {
 		return err
 	}
-	fmt.Fprintf(s.Out, "%s: interrupted: %s stopped; it goes on when it is launched again\n", facts.ID, strings.Join(names, ", "))
+	fmt.Fprintf(s.Out, "%s: interrupted: %s stopped; it goes on when it is launched again\n", facts.ID,
+		strings.Join(names, ", "))
 	return nil
 }
 

@@ -46,7 +46,10 @@ func (f *Registry) Register(flags Set) {
 
 // Args are the same settings as arguments for an agent.
 func (f *Registry) Args() []string {
-	out := []string{"--session-ttl", f.TTL.String(), "--lost-grace", f.lost.String(), "--lost-mass", f.lostMass.String()}
+	out := []string{
+		"--session-ttl", f.TTL.String(), "--lost-grace", f.lost.String(), "--lost-mass",
+		f.lostMass.String(),
+	}
 	if f.Barrier > 0 {
 		out = append(out, "--barrier-timeout", f.Barrier.String())
 	}

@@ -73,8 +73,10 @@ func (p *packing) pack(job hbox.Submission) error {
 // bring copies one file, folder or archive under its name.
 func (p *packing) bring(l hbox.Local, archive bool) error {
 	switch first, twice := p.taken[l.Alias]; {
-	case l.Alias == "" || l.Alias == "." || l.Alias == ".." || strings.ContainsAny(l.Alias, "/\\,") || slices.Contains(appdef.OwnNames(), l.Alias):
-		return fmt.Errorf("got the name %q for it, want a plain name that is not muster's (%s)", l.Alias, strings.Join(appdef.OwnNames(), ", "))
+	case l.Alias == "" || l.Alias == "." || l.Alias == ".." || strings.ContainsAny(l.Alias, "/\\,") ||
+		slices.Contains(appdef.OwnNames(), l.Alias):
+		return fmt.Errorf("got the name %q for it, want a plain name that is not muster's (%s)", l.Alias,
+			strings.Join(appdef.OwnNames(), ", "))
 	case twice:
 		return fmt.Errorf("got the name %s for it, which %s has already", l.Alias, first)
 	}

@@ -57,7 +57,8 @@ func (l Reader) One(ctx context.Context, instance string) error {
 func (l Reader) dir(instance string) (string, error) {
 	dir := cmp.Or(l.Facts.LogDirs()[instance], filepath.Join(l.Facts.Local.LogDir, instance))
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return "", exit.Usagef("no log of %s/%s on this host (%s); here are: %s", l.Facts.ID, instance, dir, wording.OrNone(l.names()))
+		return "", exit.Usagef("no log of %s/%s on this host (%s); here are: %s", l.Facts.ID, instance, dir,
+			wording.OrNone(l.names()))
 	}
 	return dir, nil
 }
@@ -102,7 +103,8 @@ func (l Reader) All(ctx context.Context) error {
 	names := l.names()
 	if !l.Follow {
 		if len(names) == 0 {
-			return fmt.Errorf("no logs of %s in %s; its instances may run elsewhere: muster status %s", l.Facts.ID, l.Facts.Local.LogDir, l.Facts.ID)
+			return fmt.Errorf("no logs of %s in %s; its instances may run elsewhere: muster status %s", l.Facts.ID,
+				l.Facts.Local.LogDir, l.Facts.ID)
 		}
 		for _, name := range names {
 			if err := l.lines(ctx, name, show(name)); err != nil {
@@ -182,8 +184,8 @@ func (l Reader) copy(ctx context.Context, path string, out io.Writer) error {
 // endPoll is how often a follower asks whether the run is over.
 const endPoll = time.Second
 
-// cancelAtEnd cancels when nothing more can come: the instance's agent (or, without one, every agent of this host) is gone
-// and the run is over.
+// cancelAtEnd cancels when nothing more can come: the instance's agent (or, without one, every agent of this host) is
+// gone and the run is over.
 func (l Reader) cancelAtEnd(ctx context.Context, instance string, cancel context.CancelFunc) {
 	tick := time.NewTicker(endPoll)
 	defer tick.Stop()

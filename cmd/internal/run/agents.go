@@ -85,8 +85,10 @@ func (r *runner) agentArgs(in registry.Instance, counts map[string]int) ([]strin
 	}
 	args := []string{
 		"agent", "--app", r.app.Ref, "--app-id", r.appID, "--run", r.runID,
-		"--component", in.Component, "--index", strconv.Itoa(in.Index), "--registry", r.address.String(), "--launcher", "shell",
-		"--work-dir", r.workDir, "--log-dir", r.logDir, "--state-dir", string(r.state), "--ports", r.flags.Ports, "--lifeline-fd", "3",
+		"--component", in.Component, "--index", strconv.Itoa(in.Index), "--registry", r.address.String(), "--launcher",
+		"shell",
+		"--work-dir", r.workDir, "--log-dir", r.logDir, "--state-dir", string(r.state), "--ports", r.flags.Ports,
+		"--lifeline-fd", "3",
 		"--engine", r.flags.Engine, "--require-limits=" + strconv.FormatBool(r.flags.RequireLimits),
 	}
 	if r.flags.Policy != "" {

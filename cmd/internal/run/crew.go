@@ -26,7 +26,10 @@ type crew struct {
 
 // crew is who the run begins with: what the definition says, or what the directive says of one that goes on.
 func (r *runner) crew(ctx context.Context) *crew {
-	c := &crew{runner: r, counts: r.app.Counts(), deaths: make(chan ended, 64), away: map[*child]bool{}, hide: func() {}}
+	c := &crew{
+		runner: r, counts: r.app.Counts(), deaths: make(chan ended, 64), away: map[*child]bool{},
+		hide: func() {},
+	}
 	if d, ok := r.directive(ctx); ok {
 		c.counts = c.wanted(d)
 	}

@@ -14,10 +14,14 @@ func refuseData(app appdef.App, vars map[string]string, found hadoop.DefaultFS) 
 	var bad appdef.Problems
 	for _, c := range app.Components {
 		s := c.Settings
-		if c.Instances == 0 || len(s.Inputs.From)+len(s.Outputs.To)+len(s.Files)+len(s.Archives) == 0 && app.Settings.PAI.Version == "" {
+		if c.Instances == 0 || len(s.Inputs.From)+len(s.Outputs.To)+len(s.Files)+len(s.Archives) == 0 &&
+			app.Settings.PAI.Version == "" {
 			continue
 		}
-		request := plan.Request{Component: c.Name, Digest: "-", Allocation: plan.Allocation{User: plan.AnyUser, Vars: vars}, Starts: true}
+		request := plan.Request{
+			Component: c.Name, Digest: "-",
+			Allocation: plan.Allocation{User: plan.AnyUser, Vars: vars}, Starts: true,
+		}
 		found.Into(&request)
 		_, problems := plan.Build(app, request)
 		for _, p := range problems.Errors() {

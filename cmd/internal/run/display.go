@@ -124,7 +124,8 @@ func transitionLine(line string) string {
 		}
 		return "muster: " + string(m.To)
 	case machine.Installed: // of one whose process has ended by itself, before or by the same failure
-		if m.Event == string(machine.Directed) && (m.From == machine.Finishing || m.From == machine.Backoff) && m.Cause != "" {
+		if m.Event == string(machine.Directed) && (m.From == machine.Finishing || m.From == machine.Backoff) &&
+			m.Cause != "" {
 			return "muster: " + m.Cause
 		}
 	case machine.Starting, machine.Claiming, machine.Staging, machine.Waiting, machine.Leaving, machine.Done:
@@ -191,7 +192,8 @@ func (r *runner) rows(ctx context.Context) []status.Instance {
 				return
 			}
 			rows[i] = status.Instance{Identity: status.IdentityOf(c.instance), Phase: string(machine.Starting)}
-			_ = status.ReadJSON(filepath.Join(r.logDir, c.instance.String(), "last.json"), &rows[i]) // then it is starting
+			// then it is starting
+			_ = status.ReadJSON(filepath.Join(r.logDir, c.instance.String(), "last.json"), &rows[i])
 		})
 	}
 	wg.Wait()
@@ -199,7 +201,8 @@ func (r *runner) rows(ctx context.Context) []status.Instance {
 }
 
 func tableText(rows []status.Instance) []string {
-	lines := []string{fmt.Sprintf("%-16s %-10s %-4s %-8s %-9s %-10s %s", "INSTANCE", "PHASE", "GEN", "RESTARTS", "PROGRESS", "CHECKPOINT", "")}
+	lines := []string{fmt.Sprintf("%-16s %-10s %-4s %-8s %-9s %-10s %s", "INSTANCE", "PHASE", "GEN", "RESTARTS",
+		"PROGRESS", "CHECKPOINT", "")}
 	for _, in := range rows {
 		progress, step := "-", "-"
 		if in.Progress != nil {
@@ -208,7 +211,8 @@ func tableText(rows []status.Instance) []string {
 		if in.CheckpointStep != nil {
 			step = fmt.Sprint(*in.CheckpointStep)
 		}
-		lines = append(lines, fmt.Sprintf("%-16s %-10s %-4d %-8d %-9s %-10s %s", in.Instance, in.Phase, in.Generation, in.Restarts, progress, step, in.Cause))
+		lines = append(lines, fmt.Sprintf("%-16s %-10s %-4d %-8d %-9s %-10s %s", in.Instance, in.Phase, in.Generation,
+			in.Restarts, progress, step, in.Cause))
 	}
 	for _, in := range rows {
 		for _, w := range in.Warnings {

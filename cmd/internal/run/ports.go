@@ -9,8 +9,8 @@ import (
 	"github.com/muster-agent/muster/shim/exit"
 )
 
-// refusePorts tells before anything is made of a port that two instances would have to have: a run has one host, and would try
-// again for ever. Agents that others start find out by themselves, for theirs may be several.
+// refusePorts tells before anything is made of a port that two instances would have to have: a run has one host, and
+// would try again for ever. Agents that others start find out by themselves, for theirs may be several.
 func refusePorts(app appdef.App) error {
 	taken := map[int]registry.Instance{}
 	for i, c := range app.Components {
@@ -20,7 +20,8 @@ func refusePorts(app appdef.App) error {
 			for _, want := range wants {
 				if other, twice := taken[want.number]; twice {
 					at := app.Places[appdef.Pointer("components", strconv.Itoa(i), "config", want.key)]
-					return exit.OfProblems(appdef.Problems{at.Problem(fmt.Sprintf("port %d for %s and for %s", want.number, other, in),
+					return exit.OfProblems(appdef.Problems{at.Problem(fmt.Sprintf("port %d for %s and for %s",
+						want.number, other, in),
 						"a port of its own for each instance on this host", "in a job file that is beginAt 0")})
 				}
 				taken[want.number] = in

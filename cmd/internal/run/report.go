@@ -35,7 +35,10 @@ const applicationErr = "application.err"
 // lastWords shows the end of what the process of an instance said, or else of what its agent did.
 func (r *runner) lastWords(e end, dir, instance string) {
 	from, known := r.attemptBegins(dir)
-	files := []string{filepath.Join(dir, "stderr.log"), filepath.Join(r.workDir, instance, applicationErr), filepath.Join(dir, "stdout.log")}
+	files := []string{
+		filepath.Join(dir, "stderr.log"), filepath.Join(r.workDir, instance, applicationErr),
+		filepath.Join(dir, "stdout.log"),
+	}
 	started := false
 	for _, path := range files {
 		begin, began := from[filepath.Base(path)]

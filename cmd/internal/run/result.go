@@ -79,7 +79,8 @@ func (f *Options) refuse(s console.Streams, ref string, err error) error {
 // headline is the result in one line, with the cause of a run that did not succeed unless a person has just read it.
 func headline(f status.ResultFile, why bool) string {
 	took := time.Duration(f.Times.Total * float64(time.Second)).Round(100 * time.Millisecond)
-	s := fmt.Sprintf("%s: %s after %s, %s, %s", f.App, f.Outcome, took, appdef.Counted(f.Restarts, "restart"), appdef.Counted(f.Generations, "generation"))
+	s := fmt.Sprintf("%s: %s after %s, %s, %s", f.App, f.Outcome, took, appdef.Counted(f.Restarts, "restart"),
+		appdef.Counted(f.Generations, "generation"))
 	if _, lost, ok := strings.Cut(f.Cause, registry.CasualtiesMark); ok && f.Outcome == string(registry.Succeeded) {
 		s += registry.CasualtiesMark + lost // a partial success is none that may go unseen
 	}
@@ -118,7 +119,8 @@ func (r *runner) result(e end) status.ResultFile {
 	f.Times = f.Times.Rounded()
 	for _, c := range r.agents {
 		var in status.Instance
-		if err := status.ReadJSON(filepath.Join(r.logDir, c.instance.String(), "last.json"), &in); err != nil || in.Since.Before(status.Stamp(r.started)) {
+		if err := status.ReadJSON(filepath.Join(r.logDir, c.instance.String(), "last.json"), &in); err != nil ||
+			in.Since.Before(status.Stamp(r.started)) {
 			in = status.Instance{Version: 1, Identity: status.IdentityOf(c.instance), Phase: "unknown"}
 		}
 		f.Restarts += in.Restarts
@@ -141,7 +143,9 @@ func (r *runner) unsettled(f *status.ResultFile) {
 		return
 	}
 	f.Code = exit.Registry
-	f.Advice = "outputs of " + strings.Join(names, ", ") + " are not at their place, and there is no _SUCCESS: agent.log says why; muster agent with this app id, these instances and --run " + r.runID + " goes on with it"
+	f.Advice = "outputs of " + strings.Join(names,
+		", ") + " are not at their place, and there is no _SUCCESS: agent.log says why; muster agent with this app " +
+		"id, these instances and --run " + r.runID + " goes on with it"
 }
 
 // brokenOff is a run whose agents ended without a verdict. One of them that met a fault of muster's own would meet
@@ -241,7 +245,8 @@ func (h history) times() status.Times {
 				}
 			case machine.Stopping, machine.Backoff, machine.Fenced:
 				own.Restarting += took
-			case machine.Starting, machine.Claiming, machine.Finishing, machine.Leaving, machine.Superseded, machine.Done:
+			case machine.Starting, machine.Claiming, machine.Finishing, machine.Leaving, machine.Superseded,
+				machine.Done:
 			}
 		}
 		t.Staging, t.Barrier = max(t.Staging, own.Staging), max(t.Barrier, own.Barrier)

@@ -92,7 +92,10 @@ func (f *Options) Run(ctx context.Context, s console.Streams, ref string) error 
 		return errors.Join(err, f.refuse(s, ref, err))
 	}
 	defer app.Close()
-	r := &runner{flags: f, streams: s, app: app, state: f.State.Resolve(), started: time.Now(), log: slog.New(slog.DiscardHandler)}
+	r := &runner{
+		flags: f, streams: s, app: app, state: f.State.Resolve(), started: time.Now(),
+		log: slog.New(slog.DiscardHandler),
+	}
 	defer func() {
 		for _, undo := range slices.Backward(r.closers) {
 			undo()
@@ -108,7 +111,8 @@ func (f *Options) Run(ctx context.Context, s console.Streams, ref string) error 
 	if f.Detach != nil {
 		return r.detach(ctx)
 	}
-	r.closers = append(r.closers, func() { _ = os.Remove(r.state.App(r.appID)) }) // of a run that was refused it is empty
+	// of a run that was refused it is empty
+	r.closers = append(r.closers, func() { _ = os.Remove(r.state.App(r.appID)) })
 	if err := r.settle(); err != nil {
 		return err
 	}
@@ -261,7 +265,8 @@ func (r *runner) chooseRun(ctx context.Context) error {
 	case err != nil:
 		return exit.With(exit.Registry, err)
 	case st.Verdict == nil && st.Live > 0:
-		return exit.With(exit.Held, fmt.Errorf("%s is running already: run %s with %d live agents; muster status %s says more", r.appID, st.App.Run, st.Live, r.appID))
+		return exit.With(exit.Held, fmt.Errorf("%s is running already: run %s with %d live agents; muster status %s "+
+			"says more", r.appID, st.App.Run, st.Live, r.appID))
 	case st.Verdict == nil:
 		r.runID = st.App.Run
 		fmt.Fprintf(r.streams.Err, "%s: run %s was interrupted and goes on\n", r.appID, r.runID)
@@ -277,7 +282,8 @@ func (r *runner) refuseSurvivors(ctx context.Context) error {
 		return nil
 	}
 	names := strings.Join(slices.Sorted(maps.Keys(left)), ", ")
-	return exit.With(exit.Held, fmt.Errorf("%s is running already: its agents of %s still live; muster stop %s ends them", r.appID, names, r.appID))
+	return exit.With(exit.Held, fmt.Errorf("%s is running already: its agents of %s still live; muster stop %s ends "+
+		"them", r.appID, names, r.appID))
 }
 
 func (r *runner) embed(ctx context.Context) error {
@@ -286,7 +292,8 @@ func (r *runner) embed(ctx context.Context) error {
 		return exit.With(exit.Forbidden, err)
 	}
 	if len(path) > status.MaxSocket {
-		return exit.Usagef("run: state folder %s: a socket in it would have a path of %d bytes, want at most %d; give --state-dir a shorter one", r.state, len(path), status.MaxSocket)
+		return exit.Usagef("run: state folder %s: a socket in it would have a path of %d bytes, want at most %d; "+
+			"give --state-dir a shorter one", r.state, len(path), status.MaxSocket)
 	}
 	if err := r.refuseSurvivors(ctx); err != nil {
 		return err

@@ -77,7 +77,10 @@ func (r *runner) follow(ctx context.Context, directives chan<- registry.Directiv
 }
 
 // attend is the run's loop: signals, deaths of agents, the verdict. It returns when no agent is left.
-func (r *runner) attend(ctx context.Context, heard <-chan os.Signal, crew *crew, directives <-chan registry.Directive, verdicts <-chan registry.Verdict) end {
+func (r *runner) attend(
+	ctx context.Context, heard <-chan os.Signal, crew *crew, directives <-chan registry.Directive,
+	verdicts <-chan registry.Verdict,
+) end {
 	var e end
 	var echo signals.Repeat
 	asked := 0
@@ -137,10 +140,12 @@ func (r *runner) interrupt(ctx context.Context, sig os.Signal, asked int, e *end
 		r.each(func(c *child) { c.send(syscall.SIGTERM); c.send(syscall.SIGINT) })
 	case sig != syscall.SIGINT:
 		e.interrupted, _ = sig.(syscall.Signal)
-		r.say("%s: %s: stopping in grace; the same command with --app-id %s --work-dir %s goes on from the checkpoint", r.appID, unix.SignalName(e.interrupted), r.appID, r.workDir)
+		r.say("%s: %s: stopping in grace; the same command with --app-id %s --work-dir %s goes on from the checkpoint",
+			r.appID, unix.SignalName(e.interrupted), r.appID, r.workDir)
 		r.each(func(c *child) { c.send(syscall.SIGTERM) })
 	default:
-		r.say("%s: stopping: every process gets its stop signal and its grace, checkpoints are kept; Ctrl-C again kills", r.appID)
+		r.say("%s: stopping: every process gets its stop signal and its grace, checkpoints are kept; "+
+			"Ctrl-C again kills", r.appID)
 		ask := registry.Ask{Version: 1, Kind: registry.AskStop, ID: shim.NewID(), By: "interrupt"}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
@@ -179,8 +184,8 @@ func (r *runner) relaunch(ctx context.Context, d ended, crew *crew, verdicts <-c
 	r.each(func(c *child) { c.send(syscall.SIGTERM) })
 }
 
-// complete starts an agent again that was killed after the verdict: it finds that, and gives the outputs of its instance
-// their names.
+// complete starts an agent again that was killed after the verdict: it finds that, and gives the outputs of its
+// instance their names.
 func (r *runner) complete(d ended, crew *crew) {
 	c := r.app.Component(d.child.instance.Component)
 	if d.signal == 0 || c == nil || !data.LeavesOutputs(*c) || !d.child.mayRelaunch(time.Now()) {

@@ -16,8 +16,8 @@ import (
 // mostFinders is how many of those who could not reach a member are named.
 const mostFinders = 5
 
-// foundWarnings are what members have found of each other, by whom it is about. What was found of an earlier agent, or by
-// one that is gone, says nothing of now.
+// foundWarnings are what members have found of each other, by whom it is about. What was found of an earlier agent, or
+// by one that is gone, says nothing of now.
 func foundWarnings(st *consul.Status) map[string][]status.Warning {
 	if st == nil {
 		return nil
@@ -38,7 +38,8 @@ func foundWarnings(st *consul.Status) map[string][]status.Warning {
 			switch {
 			case !m.Live || !about.Live || about.Inc != f.Inc:
 			case f.Kind == registry.NotApart:
-				out[f.About.String()] = append(out[f.About.String()], status.Warning{Kind: member.WarnTogether, Text: member.TogetherText(f.Addr, f.Why), Since: f.Since})
+				out[f.About.String()] = append(out[f.About.String()],
+					status.Warning{Kind: member.WarnTogether, Text: member.TogetherText(f.Addr, f.Why), Since: f.Since})
 			case f.Kind == registry.NotReached:
 				l := lacks[f.About]
 				if l == nil {
@@ -57,8 +58,12 @@ func foundWarnings(st *consul.Status) map[string][]status.Warning {
 		if more := len(by) - mostFinders; more > 0 {
 			by = append(slices.Clone(by[:mostFinders]), fmt.Sprintf("%d others", more))
 		}
-		text := fmt.Sprintf("its agent cannot be reached at %s by %s; %s", l.addr, strings.Join(by, ", "), member.ReachRemedy)
-		out[in.String()] = append(out[in.String()], status.Warning{Kind: member.WarnUnreachable, Text: text, Since: l.since})
+		text := fmt.Sprintf("its agent cannot be reached at %s by %s; %s", l.addr, strings.Join(by, ", "),
+			member.ReachRemedy)
+		out[in.String()] = append(out[in.String()], status.Warning{
+			Kind: member.WarnUnreachable, Text: text,
+			Since: l.since,
+		})
 	}
 	return out
 }
@@ -66,7 +71,9 @@ func foundWarnings(st *consul.Status) map[string][]status.Warning {
 // warned is a row with what others have found of it, beside what its own agent says.
 func warned(row status.Instance, found []status.Warning) status.Instance {
 	for _, w := range found {
-		if w.Kind == member.WarnTogether && slices.ContainsFunc(row.Warnings, func(own status.Warning) bool { return own.Kind == w.Kind }) {
+		if w.Kind == member.WarnTogether && slices.ContainsFunc(row.Warnings, func(own status.Warning) bool {
+			return own.Kind == w.Kind
+		}) {
 			continue
 		}
 		row.Warnings = append(slices.Clip(row.Warnings), w)

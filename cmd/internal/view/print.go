@@ -29,7 +29,8 @@ func (v *App) Print(out io.Writer) error {
 		return nil
 	}
 	fmt.Fprintln(out)
-	return console.Table(out, "INSTANCE ROLE PHASE HOST GEN ATTEMPT PROGRESS CHECKPOINT EXIT SINCE CAUSE", instanceCells(v.Instances))
+	return console.Table(out, "INSTANCE ROLE PHASE HOST GEN ATTEMPT PROGRESS CHECKPOINT EXIT SINCE CAUSE",
+		instanceCells(v.Instances))
 }
 
 // lines are what is said of the run as a whole, word and text.
@@ -85,7 +86,8 @@ func (v *App) lines() [][2]string {
 			continue
 		}
 		for _, name := range slices.Sorted(maps.Keys(row.Exports)) {
-			add("service", strings.TrimSuffix(row.Instance+": "+row.Exports[name]+", in Consul "+row.DNSName, ", in Consul "))
+			add("service", strings.TrimSuffix(row.Instance+": "+row.Exports[name]+", in Consul "+row.DNSName,
+				", in Consul "))
 		}
 	}
 	add("work", v.WorkDir)
@@ -133,7 +135,8 @@ func instanceCells(rows []status.Instance) [][]string {
 			exit = strconv.Itoa(*row.Exit)
 		}
 		cells = append(cells, []string{
-			row.Instance, row.Role, row.Phase, row.Host, number(row.Generation), number(row.Attempt), progress, step, exit,
+			row.Instance, row.Role, row.Phase, row.Host, number(row.Generation), number(row.Attempt), progress, step,
+			exit,
 			wording.Clock(row.Since), cause,
 		})
 	}

@@ -47,9 +47,10 @@ type directiveView struct {
 	Target map[string]int `json:"target,omitempty"`
 	Why    string         `json:"why,omitempty"`
 	First  string         `json:"first,omitempty"`
-	Resume *int64         `json:"resume,omitempty"` // the step that the generation went on from; -1: none, and Anew says why
-	Anew   string         `json:"anew,omitempty"`
-	At     time.Time      `json:"at"`
+	// the step that the generation went on from; -1: none, and Anew says why
+	Resume *int64    `json:"resume,omitempty"`
+	Anew   string    `json:"anew,omitempty"`
+	At     time.Time `json:"at"`
 }
 
 // Of lays out what was found.
@@ -87,7 +88,8 @@ func (v *App) fromRegistry(st *consul.Status) {
 	d := st.Directive
 	v.Generation = d.Gen
 	v.Directive = &directiveView{
-		Act: d.Act, Gen: d.Gen, Counts: d.Counts, Target: d.Target, Why: d.Why, First: d.First, Resume: d.Resume, Anew: d.Anew, At: status.Stamp(d.At),
+		Act: d.Act, Gen: d.Gen, Counts: d.Counts, Target: d.Target, Why: d.Why, First: d.First, Resume: d.Resume,
+		Anew: d.Anew, At: status.Stamp(d.At),
 	}
 }
 
@@ -131,7 +133,8 @@ func (v *App) addInstances(f apps.Facts) {
 		if row.Conducts && v.Conductor == nil {
 			v.Conductor = &name
 		}
-		if _, lives := f.States[name]; lives && row.AwaySince != nil && (v.AwaySince == nil || row.AwaySince.Before(*v.AwaySince)) {
+		if _, lives := f.States[name]; lives && row.AwaySince != nil &&
+			(v.AwaySince == nil || row.AwaySince.Before(*v.AwaySince)) {
 			v.AwaySince = new(status.Stamp(*row.AwaySince))
 		}
 		v.Generation = max(v.Generation, row.Generation)
@@ -179,7 +182,8 @@ func registryRows(st consul.Status) []status.Instance {
 	return rows
 }
 
-// membersNow are those of the run that there is, and of an earlier one whose end is not proved: not those that have ended with it.
+// membersNow are those of the run that there is, and of an earlier one whose end is not proved: not those that have
+// ended with it.
 func membersNow(st consul.Status) []consul.MemberStatus {
 	return slices.DeleteFunc(slices.Clone(st.Members), func(m consul.MemberStatus) bool {
 		return m.Run != st.App.Run && !m.Live && isOver(m.Phase)
@@ -203,7 +207,10 @@ func absent(name string) status.Instance {
 	if err != nil {
 		in = registry.Instance{Component: name}
 	}
-	return status.Instance{Version: 1, Identity: status.Identity{Instance: name, Component: in.Component, Index: in.Index}, Phase: missing}
+	return status.Instance{Version: 1, Identity: status.Identity{
+		Instance: name, Component: in.Component,
+		Index: in.Index,
+	}, Phase: missing}
 }
 
 func memberRow(m consul.MemberStatus, d registry.Directive) status.Instance {
@@ -218,7 +225,10 @@ func memberRow(m consul.MemberStatus, d registry.Directive) status.Instance {
 		if !x.At.IsZero() && m.Phase != registry.PhaseLost { // what is lost has ended later than the last process of it
 			row.Since = x.At
 		}
-		row.ExitInfo = &status.Exit{Code: x.Code, Signal: x.Signal, OOM: x.Class == registry.ClassOOM, At: status.Stamp(x.At), Message: x.Why}
+		row.ExitInfo = &status.Exit{
+			Code: x.Code, Signal: x.Signal, OOM: x.Class == registry.ClassOOM,
+			At: status.Stamp(x.At), Message: x.Why,
+		}
 		row.Exit = shellExit(row.ExitInfo)
 	}
 	if row.Phase == missing {

@@ -1,5 +1,6 @@
-// Command hdfs measures transfers from and to a real HDFS: muster's, Hadoop's own command and colinmarc's, each a process of
-// its own, in one run: `make bench-hdfs`. What comes back is compared with what was sent, outside the measured time.
+// Command hdfs measures transfers from and to a real HDFS: muster's, Hadoop's own command and colinmarc's, each a
+// process of its own, in one run: `make bench-hdfs`. What comes back is compared with what was sent, outside the
+// measured time.
 //
 //	hdfs DIR TRANSFER COLINMARC ROUNDS    DIR is for data; the programs are those of the contenders, who take turns
 package main
@@ -179,8 +180,8 @@ func (b *bench) there(c contender, name, local string, want uint32) (put, get co
 	return put, get, nil
 }
 
-// take has a command run to its end by this program under another verb. The kernel takes who starts a process for a part
-// of it until its exec, memory and all (getrusage(2)), so a small one must.
+// take has a command run to its end by this program under another verb. The kernel takes who starts a process for a
+// part of it until its exec, memory and all (getrusage(2)), so a small one must.
 func (b *bench) take(cmd *exec.Cmd) (c cost, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -211,18 +212,23 @@ func take(cmd *exec.Cmd, to io.Writer) error {
 	if !ok {
 		return errors.New("this system does not tell what a process used")
 	}
-	return json.NewEncoder(to).Encode(cost{wall, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), used.Maxrss << 10})
+	return json.NewEncoder(to).Encode(cost{
+		wall, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(),
+		used.Maxrss << 10,
+	})
 }
 
 func (b *bench) print(l load, way string, all [][]cost) {
-	fmt.Printf("\n%s, %s; median of %d rounds\n\n| | seconds | from – to | MB/s | files/s | rate beside %s | processors, seconds | peak memory, MiB |\n|---|---|---|---|---|---|---|---|\n",
+	fmt.Printf("\n%s, %s; median of %d rounds\n\n| | seconds | from – to | MB/s | files/s | rate beside %s | "+
+		"processors, seconds | peak memory, MiB |\n|---|---|---|---|---|---|---|---|\n",
 		l.name, way, len(all[0]), b.contenders[beside].name)
 	other := median(all[beside]).Wall.Seconds()
 	for i, costs := range all {
 		m := median(costs)
 		bytes, s := float64(l.files)*float64(l.size), m.Wall.Seconds()
 		quickest, slowest := slices.MinFunc(costs, byWall).Wall.Seconds(), slices.MaxFunc(costs, byWall).Wall.Seconds()
-		fmt.Printf("| %s | %.2f | %.2f – %.2f | %.0f | %.0f | %.1f | %.2f | %.0f |\n", b.contenders[i].name, s, quickest, slowest,
+		fmt.Printf("| %s | %.2f | %.2f – %.2f | %.0f | %.0f | %.1f | %.2f | %.0f |\n", b.contenders[i].name, s,
+			quickest, slowest,
 			bytes/s/1e6, float64(l.files)/s, other/s, m.CPU.Seconds(), float64(m.Peak)/(1<<20))
 	}
 }

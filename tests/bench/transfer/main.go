@@ -1,5 +1,5 @@
-// Command transfer copies a folder from a store or to one, by the same code as an agent's inputs and outputs: it is muster's
-// contender in `make bench-hdfs`, beside other commands that do only this.
+// Command transfer copies a folder from a store or to one, by the same code as an agent's inputs and outputs: it is
+// muster's contender in `make bench-hdfs`, beside other commands that do only this.
 //
 //	transfer get URL FOLDER
 //	transfer put FOLDER URL

@@ -1,5 +1,6 @@
-// Package job has the product write the jobs that tests give to launchers, and has an app for them that saves itself when it
-// is stopped. Enters a muster and the words of `muster render`; leaves the job's text, and what its processes wrote.
+// Package job has the product write the jobs that tests give to launchers, and has an app for them that saves itself
+// when it is stopped. Enters a muster and the words of `muster render`; leaves the job's text, and what its processes
+// wrote.
 package job
 
 import (
@@ -33,19 +34,21 @@ func Render(t testing.TB, muster string, words ...string) string {
 	return out.String()
 }
 
-// saver is what every instance of a Saver runs, with bash: it tells its life on stdout, saves a step when it is told to stop,
-// and ends with the codes that End and Fail ask for.
+// saver is what every instance of a Saver runs, with bash: it tells its life on stdout, saves a step when it is told to
+// stop, and ends with the codes that End and Fail ask for.
 const saver = `step=${MUSTER_CHECKPOINT##*-}; step=${step:-0}
-save() { echo model >"$MUSTER_CHECKPOINT_DIR/.new"; mv "$MUSTER_CHECKPOINT_DIR/.new" "$MUSTER_CHECKPOINT_DIR/step-$((step + 1))"; exit 0; }
+save() { cd "$MUSTER_CHECKPOINT_DIR"; echo model >.new; mv .new "step-$((step + 1))"; exit 0; }
 trap save TERM; trap "exit 0" USR1; trap "exit 75" USR2
 echo "life $EPOCHREALTIME $MUSTER_INSTANCE $MUSTER_GENERATION $MUSTER_ATTEMPT $MUSTER_PORT $step"
 while :; do sleep 0.1; done`
 
-// Saver lays out an app under dir, of one ps and so many workers, with further settings, and returns the package's folder.
+// Saver lays out an app under dir, of one ps and so many workers, with further settings, and returns the package's
+// folder.
 func Saver(t testing.TB, dir string, workers int, settings map[string]string) string {
 	t.Helper()
 	all := map[string]string{
-		"muster.command": "exec bash -c '" + saver + "'", "muster.checkpoint.dir": "${AGENT_WORK_ROOT}/saves", "muster.checkpoint.pattern": "step-*",
+		"muster.command": "exec bash -c '" + saver + "'", "muster.checkpoint.dir": "${AGENT_WORK_ROOT}/saves",
+		"muster.checkpoint.pattern": "step-*",
 	}
 	maps.Copy(all, settings)
 	return tinygang.Write(t, dir, workers, all).App
@@ -78,7 +81,8 @@ func Lives(t testing.TB, pattern string) []Life {
 				continue
 			}
 			var l Life
-			if _, err := fmt.Sscanf(line, "life %f %s %d %d %d %d", &l.at, &l.Instance, &l.Generation, &l.Attempt, &l.Port, &l.Step); err != nil {
+			if _, err := fmt.Sscanf(line, "life %f %s %d %d %d %d", &l.at, &l.Instance, &l.Generation, &l.Attempt,
+				&l.Port, &l.Step); err != nil {
 				t.Fatalf("%s: %q: %v", path, line, err)
 			}
 			all = append(all, l)
@@ -136,7 +140,8 @@ type Asking struct {
 	next *time.Ticker
 }
 
-// Until asks until the caller has seen enough, and ends the test when that takes too long; what says what was waited for.
+// Until asks until the caller has seen enough, and ends the test when that takes too long; what says what was waited
+// for.
 func Until(t testing.TB, what func() string) *Asking {
 	return &Asking{t: t, what: what, over: time.Now().Add(watchdog)}
 }

@@ -14,19 +14,23 @@ import (
 // clientName is the client agent's name in the catalog.
 const clientName = "host"
 
-// Client starts a Consul agent in client mode beside the server, as it runs on each host of a cluster: it keeps what it is told of
-// its host's services itself, and asks the server for the rest. It answers no DNS. It is killed when the test ends; config is further
-// configuration in HCL, token what the start itself presents.
+// Client starts a Consul agent in client mode beside the server, as it runs on each host of a cluster: it keeps what it
+// is told of its host's services itself, and asks the server for the rest. It answers no DNS. It is killed when the
+// test ends; config is further configuration in HCL, token what the start itself presents.
 func (s *Server) Client(t testing.TB, config, token string) *Server {
 	t.Helper()
 	dir := t.TempDir()
 	p := ports.Claim(t, 2)
 	c := &Server{
-		HTTPAddr: fmt.Sprintf("127.0.0.1:%d", p[0]), Dir: dir, t: t, binary: s.binary, token: token, place: placeOf(Options{}),
+		HTTPAddr: fmt.Sprintf("127.0.0.1:%d", p[0]), Dir: dir, t: t, binary: s.binary, token: token,
+		place: placeOf(Options{}),
 		args: []string{
-			"agent", "-node=" + clientName, "-data-dir=" + filepath.Join(dir, "data"), "-bind=127.0.0.1", "-client=127.0.0.1",
-			fmt.Sprintf("-http-port=%d", p[0]), fmt.Sprintf("-serf-lan-port=%d", p[1]), "-dns-port=-1", "-grpc-port=-1", "-grpc-tls-port=-1",
-			"-retry-join=127.0.0.1:" + s.flag("serf-lan-port"), "-retry-interval=1s", "-hcl=disable_update_check = true\n" + config,
+			"agent", "-node=" + clientName, "-data-dir=" + filepath.Join(dir, "data"), "-bind=127.0.0.1",
+			"-client=127.0.0.1",
+			fmt.Sprintf("-http-port=%d", p[0]), fmt.Sprintf("-serf-lan-port=%d", p[1]), "-dns-port=-1", "-grpc-port=-1",
+			"-grpc-tls-port=-1",
+			"-retry-join=127.0.0.1:" + s.flag("serf-lan-port"), "-retry-interval=1s",
+			"-hcl=disable_update_check = true\n" + config,
 		},
 	}
 	run, err := launch(c.place.command(c.binary, c.args...), filepath.Join(dir, "consul.log"))

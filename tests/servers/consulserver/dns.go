@@ -16,7 +16,8 @@ func (s *Server) answerDNS() {
 	s.DNSAddr = fmt.Sprintf("%s:%d", s.place.address, port)
 }
 
-// Resolver asks this server's DNS, and nobody else. Names need a dot at their end, else the search list of this host is tried too.
+// Resolver asks this server's DNS, and nobody else. Names need a dot at their end, else the search list of this host is
+// tried too.
 func (s *Server) Resolver() *net.Resolver {
 	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, network, s.DNSAddr)

@@ -54,7 +54,8 @@ func (y *YARN) Clients() []string {
 
 // Command is a class of Hadoop's as a client of YARN, as the ordinary user; not started yet.
 func (y *YARN) Command(class string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(y.t.Context(), y.c.home.java, append(y.c.home.yarnArgs("160m", y.ConfDir, class, "-Dmuster.log=INFO"), args...)...)
+	cmd := exec.CommandContext(y.t.Context(), y.c.home.java,
+		append(y.c.home.yarnArgs("160m", y.ConfDir, class, "-Dmuster.log=INFO"), args...)...)
 	cmd.Env = append(y.c.Environ(), y.Clients()...)
 	return cmd
 }
@@ -149,8 +150,8 @@ func (y *YARN) StopService(name string) {
 	}
 }
 
-// StartService starts a service again that was stopped or killed, by the definition that YARN has kept, and returns its new
-// application's id.
+// StartService starts a service again that was stopped or killed, by the definition that YARN has kept, and returns its
+// new application's id.
 func (y *YARN) StartService(name string) (application string) {
 	y.t.Helper()
 	if err := y.ask(http.MethodPut, "/app/v1/services/"+name, []byte(`{"state":"STARTED"}`), nil); err != nil {
@@ -229,7 +230,9 @@ func (y *YARN) Await(id, what string, see func(Application) bool) Application {
 // AwaitEnd waits until an application has ended in whatever way.
 func (y *YARN) AwaitEnd(id string) Application {
 	y.t.Helper()
-	return y.Await(id, "its end", func(a Application) bool { return a.State == "FINISHED" || a.State == "FAILED" || a.State == "KILLED" })
+	return y.Await(id, "its end", func(a Application) bool {
+		return a.State == "FINISHED" || a.State == "FAILED" || a.State == "KILLED"
+	})
 }
 
 // Kill ends an application, as `yarn application -kill` does.
@@ -256,8 +259,8 @@ func (y *YARN) AwaitNoContainer(id string) {
 	}
 }
 
-// LogFolders are the folders of an application's containers with their logs, by container, on all nodes; that of its master
-// among them.
+// LogFolders are the folders of an application's containers with their logs, by container, on all nodes; that of its
+// master among them.
 func (y *YARN) LogFolders(id string) map[string]string {
 	y.t.Helper()
 	found, err := filepath.Glob(filepath.Join(y.Dir, "node-*", "logs", id, "container_*"))

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// EraseCode has files of a folder kept as stripes, two of data and one of parity, on three DataNodes at least; for clusters
-// without Kerberos.
+// EraseCode has files of a folder kept as stripes, two of data and one of parity, on three DataNodes at least; for
+// clusters without Kerberos.
 func (c *Cluster) EraseCode(t testing.TB, dir string) {
 	t.Helper()
 	const policy = "XOR-2-1-1024k"
@@ -19,8 +19,8 @@ func (c *Cluster) EraseCode(t testing.TB, dir string) {
 // zoneKey is the key of all encrypted folders here.
 const zoneKey = "zone"
 
-// Keys makes a key for encrypted folders and returns what a cluster's Site must say of it. It stands for a server of keys (KMS): a
-// NameNode reads the same from a file.
+// Keys makes a key for encrypted folders and returns what a cluster's Site must say of it. It stands for a server of
+// keys (KMS): a NameNode reads the same from a file.
 func Keys(t testing.TB) map[string]string {
 	t.Helper()
 	dir := t.TempDir()

@@ -26,7 +26,8 @@ func (c *Cluster) Environ() []string {
 	for _, entry := range os.Environ() {
 		name, _, _ := strings.Cut(entry, "=")
 		switch name {
-		case "HADOOP_USER_NAME", "HADOOP_CONF_DIR", "KRB5CCNAME", "KRB5_CONFIG", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "CLASSPATH":
+		case "HADOOP_USER_NAME", "HADOOP_CONF_DIR", "KRB5CCNAME", "KRB5_CONFIG", "JAVA_TOOL_OPTIONS",
+			"JDK_JAVA_OPTIONS", "CLASSPATH":
 		default:
 			env = append(env, entry)
 		}
@@ -79,7 +80,8 @@ func (c *Cluster) try(args ...string) (string, error) {
 	cmd := c.HDFS(args...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
-		return stdout.String(), fmt.Errorf("hdfs %s: %w\n%s%s", strings.Join(args, " "), err, stdout.Bytes(), stderr.Bytes())
+		return stdout.String(), fmt.Errorf("hdfs %s: %w\n%s%s", strings.Join(args, " "), err, stdout.Bytes(),
+			stderr.Bytes())
 	}
 	return stdout.String(), nil
 }

@@ -60,8 +60,8 @@ func (c *Cluster) StopNameNode(t testing.TB, i int) {
 	}
 }
 
-// StartNameNode starts one again with its data and waits until it knows the DataNodes that run; of a pair it becomes the
-// standby.
+// StartNameNode starts one again with its data and waits until it knows the DataNodes that run; of a pair it becomes
+// the standby.
 func (c *Cluster) StartNameNode(t testing.TB, i int) {
 	t.Helper()
 	if err := c.names[i].start(); err != nil {

@@ -1,7 +1,8 @@
-// Package hadoop starts a real HDFS for tests, on 127.0.0.1: NameNodes and DataNodes by their own main classes, alone or
-// as a pair of NameNodes, open to everybody or behind a KDC of its own. Enters a test and its wishes; leaves a cluster that
-// has all its DataNodes, loses and gets back what a test wants, and is gone when the test ends, however it ends. The
-// daemons come from `scripts/lab/hadoop build`; without them, and with -short, the test is skipped (package need).
+// Package hadoop starts a real HDFS for tests, on 127.0.0.1: NameNodes and DataNodes by their own main classes, alone
+// or as a pair of NameNodes, open to everybody or behind a KDC of its own. Enters a test and its wishes; leaves a
+// cluster that has all its DataNodes, loses and gets back what a test wants, and is gone when the test ends, however it
+// ends. The daemons come from `scripts/lab/hadoop build`; without them, and with -short, the test is skipped (package
+// need).
 package hadoop
 
 import (
@@ -17,8 +18,8 @@ import (
 	"github.com/muster-agent/muster/tests/need"
 )
 
-// watchdog bounds every wait of this package. It only ever ends a test that has gone wrong; Java starts slowly where many
-// tests run beside.
+// watchdog bounds every wait of this package. It only ever ends a test that has gone wrong; Java starts slowly where
+// many tests run beside.
 const watchdog = 90 * time.Second
 
 // Options are a test's wishes; the zero value is one NameNode and one DataNode, open to everybody.
@@ -37,8 +38,8 @@ type Options struct {
 	Replication int `json:",omitempty"`
 	// BlockSize in bytes, at least 4096 and a multiple of 512; 0 means Hadoop's, 128 MiB.
 	BlockSize int64 `json:",omitempty"`
-	// Disk is the size of each DataNode's disk in bytes, a file system in memory, for which the test must be root; 0 means this
-	// machine's own.
+	// Disk is the size of each DataNode's disk in bytes, a file system in memory, for which the test must be root; 0
+	// means this machine's own.
 	Disk int64 `json:",omitempty"`
 	// Site is further properties for core-site.xml and hdfs-site.xml; they win.
 	Site map[string]string `json:",omitempty"`

@@ -44,11 +44,14 @@ func find() (home, error) {
 	return h, nil
 }
 
-// javaArgs is how a class of Hadoop's is run: little memory, a quick start, and what Java closed after version 8 opened.
+// javaArgs is how a class of Hadoop's is run: little memory, a quick start, and what Java closed after version 8
+// opened.
 func (h home) javaArgs(heap, confDir, class string, properties ...string) []string {
 	args := []string{
-		"-Xmx" + heap, "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:SharedArchiveFile=" + filepath.Join(h.dir, "classes.jsa"),
-		"--add-opens=java.base/java.lang=ALL-UNNAMED", "-Djava.net.preferIPv4Stack=true", "-XX:-UsePerfData", // whose files are in /tmp
+		"-Xmx" + heap, "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+		"-XX:SharedArchiveFile=" + filepath.Join(h.dir, "classes.jsa"),
+		// whose files are in /tmp
+		"--add-opens=java.base/java.lang=ALL-UNNAMED", "-Djava.net.preferIPv4Stack=true", "-XX:-UsePerfData",
 	}
 	args = append(args, properties...)
 	// the archive of classes holds for the jars in this order; the rest must follow them

@@ -169,7 +169,8 @@ func (k *KDC) ChangeKey(t testing.TB, name string) {
 // Life bounds the life of NAME@LAB's tickets from here on, and for how long they are renewed, as in "3 sec".
 func (k *KDC) Life(t testing.TB, name, life, renewable string) {
 	t.Helper()
-	if err := k.run("usr/sbin/kadmin.local", "modprinc", "-maxlife", life, "-maxrenewlife", renewable, name+"@"+Realm); err != nil {
+	if err := k.run("usr/sbin/kadmin.local", "modprinc", "-maxlife", life, "-maxrenewlife", renewable,
+		name+"@"+Realm); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -183,7 +184,8 @@ func (k *KDC) Logins(t testing.TB, name string) int {
 	}
 	logins := 0
 	for line := range strings.Lines(string(text)) {
-		if strings.Contains(line, "AS_REQ") && strings.Contains(line, "ISSUE") && strings.Contains(line, " "+name+"@"+Realm+" for krbtgt/") {
+		if strings.Contains(line, "AS_REQ") && strings.Contains(line, "ISSUE") &&
+			strings.Contains(line, " "+name+"@"+Realm+" for krbtgt/") {
 			logins++
 		}
 	}

@@ -36,6 +36,7 @@ func NeedNative(t testing.TB, root string) Native {
 }
 
 func where(t testing.TB, root, script string, args ...string) (string, error) {
-	out, err := exec.CommandContext(t.Context(), filepath.Join(root, "scripts/lab", script), args...).Output() //nolint:gosec // the repository's own
+	script = filepath.Join(root, "scripts/lab", script)
+	out, err := exec.CommandContext(t.Context(), script, args...).Output() //nolint:gosec // the repository's own
 	return strings.TrimSpace(string(out)), err
 }

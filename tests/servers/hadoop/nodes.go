@@ -19,7 +19,8 @@ const (
 )
 
 func (c *Cluster) nameNodeArgs(i int) []string {
-	args := c.home.javaArgs("256m", c.ConfDir, nameNodeClass, append(c.properties(), "-Dmuster.log=INFO", "-Djava.io.tmpdir="+c.Dir)...)
+	args := c.home.javaArgs("256m", c.ConfDir, nameNodeClass,
+		append(c.properties(), "-Dmuster.log=INFO", "-Djava.io.tmpdir="+c.Dir)...)
 	if c.options.HA { // both are on this host: neither finds out by its address which one it is
 		args = append(args, "-D", "dfs.ha.namenode.id="+nameNodeID(i))
 	}
@@ -28,7 +29,8 @@ func (c *Cluster) nameNodeArgs(i int) []string {
 
 func (c *Cluster) dataNodeArgs(i int) []string {
 	p := c.ports.Datas[i]
-	args := c.home.javaArgs("192m", c.ConfDir, dataNodeClass, append(c.properties(), "-Dmuster.log=INFO", "-Djava.io.tmpdir="+c.Dir)...)
+	args := c.home.javaArgs("192m", c.ConfDir, dataNodeClass,
+		append(c.properties(), "-Dmuster.log=INFO", "-Djava.io.tmpdir="+c.Dir)...)
 	for key, value := range map[string]string{
 		"dfs.datanode.data.dir":     "file://" + c.dataDir(i),
 		"dfs.datanode.address":      fmt.Sprintf("127.0.0.1:%d", p.Data),
@@ -123,7 +125,8 @@ func (c *Cluster) state(i int) (nameState, error) {
 func (c *Cluster) bean(i int, name string, into any) error {
 	ctx, cancel := context.WithTimeout(context.Background(), watchdog)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+local(c.ports.Names[i].HTTP)+"/jmx?qry="+name, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+local(c.ports.Names[i].HTTP)+"/jmx?qry="+name,
+		nil)
 	if err != nil {
 		return err
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Home is a folder as HADOOP_HOME is one on a person's host: bin with the commands yarn and hdfs for this cluster, and the
-// distributed shell where the scripts that muster writes look for it.
+// Home is a folder as HADOOP_HOME is one on a person's host: bin with the commands yarn and hdfs for this cluster, and
+// the distributed shell where the scripts that muster writes look for it.
 func (y *YARN) Home() string { return filepath.Join(y.Dir, "hadoop") }
 
 // layPrograms lays it out.
@@ -19,7 +19,8 @@ func (y *YARN) layPrograms() {
 		y.t.Fatalf("distributed shell in %s: got %v, %v, want one", y.c.home.dir, jars, err)
 	}
 	bin, share := filepath.Join(y.Home(), "bin"), filepath.Join(y.Home(), "share/hadoop/yarn")
-	err = errors.Join(os.MkdirAll(bin, 0o755), os.MkdirAll(share, 0o755), os.Symlink(jars[0], filepath.Join(share, filepath.Base(jars[0]))))
+	err = errors.Join(os.MkdirAll(bin, 0o755), os.MkdirAll(share, 0o755),
+		os.Symlink(jars[0], filepath.Join(share, filepath.Base(jars[0]))))
 	java := func(args []string) string {
 		args = args[:len(args)-1] // the class
 		words := []string{"exec", quoted(y.c.home.java)}
@@ -45,7 +46,8 @@ esac
 ` + java(y.c.home.javaArgs("96m", y.ConfDir, "")) + " " + classes["dfs"] + ` "$@"
 `
 	for name, text := range map[string]string{"yarn": yarn, "hdfs": hdfs} {
-		err = errors.Join(err, os.WriteFile(filepath.Join(bin, name), []byte(text), 0o755)) //nolint:gosec // they are run
+		//nolint:gosec // they are run
+		err = errors.Join(err, os.WriteFile(filepath.Join(bin, name), []byte(text), 0o755))
 	}
 	if err != nil {
 		y.t.Fatal(err)

@@ -68,11 +68,12 @@ func Make(dir string, o Options) (*Cluster, error) {
 // End ends a cluster that Make started; its folder stays.
 func (c *Cluster) End() { c.end(nil) }
 
-// Folder makes a folder for this test alone, where everybody may write, and returns its path, as in /tests/TestName-1; for
-// clusters without Kerberos.
+// Folder makes a folder for this test alone, where everybody may write, and returns its path, as in /tests/TestName-1;
+// for clusters without Kerberos.
 func (c *Cluster) Folder(t testing.TB) string {
 	t.Helper()
-	dir := fmt.Sprintf("/tests/%s-%d", strings.NewReplacer("/", "-", "#", "-", ":", "-", " ", "-").Replace(t.Name()), c.folders.Add(1))
+	dir := fmt.Sprintf("/tests/%s-%d", strings.NewReplacer("/", "-", "#", "-", ":", "-", " ", "-").Replace(t.Name()),
+		c.folders.Add(1))
 	c.web(t, dir, url.Values{"op": {"MKDIRS"}, "permission": {"777"}})
 	return dir
 }
@@ -90,7 +91,8 @@ func superuser() string {
 func (c *Cluster) web(t testing.TB, path string, ask url.Values) {
 	t.Helper()
 	ask.Set("user.name", superuser())
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+local(c.ports.Names[c.Active(t)].HTTP)+"/webhdfs/v1"+path+"?"+ask.Encode(), nil)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut,
+		"http://"+local(c.ports.Names[c.Active(t)].HTTP)+"/webhdfs/v1"+path+"?"+ask.Encode(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

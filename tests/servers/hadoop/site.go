@@ -112,16 +112,17 @@ func (c *Cluster) addNames(site map[string]string) {
 		site["dfs.namenode.name.dir"+key] = "file://" + c.nameDir(i)
 	}
 	maps.Copy(site, map[string]string{
-		"dfs.nameservices":                                  nameservice,
-		"dfs.ha.namenodes." + nameservice:                   strings.Join(ids, ","),
-		"dfs.namenode.shared.edits.dir":                     "file://" + c.sharedDir(),
-		"dfs.ha.fencing.methods":                            "shell(/bin/true)",
-		"dfs.ha.automatic-failover.enabled":                 "false",
-		"dfs.ha.tail-edits.period":                          "1s",
-		"dfs.ha.log-roll.period":                            "5s",
-		"dfs.client.failover.sleep.base.millis":             "100",
-		"dfs.client.failover.sleep.max.millis":              "1000",
-		"dfs.client.failover.proxy.provider." + nameservice: "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider",
+		"dfs.nameservices":                      nameservice,
+		"dfs.ha.namenodes." + nameservice:       strings.Join(ids, ","),
+		"dfs.namenode.shared.edits.dir":         "file://" + c.sharedDir(),
+		"dfs.ha.fencing.methods":                "shell(/bin/true)",
+		"dfs.ha.automatic-failover.enabled":     "false",
+		"dfs.ha.tail-edits.period":              "1s",
+		"dfs.ha.log-roll.period":                "5s",
+		"dfs.client.failover.sleep.base.millis": "100",
+		"dfs.client.failover.sleep.max.millis":  "1000",
+		"dfs.client.failover.proxy.provider." +
+			nameservice: "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider",
 	})
 }
 

@@ -39,12 +39,14 @@ type YARNOptions struct {
 	NodeManagers int
 	// Site is further properties for yarn-site.xml; they win.
 	Site map[string]string
-	// Visible are files and folders below root's home, which is closed to others, that containers are to find all the same.
+	// Visible are files and folders below root's home, which is closed to others, that containers are to find all the
+	// same.
 	Visible []string
 }
 
-// A YARN is a ResourceManager, NodeManagers and a ZooKeeper (for services) beside an HDFS. The daemons are an ordinary user's,
-// containers are started by DefaultContainerExecutor and so of that user as well. Methods end the test on errors.
+// A YARN is a ResourceManager, NodeManagers and a ZooKeeper (for services) beside an HDFS. The daemons are an ordinary
+// user's, containers are started by DefaultContainerExecutor and so of that user as well. Methods end the test on
+// errors.
 type YARN struct {
 	// RM is HOST:PORT of the ResourceManager's REST.
 	RM string
@@ -69,8 +71,8 @@ type nodeManager struct {
 	run   *jail.Process
 }
 
-// StartYARN starts a YARN on a cluster without Kerberos and returns when all NodeManagers are there. It is gone when the test
-// ends, however it ends, with all that its containers run; the HDFS stays.
+// StartYARN starts a YARN on a cluster without Kerberos and returns when all NodeManagers are there. It is gone when
+// the test ends, however it ends, with all that its containers run; the HDFS stays.
 func (c *Cluster) StartYARN(t testing.TB, o YARNOptions) *YARN {
 	t.Helper()
 	need.Root(t)
@@ -88,11 +90,15 @@ func (c *Cluster) StartYARN(t testing.TB, o YARNOptions) *YARN {
 	y := &YARN{RM: local(p[0]), ConfDir: filepath.Join(dir, "conf"), Dir: dir, t: t, c: c, options: o}
 	t.Cleanup(y.end) // after the jails'
 	for i := range o.NodeManagers {
-		y.nodes = append(y.nodes, &nodeManager{dir: filepath.Join(dir, fmt.Sprintf("node-%d", i)), ports: p[6+3*i : 9+3*i]})
+		y.nodes = append(y.nodes, &nodeManager{
+			dir:   filepath.Join(dir, fmt.Sprintf("node-%d", i)),
+			ports: p[6+3*i : 9+3*i],
+		})
 	}
 	y.lay(p)
 	y.head = jail.New(t)
-	y.zk = y.start(y.head, "zookeeper", "64m", y.ConfDir, zooKeeperClass, fmt.Sprint(p[5]), filepath.Join(dir, "zookeeper"))
+	y.zk = y.start(y.head, "zookeeper", "64m", y.ConfDir, zooKeeperClass, fmt.Sprint(p[5]),
+		filepath.Join(dir, "zookeeper"))
 	y.rm = y.start(y.head, "resourcemanager", "320m", y.ConfDir, resourceManagerClass)
 	for i := range y.nodes {
 		y.boot(i)
@@ -115,7 +121,10 @@ func (y *YARN) lay(p []int) {
 	y.t.Helper()
 	site := y.site(p)
 	confs := map[string]map[string]string{y.ConfDir: nil}
-	folders := []string{y.Dir, filepath.Join(y.Dir, "logs"), filepath.Join(y.Dir, "zookeeper"), filepath.Join(y.Dir, "tmp")}
+	folders := []string{
+		y.Dir, filepath.Join(y.Dir, "logs"), filepath.Join(y.Dir, "zookeeper"),
+		filepath.Join(y.Dir, "tmp"),
+	}
 	for _, n := range y.nodes {
 		confs[filepath.Join(n.dir, "conf")] = map[string]string{
 			"yarn.nodemanager.address":           local(n.ports[0]),
@@ -130,7 +139,8 @@ func (y *YARN) lay(p []int) {
 	}
 	var err error
 	for _, folder := range folders {
-		err = errors.Join(err, os.MkdirAll(folder, 0o755), os.Chmod(folder, 0o755), os.Chown(folder, nobodyID, nobodyID))
+		err = errors.Join(err, os.MkdirAll(folder, 0o755), os.Chmod(folder, 0o755),
+			os.Chown(folder, nobodyID, nobodyID))
 	}
 	for folder, own := range confs {
 		all := maps.Clone(site)
@@ -145,7 +155,8 @@ func (y *YARN) lay(p []int) {
 	home := "/user/" + Nobody
 	y.c.web(y.t, home, url.Values{"op": {"MKDIRS"}})
 	y.c.web(y.t, home, url.Values{"op": {"SETOWNER"}, "owner": {Nobody}})
-	// a service's master keeps files of its containers below hadoop.tmp.dir, as a path of HDFS: that is /tmp/hadoop-USER elsewhere
+	// a service's master keeps files of its containers below hadoop.tmp.dir, as a path of HDFS: that is
+	// /tmp/hadoop-USER elsewhere
 	y.c.web(y.t, filepath.Join(y.c.Dir, "tmp"), url.Values{"op": {"MKDIRS"}, "permission": {"777"}})
 	y.layPrograms()
 }
@@ -156,7 +167,8 @@ var scheduler = map[string]string{
 	"yarn.scheduler.capacity.root.default.capacity":       "100",
 	"yarn.scheduler.capacity.maximum-am-resource-percent": "1.0",
 	"yarn.scheduler.capacity.node-locality-delay":         "-1",
-	"yarn.scheduler.capacity.resource-calculator":         "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator",
+	"yarn.scheduler.capacity.resource-calculator": "org.apache.hadoop.yarn.util.resource." +
+		"DominantResourceCalculator",
 }
 
 func (y *YARN) site(p []int) map[string]string {
@@ -168,33 +180,37 @@ func (y *YARN) site(p []int) map[string]string {
 		"yarn.resourcemanager.resource-tracker.address":           local(p[3]),
 		"yarn.resourcemanager.admin.address":                      local(p[4]),
 		"yarn.resourcemanager.nodemanagers.heartbeat-interval-ms": "200",
-		"yarn.resourcemanager.connect.retry-interval.ms":          "1000", // a ResourceManager that begins late is found soon
-		"yarn.resourcemanager.placement-constraints.handler":      "scheduler",
-		"yarn.nm.liveness-monitor.expiry-interval-ms":             "10000",
-		"yarn.am.liveness-monitor.expiry-interval-ms":             "60000",
-		"yarn.scheduler.minimum-allocation-mb":                    "64",
-		"yarn.scheduler.maximum-allocation-mb":                    "4096",
-		"yarn.nodemanager.resource.memory-mb":                     "4096",
-		"yarn.nodemanager.resource.cpu-vcores":                    "64",
-		"yarn.nodemanager.vmem-check-enabled":                     "false",
-		"yarn.nodemanager.disk-health-checker.enable":             "false",
-		"yarn.nodemanager.container-monitor.interval-ms":          "1000",
-		"yarn.application.classpath":                              y.c.home.yarnClasspath + ":" + y.ConfDir,
-		"yarn.webapp.api-service.enable":                          "true",
-		"yarn.is.minicluster":                                     "true", // a service's master has the ResourceManager's class path, not jars from HDFS
-		"hadoop.registry.zk.quorum":                               local(p[5]),
-		"yarn.service.am-resource.memory":                         "256",
-		"yarn.service.am.java.opts":                               "-Xmx160m -XX:TieredStopAtLevel=1 --add-opens=java.base/java.lang=ALL-UNNAMED",
-		"hadoop.http.authentication.simple.anonymous.allowed":     "true",
+		// a ResourceManager that begins late is found soon
+		"yarn.resourcemanager.connect.retry-interval.ms":     "1000",
+		"yarn.resourcemanager.placement-constraints.handler": "scheduler",
+		"yarn.nm.liveness-monitor.expiry-interval-ms":        "10000",
+		"yarn.am.liveness-monitor.expiry-interval-ms":        "60000",
+		"yarn.scheduler.minimum-allocation-mb":               "64",
+		"yarn.scheduler.maximum-allocation-mb":               "4096",
+		"yarn.nodemanager.resource.memory-mb":                "4096",
+		"yarn.nodemanager.resource.cpu-vcores":               "64",
+		"yarn.nodemanager.vmem-check-enabled":                "false",
+		"yarn.nodemanager.disk-health-checker.enable":        "false",
+		"yarn.nodemanager.container-monitor.interval-ms":     "1000",
+		"yarn.application.classpath":                         y.c.home.yarnClasspath + ":" + y.ConfDir,
+		"yarn.webapp.api-service.enable":                     "true",
+		// a service's master has the ResourceManager's class path, not jars from HDFS
+		"yarn.is.minicluster":             "true",
+		"hadoop.registry.zk.quorum":       local(p[5]),
+		"yarn.service.am-resource.memory": "256",
+		"yarn.service.am.java.opts": "-Xmx160m -XX:TieredStopAtLevel=1 " +
+			"--add-opens=java.base/java.lang=ALL-UNNAMED",
+		"hadoop.http.authentication.simple.anonymous.allowed": "true",
 	}
-	// A NodeManager that is told not to look at its disks looks once, and takes no folder of one that is fuller than 90 %.
+	// A NodeManager that is told not to look at its disks looks once, and takes no folder of one that is fuller than 90
+	// %.
 	site["yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage"] = "100"
 	maps.Copy(site, y.options.Site)
 	return site
 }
 
-// boot starts a NodeManager in a jail of its own, with the folders that it had before. Agents have their state there, as on a
-// host of their own.
+// boot starts a NodeManager in a jail of its own, with the folders that it had before. Agents have their state there,
+// as on a host of their own.
 func (y *YARN) boot(i int) {
 	y.t.Helper()
 	n := y.nodes[i]
@@ -202,7 +218,8 @@ func (y *YARN) boot(i int) {
 	n.run = y.start(n.jail, filepath.Base(n.dir), "256m", filepath.Join(n.dir, "conf"), nodeManagerClass)
 }
 
-// asNobody runs a program as the ordinary user. Root's home is closed to him: he sees an empty one with what is shown to him.
+// asNobody runs a program as the ordinary user. Root's home is closed to him: he sees an empty one with what is shown
+// to him.
 const asNobody = `set -e
 while [ "$1" != -- ]; do
 	case $1 in "$HOME"/*)
@@ -236,8 +253,10 @@ func (y *YARN) start(j *jail.Jail, name, heap, conf, class string, args ...strin
 	if j == y.head && y.zk != nil {
 		words = append([]string{"-c", asNobody, "as-nobody", "--"}, y.c.home.java) // the jail has been laid out
 	}
-	words = append(append(words, y.c.home.yarnArgs(heap, conf, class, "-Dmuster.log=INFO", "-Djava.io.tmpdir="+filepath.Join(y.Dir, "tmp"),
-		"-Dzookeeper.admin.enableServer=false")...), args...) // its port would be 8080, and that of one cluster at a time
+	words = append(append(words, y.c.home.yarnArgs(heap, conf, class, "-Dmuster.log=INFO",
+		"-Djava.io.tmpdir="+filepath.Join(y.Dir, "tmp"),
+		// its port would be 8080, and that of one cluster at a time
+		"-Dzookeeper.admin.enableServer=false")...), args...)
 	cmd := exec.Command("/bin/sh", words...)
 	cmd.Env = append(y.c.Environ(), "HADOOP_CONF_DIR="+conf, "JAVA_HOME="+filepath.Dir(filepath.Dir(y.c.home.java)))
 	p, err := j.Start(cmd, filepath.Join(y.Dir, "logs", name+".log"))
@@ -312,7 +331,8 @@ func (y *YARN) StartNode(i int) {
 	}
 }
 
-// AwaitNodes waits until the ResourceManager knows so many NodeManagers that run: one that was killed is lost after a while.
+// AwaitNodes waits until the ResourceManager knows so many NodeManagers that run: one that was killed is lost after a
+// while.
 func (y *YARN) AwaitNodes(n int) {
 	y.t.Helper()
 	if err := y.rm.Await(watchdog, func() error { return y.running(n) }); err != nil {
@@ -320,13 +340,14 @@ func (y *YARN) AwaitNodes(n int) {
 	}
 }
 
-// Resize has a host grant so much memory from now on; what runs there runs on. An application that finds room on one host
-// only has its containers there.
+// Resize has a host grant so much memory from now on; what runs there runs on. An application that finds room on one
+// host only has its containers there.
 func (y *YARN) Resize(i, megabytes int) {
 	y.t.Helper()
 	path := "/ws/v1/cluster/nodes/" + local(y.nodes[i].ports[0])
 	body := fmt.Sprintf(`{"resource":{"memory":%d,"vCores":64},"overCommitTimeout":-1}`, megabytes)
-	// A ResourceManager that has just begun takes nodes before it takes orders, and answers with an error in a good answer.
+	// A ResourceManager that has just begun takes nodes before it takes orders, and answers with an error in a good
+	// answer.
 	err := y.rm.Await(watchdog, func() error {
 		if err := y.ask(http.MethodPost, path+"/resource", []byte(body), nil); err != nil {
 			return err

@@ -1,6 +1,6 @@
-// Package jail keeps what a server starts together. A resource manager's containers outlive it on purpose, in sessions and
-// process groups of their own; in a jail (namespaces of pids and of mounts) all of them end with the test, even with one
-// that is killed, and so do their mounts. A jail may also be a host: everything on it dies at once.
+// Package jail keeps what a server starts together. A resource manager's containers outlive it on purpose, in sessions
+// and process groups of their own; in a jail (namespaces of pids and of mounts) all of them end with the test, even
+// with one that is killed, and so do their mounts. A jail may also be a host: everything on it dies at once.
 //
 // Networks, users, control groups and files are the machine's. Needs root.
 package jail
@@ -57,11 +57,15 @@ func New(t testing.TB) *Jail {
 		t.Fatal(err)
 	}
 	defer ready.Close()
-	cmd := exec.Command("/bin/bash", "-c", initScript, "init", "/bin/sh", "-c", "echo >&3; exec 3>&-; exec sleep infinity")
+	cmd := exec.Command("/bin/bash", "-c", initScript, "init", "/bin/sh", "-c",
+		"echo >&3; exec 3>&-; exec sleep infinity")
 	cmd.Stderr = os.Stderr
 	cmd.ExtraFiles = []*os.File{made}
 	// the parent-death signal belongs to the thread that forks (prctl(2)); start keeps it
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS,
+		Pdeathsig:  syscall.SIGKILL,
+	}
 	p, err := start(cmd)
 	made.Close()
 	if err != nil {
@@ -256,7 +260,8 @@ func (p *Process) Await(limit time.Duration, ask func() error) error {
 		}
 		select {
 		case <-p.Gone:
-			return fmt.Errorf("%s ended (%s); the end of its log:\n%s", filepath.Base(p.cmd.Path), p.cmd.ProcessState, p.LogTail())
+			return fmt.Errorf("%s ended (%s); the end of its log:\n%s", filepath.Base(p.cmd.Path), p.cmd.ProcessState,
+				p.LogTail())
 		case <-dog.C:
 			return fmt.Errorf("after %s: %w; the end of %s:\n%s", limit, err, p.log, p.LogTail())
 		case <-poll.C:
@@ -274,7 +279,8 @@ func (p *Process) LogTail() string {
 	return strings.ToValidUTF8(string(b[max(0, len(b)-most):]), "?")
 }
 
-// ProcessesWith are those of Processes whose environment, as it was when their program started, has the entry NAME=VALUE.
+// ProcessesWith are those of Processes whose environment, as it was when their program started, has the entry
+// NAME=VALUE.
 func (j *Jail) ProcessesWith(entry string) []int {
 	var pids []int
 	for _, pid := range j.Processes() {

@@ -146,7 +146,8 @@ func (s *Server) StopAllocation(allocation string) {
 func (s *Server) Logs(allocation, task, stream string) string {
 	s.t.Helper()
 	var text string
-	s.must(http.MethodGet, "/v1/client/fs/logs/"+allocation, url.Values{"task": {task}, "type": {stream}, "plain": {"true"}}, nil, &text)
+	s.must(http.MethodGet, "/v1/client/fs/logs/"+allocation,
+		url.Values{"task": {task}, "type": {stream}, "plain": {"true"}}, nil, &text)
 	return text
 }
 
@@ -156,7 +157,8 @@ func (s *Server) AwaitLog(allocation, task, stream, text string) {
 	ctx, cancel := context.WithTimeout(context.Background(), watchdog)
 	defer cancel()
 	query := url.Values{"task": {task}, "type": {stream}, "plain": {"true"}, "follow": {"true"}}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.HTTPAddr+"/v1/client/fs/logs/"+allocation+"?"+query.Encode(), nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet,
+		"http://"+s.HTTPAddr+"/v1/client/fs/logs/"+allocation+"?"+query.Encode(), nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -196,7 +198,8 @@ func (s *Server) Ports(allocation string) map[string]int {
 	return ports
 }
 
-// TaskProcesses are the pids, as this test sees them, of a task's processes: those whose environment has its allocation.
+// TaskProcesses are the pids, as this test sees them, of a task's processes: those whose environment has its
+// allocation.
 func (s *Server) TaskProcesses(allocation string) []int {
 	return s.jail.ProcessesWith("NOMAD_ALLOC_ID=" + allocation)
 }

@@ -21,7 +21,9 @@ func (s *Server) get(path string, into any) error {
 }
 
 // ask returns, beside the answer, its index for blocking queries.
-func (s *Server) ask(ctx context.Context, method, path string, query url.Values, body, into any) (index uint64, err error) {
+func (s *Server) ask(
+	ctx context.Context, method, path string, query url.Values, body, into any,
+) (index uint64, err error) {
 	var text bytes.Buffer
 	if body != nil {
 		if err := json.NewEncoder(&text).Encode(body); err != nil {

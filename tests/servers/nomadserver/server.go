@@ -1,7 +1,7 @@
-// Package nomadserver starts a real Nomad for tests, server and client in one, on 127.0.0.1, with the drivers raw_exec and
-// exec. Enters a test; leaves an agent that has a leader and a node, takes jobs, tells what became of them, and is gone when
-// the test ends, however it ends, with all that its jobs run and mounted. The binary comes from `scripts/lab/nomad build`;
-// without it, and with -short, the test is skipped (package need).
+// Package nomadserver starts a real Nomad for tests, server and client in one, on 127.0.0.1, with the drivers raw_exec
+// and exec. Enters a test; leaves an agent that has a leader and a node, takes jobs, tells what became of them, and is
+// gone when the test ends, however it ends, with all that its jobs run and mounted. The binary comes from
+// `scripts/lab/nomad build`; without it, and with -short, the test is skipped (package need).
 package nomadserver
 
 import (
@@ -56,8 +56,8 @@ type Server struct {
 	tasks   []string // those that it made in /nomad, whatever it is told, as they were at its end
 }
 
-// Start starts an agent and returns once it has a leader and its node takes work. What its jobs run are processes of its
-// jail, on the network and the files of this machine.
+// Start starts an agent and returns once it has a leader and its node takes work. What its jobs run are processes of
+// its jail, on the network and the files of this machine.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
 	if testing.Short() {
@@ -113,8 +113,8 @@ func chroot(paths map[string]string) string {
 	return b.String()
 }
 
-// Binary is the Nomad to start: MUSTER_NOMAD, else what `scripts/lab/nomad build` left in the cache. The error says what to
-// do when it is not there.
+// Binary is the Nomad to start: MUSTER_NOMAD, else what `scripts/lab/nomad build` left in the cache. The error says
+// what to do when it is not there.
 func Binary() (string, error) {
 	path := os.Getenv("MUSTER_NOMAD")
 	if path == "" {
@@ -150,8 +150,12 @@ func (s *Server) Restart() {
 
 func (s *Server) start() {
 	s.t.Helper()
-	cmd := exec.Command(s.binary, "agent", "-config="+filepath.Join(s.Dir, "agent.hcl"), "-config="+filepath.Join(s.Dir, "test.hcl"))
-	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C", "TMPDIR=" + os.TempDir()}
+	cmd := exec.Command(s.binary, "agent", "-config="+filepath.Join(s.Dir, "agent.hcl"),
+		"-config="+filepath.Join(s.Dir, "test.hcl"))
+	cmd.Env = []string{
+		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C",
+		"TMPDIR=" + os.TempDir(),
+	}
 	cmd.Env = append(cmd.Env, s.environ...)
 	run, err := s.jail.Start(cmd, filepath.Join(s.Dir, "nomad.log"))
 	if err != nil {
@@ -173,7 +177,8 @@ func (s *Server) ready() error {
 		return err
 	}
 	for _, n := range nodes {
-		if n.Status == "ready" && n.SchedulingEligibility == "eligible" && n.Drivers["raw_exec"].Healthy && n.Drivers["exec"].Healthy {
+		if n.Status == "ready" && n.SchedulingEligibility == "eligible" && n.Drivers["raw_exec"].Healthy &&
+			n.Drivers["exec"].Healthy {
 			return nil
 		}
 	}

@@ -12,8 +12,8 @@ import (
 // while a server is down, and outside muster's own range of 20000 to 29999.
 const low, high = 12000, 19999
 
-// Claim claims n ports for the life of the test. A claim is an abstract unix socket, a lock that all test processes of this
-// network namespace see and that goes with its holder.
+// Claim claims n ports for the life of the test. A claim is an abstract unix socket, a lock that all test processes of
+// this network namespace see and that goes with its holder.
 func Claim(t testing.TB, n int) []int {
 	t.Helper()
 	var ports []int

@@ -99,8 +99,11 @@ func Pack(t testing.TB, mediaType string, content []byte) Layer {
 // NewBlob describes content.
 func NewBlob(mediaType string, content []byte) Blob {
 	return Blob{
-		Descriptor: ispec.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(content), Size: int64(len(content))},
-		Content:    content,
+		Descriptor: ispec.Descriptor{
+			MediaType: mediaType, Digest: digest.FromBytes(content),
+			Size: int64(len(content)),
+		},
+		Content: content,
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/muster-agent/muster/tests/need"
 )
 
-// PushPython pushes an image with glibc, bash, coreutils and Debian's python3 as NAME:TAG and returns its reference. A last
-// layer takes /usr/share/doc away. Its user is root, its working folder /.
+// PushPython pushes an image with glibc, bash, coreutils and Debian's python3 as NAME:TAG and returns its reference. A
+// last layer takes /usr/share/doc away. Its user is root, its working folder /.
 func (s *Server) PushPython(name, tag string) string {
 	s.t.Helper()
 	return s.pushRoot("glibc", name, tag)
@@ -48,7 +48,8 @@ func whiteout(name string) File {
 func Root(t testing.TB, kind string) []Layer {
 	t.Helper()
 	_, here, _, _ := runtime.Caller(0)
-	said, err := exec.Command(filepath.Join(filepath.Dir(here), "../../../scripts/lab/images"), "where", kind).Output() //nolint:noctx // prints a line
+	script := filepath.Join(filepath.Dir(here), "../../../scripts/lab/images")
+	said, err := exec.Command(script, "where", kind).Output() //nolint:noctx // prints a line
 	if err != nil {
 		t.Fatal(err)
 	}

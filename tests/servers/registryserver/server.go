@@ -1,6 +1,7 @@
 // Package registryserver starts real image registries for tests, on 127.0.0.1, and puts images into them. Enters a test
-// and its wishes; leaves a registry that answers and is gone when the test ends, however it ends. The binary is Debian's
-// docker-registry, from `scripts/lab/registry build`; without it, and with -short, the test is skipped (package need).
+// and its wishes; leaves a registry that answers and is gone when the test ends, however it ends. The binary is
+// Debian's docker-registry, from `scripts/lab/registry build`; without it, and with -short, the test is skipped
+// (package need).
 package registryserver
 
 import (
@@ -109,7 +110,8 @@ func (s *Server) Restart() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if s.run, err = launch(binary, []string{"serve", filepath.Join(s.Dir, "config.yml")}, filepath.Join(s.Dir, "registry.log")); err != nil {
+	if s.run, err = launch(binary, []string{"serve", filepath.Join(s.Dir, "config.yml")},
+		filepath.Join(s.Dir, "registry.log")); err != nil {
 		s.t.Fatalf("start %s: %v", binary, err)
 	}
 	if err := s.ready(); err != nil {
@@ -118,7 +120,8 @@ func (s *Server) Restart() {
 }
 
 func (s *Server) configure() error {
-	config := fmt.Sprintf("version: 0.1\nlog: {level: info}\nstorage: {filesystem: {rootdirectory: %q}, delete: {enabled: true}}\nhttp: {addr: %q}\n",
+	config := fmt.Sprintf("version: 0.1\nlog: {level: info}\nstorage: {filesystem: {rootdirectory: %q}, delete: "+
+		"{enabled: true}}\nhttp: {addr: %q}\n",
 		filepath.Join(s.Dir, "storage"), s.Addr)
 	if s.login != nil {
 		hash, ok := hashes[s.login.Password]

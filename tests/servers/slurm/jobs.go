@@ -19,7 +19,8 @@ func (c *Cluster) Submit(script string, options ...string) string {
 	if _, err := f.WriteString(script); err != nil {
 		c.t.Fatal(err)
 	}
-	args := append([]string{"--parsable", "--open-mode=append", "--chdir=" + c.Dir, "--output=" + filepath.Join(c.Dir, "job-%j.out")}, options...)
+	args := append([]string{"--parsable", "--open-mode=append", "--chdir=" + c.Dir, "--output=" +
+		filepath.Join(c.Dir, "job-%j.out")}, options...)
 	return strings.TrimSpace(c.Run("sbatch", append(args, f.Name())...))
 }
 
@@ -35,8 +36,8 @@ func (c *Cluster) Output(job string) string {
 
 // Job is what scontrol shows of one.
 type Job struct {
-	// State is PENDING, RUNNING, COMPLETING, COMPLETED, FAILED, CANCELLED, REQUEUED, …; of a heterogeneous job whose parts
-	// differ all of them, with a + between.
+	// State is PENDING, RUNNING, COMPLETING, COMPLETED, FAILED, CANCELLED, REQUEUED, …; of a heterogeneous job whose
+	// parts differ all of them, with a + between.
 	State, Reason string
 	// Restarts is how often it was requeued and started again.
 	Restarts int
@@ -142,8 +143,8 @@ func (c *Cluster) Requeue(id string) {
 	c.Run("scontrol", "requeue", id)
 }
 
-// StartNow takes away the two minutes for which Slurm holds a job back that was requeued. A node takes no job anew in the
-// second in which it has killed it.
+// StartNow takes away the two minutes for which Slurm holds a job back that was requeued. A node takes no job anew in
+// the second in which it has killed it.
 func (c *Cluster) StartNow(id string) {
 	c.t.Helper()
 	if err := c.run.Await(watchdog, func() error {

@@ -1,7 +1,7 @@
-// Package slurm starts a real Slurm for tests: a controller and nodes on 127.0.0.1, munge with a key of its own. Enters a test
-// and its wishes; leaves nodes that take jobs, whose states it tells, and is gone when the test ends, however it ends, with
-// all that its jobs run. Its programs come from `scripts/lab/slurm build`; without them, without root and with -short, the
-// test is skipped (package need).
+// Package slurm starts a real Slurm for tests: a controller and nodes on 127.0.0.1, munge with a key of its own. Enters
+// a test and its wishes; leaves nodes that take jobs, whose states it tells, and is gone when the test ends, however it
+// ends, with all that its jobs run. Its programs come from `scripts/lab/slurm build`; without them, without root and
+// with -short, the test is skipped (package need).
 package slurm
 
 import (
@@ -62,7 +62,8 @@ func Start(t testing.TB, o Options) *Cluster {
 	}
 	c := &Cluster{Conf: filepath.Join(dir, "slurm.conf"), Dir: dir, t: t, folder: folder}
 	t.Cleanup(c.end) // after the jail's
-	if err := errors.Join(os.Chmod(dir, 0o755), os.WriteFile(filepath.Join(dir, "extra.conf"), []byte(o.Config+"\n"), 0o644)); err != nil {
+	if err := errors.Join(os.Chmod(dir, 0o755), os.WriteFile(filepath.Join(dir, "extra.conf"), []byte(o.Config+"\n"),
+		0o644)); err != nil {
 		t.Fatal(err)
 	}
 	nodes := o.Nodes
@@ -77,7 +78,8 @@ func Start(t testing.TB, o Options) *Cluster {
 		t.Fatalf("configure a Slurm: %v\n%s", err, out)
 	}
 	c.jail = jail.New(t)
-	if c.run, err = c.jail.Start(exec.Command(beside("daemons"), folder, dir), filepath.Join(dir, "log", "jail.out")); err != nil {
+	if c.run, err = c.jail.Start(exec.Command(beside("daemons"), folder, dir),
+		filepath.Join(dir, "log", "jail.out")); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.run.Await(watchdog, func() error { return c.idle(nodes) }); err != nil {
@@ -140,7 +142,8 @@ func (c *Cluster) Bin() string { return filepath.Join(c.folder, "bin") }
 // Environ is what a person has who submits jobs, and so what the jobs get.
 func (c *Cluster) Environ() []string {
 	return []string{
-		"PATH=" + c.Bin() + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "SLURM_CONF=" + c.Conf, "HOME=/root", "LANG=C",
+		"PATH=" + c.Bin() + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "SLURM_CONF=" + c.Conf,
+		"HOME=/root", "LANG=C",
 	}
 }
 

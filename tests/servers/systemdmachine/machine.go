@@ -1,8 +1,8 @@
-// Package systemdmachine starts a real systemd as PID 1 for tests, in namespaces of this machine: Debian's files, of which it
-// has a copy of its own to write to, and control groups of version 2 without memory, cpu and pids. Network, users and kernel
-// are the machine's. Enters a test; leaves a machine that takes unit files and tells what became of them, and is gone when
-// the test ends, however it ends. The files come from `scripts/lab/systemd build`; without them, without root and with
-// -short, the test is skipped (package need).
+// Package systemdmachine starts a real systemd as PID 1 for tests, in namespaces of this machine: Debian's files, of
+// which it has a copy of its own to write to, and control groups of version 2 without memory, cpu and pids. Network,
+// users and kernel are the machine's. Enters a test; leaves a machine that takes unit files and tells what became of
+// them, and is gone when the test ends, however it ends. The files come from `scripts/lab/systemd build`; without them,
+// without root and with -short, the test is skipped (package need).
 package systemdmachine
 
 import (
@@ -85,12 +85,13 @@ func Start(t testing.TB, o Options) *Machine {
 	return m
 }
 
-// This is the machine that the test itself runs in, as its root: a slow one, which is thrown away. It has no Dir, and no PowerOff
-// or Kill.
+// This is the machine that the test itself runs in, as its root: a slow one, which is thrown away. It has no Dir, and
+// no PowerOff or Kill.
 func This(t testing.TB) *Machine {
 	t.Helper()
 	m := &Machine{
-		PID: 1, t: t, patience: slowly * watchdog, gone: make(chan struct{}), updates: make(chan *dbus.PropertiesUpdate, 1000), cgroup: "/sys/fs/cgroup",
+		PID: 1, t: t, patience: slowly * watchdog, gone: make(chan struct{}),
+		updates: make(chan *dbus.PropertiesUpdate, 1000), cgroup: "/sys/fs/cgroup",
 	}
 	m.connect()
 	t.Cleanup(func() {
@@ -141,11 +142,15 @@ func (m *Machine) boot(root string, o Options) {
 		fmt.Fprintln(&binds, from, to)
 	}
 	script := filepath.Join(m.Dir, "init")
-	err := errors.Join(os.WriteFile(filepath.Join(m.Dir, "binds"), []byte(binds.String()), 0o644), os.WriteFile(script, []byte(initScript), 0o644))
+	err := errors.Join(os.WriteFile(filepath.Join(m.Dir, "binds"), []byte(binds.String()), 0o644),
+		os.WriteFile(script, []byte(initScript), 0o644))
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	notify, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(m.Dir, "lab", ".notify"), Net: "unixgram"})
+	notify, err := net.ListenUnixgram("unixgram", &net.UnixAddr{
+		Name: filepath.Join(m.Dir, "lab", ".notify"),
+		Net:  "unixgram",
+	})
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -169,8 +174,8 @@ func (m *Machine) boot(root string, o Options) {
 	}
 }
 
-// run starts PID 1, which dies with this process. The parent-death signal belongs to the thread that forks (prctl(2)), so
-// one goroutine keeps its thread until PID 1 has ended.
+// run starts PID 1, which dies with this process. The parent-death signal belongs to the thread that forks (prctl(2)),
+// so one goroutine keeps its thread until PID 1 has ended.
 func (m *Machine) run(args ...string) {
 	m.t.Helper()
 	log, err := os.Create(filepath.Join(m.Dir, "log"))

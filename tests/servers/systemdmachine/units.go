@@ -92,7 +92,8 @@ func (m *Machine) Try(name string, args ...string) (string, error) {
 	cmd := m.Command(name, args...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := leash.Run(cmd, 2*m.patience); err != nil {
-		return stdout.String(), fmt.Errorf("%s %s: %w\n%s%s", name, strings.Join(args, " "), err, stdout.Bytes(), stderr.Bytes())
+		return stdout.String(), fmt.Errorf("%s %s: %w\n%s%s", name, strings.Join(args, " "), err, stdout.Bytes(),
+			stderr.Bytes())
 	}
 	return stdout.String(), nil
 }
@@ -114,8 +115,8 @@ func (m *Machine) Show(unit string) Properties {
 	return p
 }
 
-// Await waits until see says yes to a unit's properties, and returns them. It looks whenever systemd says that some have
-// changed; on one goroutine at a time.
+// Await waits until see says yes to a unit's properties, and returns them. It looks whenever systemd says that some
+// have changed; on one goroutine at a time.
 func (m *Machine) Await(unit, what string, see func(Properties) bool) Properties {
 	m.t.Helper()
 	dog := time.NewTimer(m.patience)

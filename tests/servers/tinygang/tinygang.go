@@ -1,6 +1,6 @@
-// Package tinygang is an app for tests of launchers: two components of shell programs without a framework, gone in a second
-// or when a file says so. Enters a folder and the test's wishes; leaves an app package there, and later what its processes
-// wrote.
+// Package tinygang is an app for tests of launchers: two components of shell programs without a framework, gone in a
+// second or when a file says so. Enters a folder and the test's wishes; leaves an app package there, and later what its
+// processes wrote.
 package tinygang
 
 import (
@@ -22,10 +22,11 @@ const (
 	Worker = "worker"
 )
 
-// Program is what every instance runs, with sh -c. It notes its start in the file starts of the gang's folder, as one line
-// of INSTANCE GENERATION ATTEMPT HOST PORT CWD; a ps then waits for its end, a worker until the file `go` is there and the ps
-// has begun, which the job's end would else overtake, and ends with what the file `code` says, 0 without it.
-const Program = `echo "$MUSTER_INSTANCE $MUSTER_GENERATION $MUSTER_ATTEMPT $MUSTER_HOST $MUSTER_PORT $PWD" >>"$TINYGANG/starts"
+// Program is what every instance runs, with sh -c. It notes its start in the file starts of the gang's folder, as one
+// line of INSTANCE GENERATION ATTEMPT HOST PORT CWD; a ps then waits for its end, a worker until the file `go` is there
+// and the ps has begun, which the job's end would else overtake, and ends with what the file `code` says, 0 without it.
+const Program = `me="$MUSTER_INSTANCE $MUSTER_GENERATION $MUSTER_ATTEMPT"
+echo "$me $MUSTER_HOST $MUSTER_PORT $PWD" >>"$TINYGANG/starts"
 case $MUSTER_COMPONENT in ps) exec sleep 1000 ;; esac
 until [ -e "$TINYGANG/go" ] && grep -q "^ps-" "$TINYGANG/starts"; do sleep 0.1; done
 exit "$(cat "$TINYGANG/code" 2>/dev/null || echo 0)"`
@@ -51,7 +52,8 @@ func Write(t testing.TB, dir string, workers int, settings map[string]string) Ga
 		t.Fatal(err)
 	}
 	global := map[string]any{
-		"muster.framework": "none", "muster.command": Program, "muster.env.TINYGANG": g.Dir, "muster.restart.backoff": "0.1",
+		"muster.framework": "none", "muster.command": Program, "muster.env.TINYGANG": g.Dir,
+		"muster.restart.backoff": "0.1",
 	}
 	for key, value := range settings {
 		global[key] = value
@@ -62,10 +64,12 @@ func Write(t testing.TB, dir string, workers int, settings map[string]string) Ga
 		count int
 	}{{PS, 1}, {Worker, workers}} {
 		resources[c.name] = map[string]any{
-			"yarn.role.priority": strconv.Itoa(i + 1), "yarn.component.instances": strconv.Itoa(c.count), "yarn.memory": "64", "yarn.vcores": "1",
+			"yarn.role.priority": strconv.Itoa(i + 1), "yarn.component.instances": strconv.Itoa(c.count),
+			"yarn.memory": "64", "yarn.vcores": "1",
 		}
 		global["site.global."+c.name+".port"] = "${" + c.name + ".ALLOCATED_PORT}{PER_CONTAINER}"
-		components = append(components, map[string]any{"name": c.name, "category": "SLAVE", "compExports": c.name + "-address"})
+		components = append(components, map[string]any{"name": c.name, "category": "SLAVE", "compExports": c.name +
+			"-address"})
 		groups = append(groups, map[string]any{"name": c.name, "exports": []any{
 			map[string]any{"name": "address", "value": "${" + c.name + "_HOST}:${site.global." + c.name + ".port}"},
 		}})
@@ -75,7 +79,10 @@ func Write(t testing.TB, dir string, workers int, settings map[string]string) Ga
 		"metainfo.json": map[string]any{"schemaVersion": "2.1", "application": map[string]any{
 			"name": "tinygang", "version": "1", "exportGroups": groups, "components": components,
 		}},
-		"appConfig.default.json": map[string]any{"schema": schema, "global": maps.Clone(global), "components": map[string]any{PS: map[string]any{}, Worker: map[string]any{}}},
+		"appConfig.default.json": map[string]any{
+			"schema": schema, "global": maps.Clone(global),
+			"components": map[string]any{PS: map[string]any{}, Worker: map[string]any{}},
+		},
 		"resources.default.json": map[string]any{"schema": schema, "global": map[string]any{}, "components": resources},
 	} {
 		text, err := json.MarshalIndent(content, "", "  ")
