@@ -53,7 +53,8 @@ type Options struct {
 	Filesystem    flags.Filesystem
 	State         flags.State
 	PAIReport     bool
-	Detach        []string // arguments of a `muster run` to start in a session of its own; nil: the run is this process's
+	// Detach are the arguments of a `muster run` to start in a session of its own; nil: the run is this process's.
+	Detach []string
 }
 
 // runner is one `muster run`.
@@ -134,7 +135,8 @@ func (r *runner) detach(ctx context.Context) error {
 		return err
 	}
 	_, err := detach.Run{
-		App: r.appID, Args: append(slices.Clone(r.flags.Detach), "--app-id="+r.appID), WorkDir: r.workDir, State: r.state,
+		App: r.appID, Args: append(slices.Clone(r.flags.Detach), "--app-id="+r.appID),
+		WorkDir: r.workDir, State: r.state,
 		Instances: plan.Instances(&r.app.App),
 		Env: slices.DeleteFunc(os.Environ(), func(v string) bool {
 			return strings.HasPrefix(v, "MUSTER_AGENT_DETACH=")
