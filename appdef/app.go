@@ -16,16 +16,10 @@ type App struct {
 	Dialect string `json:"dialect"`          // slider, pai, hbox
 	Schema  string `json:"schema,omitempty"` // metainfo schemaVersion: 2.0 or 2.1
 
-	Components      []Component    `json:"components"` // metainfo order
-	ExportGroups    []ExportGroup  `json:"export_groups,omitempty"`
-	CommandOrders   []CommandOrder `json:"command_orders,omitempty"`
-	Packages        []Package      `json:"packages,omitempty"`
-	ConfigFiles     []ConfigFile   `json:"config_files,omitempty"`
-	ExportedConfigs []string       `json:"exported_configs,omitempty"`
-	Addons          []Addon        `json:"addons,omitempty"`
-	// AppResources are the files of application.resources that the package has, relative to its top:
-	// each instance gets them in app/resources, under their own names without folders.
-	AppResources []string `json:"app_resources,omitempty"`
+	Components    []Component    `json:"components"` // metainfo order
+	ExportGroups  []ExportGroup  `json:"export_groups,omitempty"`
+	CommandOrders []CommandOrder `json:"command_orders,omitempty"`
+	Contents
 
 	// Config is appConfig's global section, Resources that of resources.json; keys as written.
 	Config    map[string]string `json:"config,omitempty"`
@@ -38,14 +32,30 @@ type App struct {
 	// Kept are fields that are understood but not acted upon, by JSON pointer
 	// (`metainfo.json#/application/components/0/dockerContainers`).
 	Kept map[string]any `json:"kept,omitempty"`
-	// Origins says where a value came from, by `<component>.<key>` or `<key>`; not part of the digest.
+	Provenance
+}
+
+// Contents is what the package holds beside its components.
+type Contents struct {
+	Packages        []Package    `json:"packages,omitempty"`
+	ConfigFiles     []ConfigFile `json:"config_files,omitempty"`
+	ExportedConfigs []string     `json:"exported_configs,omitempty"`
+	Addons          []Addon      `json:"addons,omitempty"`
+	// AppResources are the files of application.resources, relative to the top of the package. Each instance gets them in
+	// app/resources, under their own names without folders.
+	AppResources []string `json:"app_resources,omitempty"`
+}
+
+// Provenance says where the App came from. It is not part of the digest.
+type Provenance struct {
+	// Origins names the source of each value, by `<component>.<key>` or `<key>`.
 	Origins map[string]string `json:"-"`
-	// Vars are the client's names that the command line gives (`--set ZK_HOST=…`); not part of the digest.
+	// Vars are the client's names that the command line gives (`--set ZK_HOST=…`).
 	Vars map[string]string `json:"-"`
-	// Places says where a part of the App was written, by its pointer in the App
-	// (`/components/0/priority`, `/config/site.global.x`); Validate reports there. Not part of the digest.
+	// Places names where each part of the App was written, by its pointer in the App (`/components/0/priority`,
+	// `/config/site.global.x`). Validate reports there.
 	Places map[string]Place `json:"-"`
-	// Warnings are the problems that did not stop the load; not part of the digest.
+	// Warnings are the problems that did not stop the load.
 	Warnings Problems `json:"-"`
 }
 
@@ -66,14 +76,19 @@ type Component struct {
 	Limits   Limits            `json:"limits"`
 	Settings ComponentSettings `json:"settings"`
 
-	CompExports      []ExportRef    `json:"comp_exports,omitempty"`
-	AppExports       []ExportRef    `json:"app_exports,omitempty"`
-	ComponentExports []Export       `json:"component_exports,omitempty"`
-	CommandScript    *CommandScript `json:"command_script,omitempty"`
-	Commands         []Command      `json:"commands,omitempty"`
-	ConfigFiles      []ConfigFile   `json:"config_files,omitempty"`
-	PublishConfig    bool           `json:"publish_config,omitempty"`
-	AutoStart        bool           `json:"auto_start,omitempty"` // autoStartOnFailure
+	CompExports      []ExportRef `json:"comp_exports,omitempty"`
+	AppExports       []ExportRef `json:"app_exports,omitempty"`
+	ComponentExports []Export    `json:"component_exports,omitempty"`
+	Scripts
+}
+
+// Scripts are what metainfo declares of a component's commands and configuration.
+type Scripts struct {
+	CommandScript *CommandScript `json:"command_script,omitempty"`
+	Commands      []Command      `json:"commands,omitempty"`
+	ConfigFiles   []ConfigFile   `json:"config_files,omitempty"`
+	PublishConfig bool           `json:"publish_config,omitempty"`
+	AutoStart     bool           `json:"auto_start,omitempty"` // autoStartOnFailure
 }
 
 // ExportGroup is a named list of published values.

@@ -18,8 +18,11 @@ type Draft struct {
 func NewDraft(dialect, name string, at Place) *Draft {
 	return &Draft{
 		App: App{
-			Name: name, Dialect: dialect, Schema: "2.1", Kept: map[string]any{}, Vars: map[string]string{},
-			Places: map[string]Place{"": at, "/name": at}, Origins: map[string]string{},
+			Name: name, Dialect: dialect, Schema: "2.1", Kept: map[string]any{},
+			Provenance: Provenance{
+				Vars: map[string]string{}, Origins: map[string]string{},
+				Places: map[string]Place{"": at, "/name": at},
+			},
 		},
 		src: Sources{
 			Config: Section{}, Resources: Section{},

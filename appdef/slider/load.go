@@ -43,8 +43,10 @@ const mostBytes = 8 << 20
 func Load(fsys fs.FS, options Options) (appdef.App, appdef.Problems) {
 	l := &loading{fsys: fsys, options: options, docker: map[int]cursor{}}
 	l.app = appdef.App{
-		Dialect: "slider", Kept: map[string]any{}, Vars: map[string]string{},
-		Places: map[string]appdef.Place{}, Origins: map[string]string{},
+		Dialect: "slider", Kept: map[string]any{},
+		Provenance: appdef.Provenance{
+			Vars: map[string]string{}, Places: map[string]appdef.Place{}, Origins: map[string]string{},
+		},
 	}
 	whole := l.readMetainfo()
 	l.appConfig = l.conftree("appConfig", options.Template)

@@ -243,8 +243,10 @@ func (l *loading) component(c cursor) {
 	read := appdef.Component{
 		Name: c.required("name"), Category: category(c), Type: componentType(c),
 		MinInstances: c.whole("minInstanceCount", 0, 0), MaxInstances: c.whole("maxInstanceCount", 0, -1),
-		PublishConfig: yes(c, "publishConfig"), AutoStart: yes(c, "autoStartOnFailure"),
-		ConfigFiles: configFiles(c), CommandScript: l.commandScript(c), Commands: l.commands(c),
+		Scripts: appdef.Scripts{
+			PublishConfig: yes(c, "publishConfig"), AutoStart: yes(c, "autoStartOnFailure"),
+			ConfigFiles: configFiles(c), CommandScript: l.commandScript(c), Commands: l.commands(c),
+		},
 	}
 	read.CompExports, read.AppExports = l.exportRefs(c, "compExports"), l.exportRefs(c, "appExports")
 	for n, export := range c.objects("componentExports") {

@@ -19,8 +19,10 @@ func trainingApp() appdef.App {
 		c := appdef.Component{
 			Name: name, Category: "MASTER", Type: "STANDARD", Instances: n, MaxInstances: -1, Priority: priority,
 			Config: config, Limits: appdef.Limits{MemoryMB: 512, VCores: 1},
-			CompExports:   []appdef.ExportRef{{Group: name, Name: export}},
-			CommandScript: &appdef.CommandScript{Script: "scripts/tensorflow.py", Type: "PYTHON"},
+			CompExports: []appdef.ExportRef{{Group: name, Name: export}},
+			Scripts: appdef.Scripts{
+				CommandScript: &appdef.CommandScript{Script: "scripts/tensorflow.py", Type: "PYTHON"},
+			},
 			Settings: appdef.ComponentSettings{
 				Role: role, CommandFrom: "commandScript", Complete: appdef.Complete{MinFailed: &one},
 				Restart: appdef.Restart{
@@ -49,7 +51,7 @@ func trainingApp() appdef.App {
 			group("worker", "host_port", "${worker_HOST}:${site.global.worker.port}"),
 			group("tensorboard", "url", "http://${tensorboard_HOST}:${site.global.board}"),
 		},
-		Packages: []appdef.Package{{Type: "folder", Name: "files"}},
+		Contents: appdef.Contents{Packages: []appdef.Package{{Type: "folder", Name: "files"}}},
 		Settings: appdef.AppSettings{
 			Framework: "tensorflow", FrameworkWhy: "the application's name", Barrier: 1800, StageTimeout: 1800,
 			GangBudget: appdef.Restart{Scope: appdef.ScopeGang, Budget: 3, Window: 60, Refill: "never"},
