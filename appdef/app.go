@@ -223,14 +223,14 @@ const (
 	RoleService   Role = "service"
 )
 
-// Scope says how much restarts when one process fails.
-type Scope string
+// scope says how much restarts when one process fails.
+type scope string
 
 // The scopes of muster.restart.
 const (
-	ScopeInstance Scope = "instance"
-	ScopeGang     Scope = "gang"
-	ScopeNever    Scope = "never"
+	ScopeInstance scope = "instance"
+	ScopeGang     scope = "gang"
+	ScopeNever    scope = "never"
 )
 
 // AppSettings are the `muster.*` keys that hold for the whole app.
@@ -248,7 +248,7 @@ type AppSettings struct {
 	AllowedPorts   string  `json:"allowed_ports"`   // site.global.slider.allowed.ports
 	Store          string  `json:"-"`               // where a submission puts what hosts need; no agent's business
 	GangBudget     Restart `json:"restart"`         // budget of the gang scope
-	RestartDefault Scope   `json:"restart_default"` // what components without muster.restart get
+	RestartDefault scope   `json:"restart_default"` // what components without muster.restart get
 	Total          Total   `json:"total,omitzero"`
 	TensorFlowMode string  `json:"tensorflow_mode,omitempty"` // inGraph; empty: each worker runs the script
 	InheritEnv     string  `json:"inherit_env,omitempty"`     // InheritHBox; empty: the allow-list of the manual
@@ -402,7 +402,7 @@ type ComponentSettings struct {
 
 // Restart is the crash-loop policy.
 type Restart struct {
-	Scope      Scope   `json:"scope"`
+	Scope      scope   `json:"scope"`
 	Explicit   bool    `json:"explicit,omitempty"` // Scope was written in the definition, not defaulted
 	Budget     int     `json:"budget"`             // restarts within Window; -1: no limit
 	Window     Seconds `json:"window"`

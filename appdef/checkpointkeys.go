@@ -31,8 +31,8 @@ func setRanks(c *Checkpoint, text string) error {
 	return nil
 }
 
-// Whole is when a match of muster.checkpoint.pattern counts, beyond that it is there and not empty.
-type Whole struct {
+// whole is when a match of muster.checkpoint.pattern counts, beyond that it is there and not empty.
+type whole struct {
 	Files  []string      // globs: a folder has a file of each that is not empty
 	Size   int64         // bytes, at least, of all its files
 	Steady time.Duration // nothing of it has changed for so long
@@ -40,25 +40,25 @@ type Whole struct {
 
 // ParseWhole reads muster.checkpoint.whole: words with blanks between them, `files=GLOB` (any number of times),
 // `size=BYTES`, `steady=DURATION`. False: one of them is none of these, or has no such value.
-func ParseWhole(text string) (Whole, bool) {
-	var w Whole
+func ParseWhole(text string) (whole, bool) {
+	var w whole
 	for word := range strings.FieldsSeq(text) {
 		name, value, _ := strings.Cut(word, "=")
 		var err error
 		switch name {
 		case "files":
 			if w.Files = append(w.Files, value); value == "" || !globOK(value) {
-				return Whole{}, false
+				return whole{}, false
 			}
 		case "size":
 			w.Size, err = strconv.ParseInt(value, 10, 64)
 		case "steady":
 			w.Steady, err = time.ParseDuration(value)
 		default:
-			return Whole{}, false
+			return whole{}, false
 		}
 		if err != nil || w.Size < 0 || w.Steady < 0 {
-			return Whole{}, false
+			return whole{}, false
 		}
 	}
 	return w, true

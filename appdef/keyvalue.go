@@ -137,7 +137,7 @@ func (r *Restart) setScope(text string) error {
 	if !slices.Contains(scopes, text) {
 		return wanted{want: strings.Join(scopes, ", "), hint: didYouMean(text, scopes)}
 	}
-	r.Scope, r.Explicit = Scope(text), true
+	r.Scope, r.Explicit = scope(text), true
 	return nil
 }
 

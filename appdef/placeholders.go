@@ -2,9 +2,9 @@ package appdef
 
 import "slices"
 
-// Placeholder is a name that may stand between `${` and `}`. The manual prints the table; a test compares it with the
+// placeholderRow is a name that may stand between `${` and `}`. The manual prints the table; a test compares it with the
 // resolver.
-type Placeholder struct {
+type placeholderRow struct {
 	Name    string // COMPONENT, DICTIONARY and KEY stand for any
 	Lower   bool   // NAME.lc is the same in lower case
 	Meaning string
@@ -12,9 +12,9 @@ type Placeholder struct {
 }
 
 // PlaceholderTable lists all placeholders in the order of the manual.
-func PlaceholderTable() []Placeholder { return slices.Clone(placeholderTable[:]) }
+func PlaceholderTable() []placeholderRow { return slices.Clone(placeholderTable[:]) }
 
-var placeholderTable = [...]Placeholder{
+var placeholderTable = [...]placeholderRow{
 	{"COMPONENT.ALLOCATED_PORT", false, "a port for the component of exactly that name, reserved until its process " +
 		"opens it; {DEFAULT_n} and {PER_CONTAINER} may follow", false},
 	{"@//site/DICTIONARY/KEY", false, "the value of site.DICTIONARY.KEY, with its own placeholders filled in; also " +
@@ -44,22 +44,22 @@ var placeholderTable = [...]Placeholder{
 	{"DEFAULT_DATA_DIR", false, "the app's folder in the default file system", true},
 }
 
-// InjectedKey is a key of the dictionary global that has a value although no file sets it.
-type InjectedKey struct {
+// injectedKey is a key of the dictionary global that has a value although no file sets it.
+type injectedKey struct {
 	Key    string
 	Value  string // with placeholders
 	Yields bool   // a value in the definition wins
 }
 
 // InjectedTable lists them with their values, sorted.
-func InjectedTable() []InjectedKey {
-	var table []InjectedKey
+func InjectedTable() []injectedKey {
+	var table []injectedKey
 	for _, key := range injectedKeys() {
 		value, _ := Resolver{}.injected(key)
 		if key == "app_container_tag" {
 			value = "${COMPONENT_ID}" // a number in a real run
 		}
-		table = append(table, InjectedKey{Key: key, Value: value, Yields: yields(key)})
+		table = append(table, injectedKey{Key: key, Value: value, Yields: yields(key)})
 	}
 	return table
 }

@@ -279,7 +279,7 @@ func (a *App) defaultScopes() {
 	}
 }
 
-func (a *App) restartDefault() Scope {
+func (a *App) restartDefault() scope {
 	if a.Dialect == "pai" || a.Dialect == "hbox" {
 		return ScopeNever
 	}

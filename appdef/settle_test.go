@@ -278,15 +278,15 @@ func TestRestartDefault(t *testing.T) {
 	for _, test := range []struct {
 		name, framework, dialect string
 		counts                   map[string]int
-		want                     [3]Scope // ps, worker, board
+		want                     [3]scope // ps, worker, board
 	}{
-		{"tensorflow with a ps", "tensorflow", "slider", nil, [3]Scope{"instance", "instance", "instance"}},
-		{"tensorflow without a ps", "tensorflow", "slider", map[string]int{"ps": 0}, [3]Scope{"gang", "gang", "instance"}},
-		{"none", "none", "slider", map[string]int{"ps": 0}, [3]Scope{"instance", "instance", "instance"}},
-		{"all-reduce", "horovod", "slider", nil, [3]Scope{"gang", "gang", "instance"}},
-		{"mxnet", "mxnet", "slider", nil, [3]Scope{"instance", "instance", "instance"}},
-		{"pai", "tensorflow", "pai", nil, [3]Scope{"never", "never", "never"}},
-		{"hbox", "none", "hbox", nil, [3]Scope{"never", "never", "never"}},
+		{"tensorflow with a ps", "tensorflow", "slider", nil, [3]scope{"instance", "instance", "instance"}},
+		{"tensorflow without a ps", "tensorflow", "slider", map[string]int{"ps": 0}, [3]scope{"gang", "gang", "instance"}},
+		{"none", "none", "slider", map[string]int{"ps": 0}, [3]scope{"instance", "instance", "instance"}},
+		{"all-reduce", "horovod", "slider", nil, [3]scope{"gang", "gang", "instance"}},
+		{"mxnet", "mxnet", "slider", nil, [3]scope{"instance", "instance", "instance"}},
+		{"pai", "tensorflow", "pai", nil, [3]scope{"never", "never", "never"}},
+		{"hbox", "none", "hbox", nil, [3]scope{"never", "never", "never"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			a := twoRoles()

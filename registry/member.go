@@ -9,7 +9,7 @@ import (
 // Finding is what a member saw of another, or of itself, before it started: something that a person should mend, which
 // ends nothing. It stands in the record of who saw it until that is over.
 type Finding struct {
-	Kind  FindingKind `json:"kind"`
+	Kind  findingKind `json:"kind"`
 	About Instance    `json:"about"`
 	Inc   string      `json:"inc"` // of whom it is about
 	Addr  string      `json:"addr"`
@@ -17,13 +17,13 @@ type Finding struct {
 	Since time.Time   `json:"since"`
 }
 
-// FindingKind is what was found.
-type FindingKind string
+// findingKind is what was found.
+type findingKind string
 
 // The kinds.
 const (
-	NotReached FindingKind = "unreachable" // its agent does not answer at the address that its exports have
-	NotApart   FindingKind = "together"    // it shares a host with another of its component, where that is forbidden
+	NotReached findingKind = "unreachable" // its agent does not answer at the address that its exports have
+	NotApart   findingKind = "together"    // it shares a host with another of its component, where that is forbidden
 )
 
 // bootOf is as much of a boot's id as tells machines apart: it is a random uuid.

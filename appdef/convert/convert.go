@@ -19,16 +19,16 @@ import (
 
 // The systems whose words an App can be written in.
 const (
-	Slider = "slider"
-	PAI    = "pai"
-	HBox   = "hbox"
+	Slider     = "slider"
+	paiFormat  = "pai"
+	hboxFormat = "hbox"
 )
 
 // Targets lists them.
-func Targets() []string { return []string{Slider, PAI, HBox} }
+func Targets() []string { return []string{Slider, paiFormat, hboxFormat} }
 
-// Conversion is the answer of muster convert --json.
-type Conversion struct {
+// conversion is the answer of muster convert --json.
+type conversion struct {
 	Version int               `json:"version"`
 	Dialect string            `json:"dialect"`
 	Files   map[string]string `json:"files"` // by name; of hbox one, called command
@@ -36,13 +36,13 @@ type Conversion struct {
 }
 
 // To writes an App for one of Targets. files are those of its package.
-func To(target string, app appdef.App, files fs.FS) Conversion {
-	out := Conversion{Version: 1, Dialect: target, Files: map[string]string{}, Lost: []string{}}
+func To(target string, app appdef.App, files fs.FS) conversion {
+	out := conversion{Version: 1, Dialect: target, Files: map[string]string{}, Lost: []string{}}
 	switch target {
-	case PAI:
+	case paiFormat:
 		text, lost := pai.Write(app)
 		out.Files[pai.JobFile], out.Lost = string(text), append(out.Lost, lost...)
-	case HBox:
+	case hboxFormat:
 		args, lost := hbox.Write(app)
 		out.Files["command"], out.Lost = commandLine(append([]string{"hbox-submit"}, args...)), append(out.Lost,
 			lost...)

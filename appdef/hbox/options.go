@@ -145,18 +145,18 @@ var optionTable = [...]option{
 	{name: "version", bare: true, meaning: "print the version of muster"},
 }
 
-// Option is one option for a manual.
-type Option struct {
+// helpOption is one option for a manual.
+type helpOption struct {
 	Name    string
 	Meaning string
 	Idle    bool // accepted and ignored
 }
 
 // Options lists them in the order of HBox's own help.
-func Options() []Option {
-	out := make([]Option, len(optionTable))
+func Options() []helpOption {
+	out := make([]helpOption, len(optionTable))
 	for i, o := range optionTable {
-		out[i] = Option{Name: "--" + o.name, Meaning: o.meaning, Idle: o.idle}
+		out[i] = helpOption{Name: "--" + o.name, Meaning: o.meaning, Idle: o.idle}
 	}
 	return out
 }

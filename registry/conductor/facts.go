@@ -101,7 +101,7 @@ type Newcomer struct {
 
 // How the checkpoints of a component's ranks belong together (ComponentFacts.Ranks).
 const (
-	RanksAuto = "auto" // where several have stored their own, each must have a step; one alone saves for all
+	ranksAuto = "auto" // where several have stored their own, each must have a step; one alone saves for all
 	RanksAll  = "all"  // each must have a step
 	RanksSome = "some" // those who have never stored one do not count
 	RanksEach = "each" // each goes on from its own newest

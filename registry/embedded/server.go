@@ -23,8 +23,8 @@ type Options struct {
 // nodeName is the name of the one node, in sessions and in /v1/agent/self.
 const nodeName = "muster-embedded"
 
-// Server is a registry and its time. It is safe for concurrent use. Close it.
-type Server struct {
+// server is a registry and its time. It is safe for concurrent use. Close it.
+type server struct {
 	log    *slog.Logger
 	leader string // the address told by /v1/status/leader
 
@@ -40,8 +40,8 @@ type Server struct {
 }
 
 // New makes an empty registry. One goroutine ends its sessions until Close.
-func New(o Options) *Server {
-	s := &Server{
+func New(o Options) *server {
+	s := &server{
 		log:      o.Logger,
 		leader:   "embedded",
 		store:    newKeyStore(nodeName),
@@ -60,20 +60,20 @@ func New(o Options) *Server {
 }
 
 // Close answers all waiting readers with what they would read now and ends no more sessions.
-func (s *Server) Close() {
+func (s *server) Close() {
 	s.closeOnce.Do(func() { close(s.closed) })
 	s.sweeper.Wait()
 }
 
 // write runs a change of the store and wakes who waits for it.
-func (s *Server) write(change func(*keyStore, time.Time) changes) {
+func (s *server) write(change func(*keyStore, time.Time) changes) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.watchers.ring(change(s.store, time.Now()))
 }
 
 // look runs a read of the store. What it hands out must be values or things that are never changed.
-func (s *Server) look(read func(*keyStore)) {
+func (s *server) look(read func(*keyStore)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	read(s.store)
@@ -82,7 +82,7 @@ func (s *Server) look(read func(*keyStore)) {
 // query reads and, when the index of what it found is not above the reader's, waits for a change of
 // the target and reads again, until the wait is over. found is false when there is nothing there yet:
 // then only its appearance or, the first time, a newer index ends the wait, as in Consul.
-func (s *Server) query(ctx context.Context, w waiting, on target, read func(*keyStore) (index uint64, found bool)) uint64 {
+func (s *server) query(ctx context.Context, w waiting, on target, read func(*keyStore) (index uint64, found bool)) uint64 {
 	var timeout <-chan time.Time
 	least, missing := w.index, false
 	for {
@@ -117,7 +117,7 @@ func (s *Server) query(ctx context.Context, w waiting, on target, read func(*key
 }
 
 // listen waits for the bell; true when the wait ended without it.
-func (s *Server) listen(ctx context.Context, b *bell, timeout <-chan time.Time) bool {
+func (s *server) listen(ctx context.Context, b *bell, timeout <-chan time.Time) bool {
 	select {
 	case <-b.rung:
 		return false
@@ -130,7 +130,7 @@ func (s *Server) listen(ctx context.Context, b *bell, timeout <-chan time.Time) 
 
 // sweep ends sessions at their deadlines. A renewal only moves a deadline away, so the sweeper then
 // wakes for nothing and looks again; a session with an earlier deadline kicks it.
-func (s *Server) sweep() {
+func (s *server) sweep() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -146,7 +146,7 @@ func (s *Server) sweep() {
 	}
 }
 
-func (s *Server) expire() (time.Time, bool) {
+func (s *server) expire() (time.Time, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ended, touched := s.store.expire(time.Now())
@@ -160,7 +160,7 @@ func (s *Server) expire() (time.Time, bool) {
 }
 
 // createSession gives the session its id and makes sure that the sweeper wakes for it.
-func (s *Server) createSession(want sessionInfo) (id string, err error) {
+func (s *server) createSession(want sessionInfo) (id string, err error) {
 	want.ID = newUUID()
 	s.write(func(st *keyStore, now time.Time) (touched changes) {
 		touched, err = st.createSession(now, want)
@@ -172,7 +172,7 @@ func (s *Server) createSession(want sessionInfo) (id string, err error) {
 	return want.ID, err
 }
 
-func (s *Server) watchDeadline(l *lease) {
+func (s *server) watchDeadline(l *lease) {
 	if l.ttl == 0 || (!s.wakeAt.IsZero() && !l.deadline.Before(s.wakeAt)) {
 		return
 	}
@@ -191,7 +191,7 @@ func newUUID() string {
 }
 
 // Handler answers the HTTP API. Readers that wait end with their request's context or with Close.
-func (s *Server) Handler() http.Handler {
+func (s *server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range s.routes() {
 		mux.Handle(r.pattern, s.answer(r))

@@ -75,7 +75,7 @@ func (b *builder) plan() Plan {
 		Limits:  limits,
 		Network: Network{Ports: b.ports, Exports: b.exports()},
 		Lifecycle: Lifecycle{
-			Barrier: b.barrier(), Restart: b.restart(), Complete: Complete(s.Complete), Stop: b.stop(),
+			Barrier: b.barrier(), Restart: b.restart(), Complete: complete(s.Complete), Stop: b.stop(),
 		},
 		Checkpoint: b.checkpoint(),
 		Times: Times{
@@ -102,8 +102,8 @@ func (b *builder) plan() Plan {
 }
 
 // barrier says who must be there before this instance starts. Services wait for nobody.
-func (b *builder) barrier() Barrier {
-	out := Barrier{WaitsFor: []string{}, Timeout: float64(b.app.Settings.Barrier)}
+func (b *builder) barrier() barrier {
+	out := barrier{WaitsFor: []string{}, Timeout: float64(b.app.Settings.Barrier)}
 	for _, r := range b.app.StartsAfter(b.component.Name) {
 		out.After = append(out.After, r.Component+"-"+r.State)
 	}
@@ -134,7 +134,7 @@ func (b *builder) restart() Restart {
 	}
 }
 
-func (b *builder) stop() Stop {
+func (b *builder) stop() stop {
 	grace := graceOf(b.component, b.req.Allocation.KillWindow)
 	if grace == 0 && b.component.Settings.Stop.Grace == 0 {
 		b.warn(b.key("muster.stop.grace"), "a kill window of "+number(b.req.Allocation.KillWindow)+" s, so no grace",
@@ -144,5 +144,5 @@ func (b *builder) stop() Stop {
 		b.warn(b.key("muster.stop.grace"), number(grace)+" s", "at most "+number(max(room, 0))+" s",
 			"the launcher kills "+number(b.req.Allocation.KillWindow)+" s after its own stop signal")
 	}
-	return Stop{Signal: b.component.Settings.Stop.Signal, Grace: grace}
+	return stop{Signal: b.component.Settings.Stop.Signal, Grace: grace}
 }

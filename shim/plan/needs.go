@@ -8,8 +8,8 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// Needs is what must be got for an instance before its plan can be built.
-type Needs struct {
+// needs is what must be got for an instance before its plan can be built.
+type needs struct {
 	Ports       []Port
 	GPUs        int
 	GPUType     string
@@ -20,12 +20,12 @@ type Needs struct {
 // its configuration name them, then those of its side processes, and GPUs. A port's name is the configuration key that
 // asks for it (`global.ps.port`); the second and later ones of one value get `.2`, `.3` behind it. That of a side
 // process is `side.NAME`.
-func NeedsOf(app appdef.App, component string, index int) Needs {
+func NeedsOf(app appdef.App, component string, index int) needs {
 	c := app.Component(component)
 	if c == nil {
-		return Needs{Ports: []Port{}}
+		return needs{Ports: []Port{}}
 	}
-	return Needs{
+	return needs{
 		Ports: portsOf(&app, component, index),
 		GPUs:  c.Limits.GPUs, GPUType: c.Limits.GPUType, GPUMemoryMB: c.Limits.GPUMemory,
 	}

@@ -59,10 +59,10 @@ type Network struct {
 
 // Lifecycle is when the process starts, starts again and ends.
 type Lifecycle struct {
-	Barrier  Barrier  `json:"barrier"`
+	Barrier  barrier  `json:"barrier"`
 	Restart  Restart  `json:"restart"`
-	Complete Complete `json:"complete"`
-	Stop     Stop     `json:"stop"`
+	Complete complete `json:"complete"`
+	Stop     stop     `json:"stop"`
 }
 
 // Times are in seconds; 0: none.
@@ -115,11 +115,11 @@ type Envelope struct {
 type Engine struct {
 	Name       string       `json:"name"`
 	Why        string       `json:"why"`
-	Unenforced []Unenforced `json:"unenforced"`
+	Unenforced []unenforced `json:"unenforced"`
 }
 
-// Unenforced is a limit asked for that nothing holds.
-type Unenforced struct {
+// unenforced is a limit asked for that nothing holds.
+type unenforced struct {
 	Limit string `json:"limit"`
 	Why   string `json:"why"`
 }
@@ -197,8 +197,8 @@ type Export struct {
 	Value    string `json:"-"`                 // Template with all but the host and the ports filled in
 }
 
-// Barrier says who is waited for and how long (seconds), and whose start comes before this one's.
-type Barrier struct {
+// barrier says who is waited for and how long (seconds), and whose start comes before this one's.
+type barrier struct {
 	WaitsFor []string `json:"waits_for"`
 	After    []string `json:"after,omitempty"` // what must have happened in the gang before the start: ps-STARTED
 	Timeout  float64  `json:"timeout"`
@@ -214,14 +214,14 @@ type Restart struct {
 	Refill     string  `json:"refill"`
 }
 
-// Complete counts failed and succeeded instances; nil means never.
-type Complete struct {
+// complete counts failed and succeeded instances; nil means never.
+type complete struct {
 	MinFailed    *int `json:"min_failed"`
 	MinSucceeded *int `json:"min_succeeded"`
 }
 
-// Stop is how the process is asked to end; Grace in seconds.
-type Stop struct {
+// stop is how the process is asked to end; Grace in seconds.
+type stop struct {
 	Signal string  `json:"signal"`
 	Grace  float64 `json:"grace"`
 }

@@ -47,7 +47,7 @@ func TestNeeds(t *testing.T) {
 	})
 	app.Settings.AllowedPorts = "9000-9010"
 	got := NeedsOf(app, "ps", 0)
-	want := Needs{
+	want := needs{
 		Ports: []Port{
 			{Name: "global.ps.port", Allowed: "9000-9010"},
 			{Name: "hbase.a", Want: 9000, Allowed: "9000-9010", Shared: true},
@@ -332,7 +332,7 @@ func TestUnenforced(t *testing.T) {
 	req := request("ps", 0)
 	req.Engine.Cannot = map[string]string{"vcores": "nice only", "pids": "no cgroup", "memory_mb": "a watchdog looks once a second", "shm_mb": "no mount"}
 	p := mustBuild(t, trainingApp(), req)
-	want := []Unenforced{{"memory_mb", "a watchdog looks once a second"}, {"vcores", "nice only"}}
+	want := []unenforced{{"memory_mb", "a watchdog looks once a second"}, {"vcores", "nice only"}}
 	if diff := cmp.Diff(p.Engine.Unenforced, want); diff != "" {
 		t.Errorf("unenforced: only what was asked for (-got +want):\n%s", diff)
 	}

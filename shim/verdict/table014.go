@@ -2,8 +2,8 @@ package verdict
 
 // spec014 is the job exit spec of OpenPAI 0.14, which also holds for 0.5 and QIZHI:
 // src/job-exit-spec/config/job-exit-spec.yaml.
-func spec014() []Entry {
-	return []Entry{
+func spec014() []entry {
+	return []entry{
 		{0, "SUCCEEDED", "USER_SUCCESS", "UNKNOWN", "NEVER_RETRY"},
 		{130, "CONTAINER_KILLED_BY_SIGINT", "PLATFORM_FAILURE", "TRANSIENT_NORMAL", "ALWAYS_RETRY"},
 		{132, "CONTAINER_KILLED_BY_SIGILL", "USER_FAILURE", "NON_TRANSIENT", "NEVER_RETRY"},

@@ -16,8 +16,8 @@ type Server struct {
 	Client *http.Client
 }
 
-// Case is one test. Cases work under keys of their own, so many may run on one server at a time.
-type Case struct {
+// testCase is one test. Cases work under keys of their own, so many may run on one server at a time.
+type testCase struct {
 	Name string
 	// Slow cases wait for seconds of the server's clock. They start no subtests, so they may run
 	// inside a testing/synctest bubble together with their server.
@@ -26,8 +26,8 @@ type Case struct {
 }
 
 // Cases are all tests of the suite.
-func Cases() []Case {
-	return []Case{
+func Cases() []testCase {
+	return []testCase{
 		{Name: "keys", Run: keys},
 		{Name: "missing key", Run: missingKey},
 		{Name: "list", Run: list},
