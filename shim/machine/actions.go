@@ -18,7 +18,7 @@ type action struct {
 	make func(*State, Event) []Effect
 }
 
-func simple(name string, kind EffectKind) action {
+func simple(name string, kind effectKind) action {
 	return action{name, func(s *State, _ Event) []Effect { return []Effect{{Kind: kind, Attempt: s.Attempt, Gen: s.Gen}} }}
 }
 
@@ -57,7 +57,7 @@ var (
 		}
 		out := []Effect{begin}
 		if s.Policy.Duration > 0 {
-			out = append(out, s.arm(&s.timers.process, ProcessOver, s.Policy.Duration))
+			out = append(out, s.arm(&s.timers.process, timerProcess, s.Policy.Duration))
 		}
 		return out
 	}}
@@ -96,7 +96,7 @@ var (
 		s.Result = registry.PhaseFailed
 		x := registry.MemberExit{Gen: s.Gen, Class: registry.ClassTimeout, Final: true}
 		x.Why = fmt.Sprintf("not done after %s (muster.timeout)", s.Policy.Timeout)
-		if s.Over == ProcessOver {
+		if s.Over == timerProcess {
 			x.Why = fmt.Sprintf("still running after %s (muster.duration)", s.Policy.Duration)
 		}
 		if s.Exit != nil {
@@ -125,18 +125,18 @@ var (
 	}}
 	backOff = action{"wait a little", func(s *State, e Event) []Effect {
 		s.Rested = false
-		wait := Delay(s.Policy.BackoffMin, s.Policy.BackoffMax, s.Failures, e.Roll)
+		wait := delay(s.Policy.BackoffMin, s.Policy.BackoffMax, s.Failures, e.Roll)
 		s.Failures++
-		return []Effect{s.arm(&s.timers.backoff, BackoffOver, wait)}
+		return []Effect{s.arm(&s.timers.backoff, timerBackoff, wait)}
 	}}
 	backOffFree = action{"wait a little", func(s *State, e Event) []Effect {
 		s.Rested = false
 		s.FreeRetries++
-		return []Effect{s.arm(&s.timers.backoff, BackoffOver, Delay(s.Policy.BackoffMin, s.Policy.BackoffMax, 0, e.Roll))}
+		return []Effect{s.arm(&s.timers.backoff, timerBackoff, delay(s.Policy.BackoffMin, s.Policy.BackoffMax, 0, e.Roll))}
 	}}
 	rest = action{"wait a little", func(s *State, _ Event) []Effect {
 		s.Rested = false
-		return []Effect{s.arm(&s.timers.backoff, BackoffOver, s.Policy.BackoffMin)}
+		return []Effect{s.arm(&s.timers.backoff, timerBackoff, s.Policy.BackoffMin)}
 	}}
 	armBarrier = action{"", func(s *State, _ Event) []Effect {
 		return []Effect{s.armBarrier()}
@@ -152,12 +152,12 @@ var (
 
 	forVerdict  = because(ForVerdict)
 	forRebuild  = because(ForRebuild)
-	forLauncher = because(ForLauncher)
+	forLauncher = because(forTerm)
 	forFlex     = because(ForFlex)
 	forFence    = because(ForFence)
 	forTimeout  = action{"", func(s *State, e Event) []Effect {
-		s.Reason, s.Over = ForTimeout, RunOver
-		if e.Kind == Fired {
+		s.Reason, s.Over = ForTimeout, timerRun
+		if e.Kind == fired {
 			s.Over = e.Timer.Kind
 		}
 		return nil
@@ -166,7 +166,7 @@ var (
 		if s.Policy.Timeout <= 0 || s.Policy.Service {
 			return nil
 		}
-		e := s.arm(&s.timers.run, RunOver, s.Policy.Timeout)
+		e := s.arm(&s.timers.run, timerRun, s.Policy.Timeout)
 		e.Attempt = 0 // it outlives attempts
 		return []Effect{e}
 	}}
@@ -204,19 +204,19 @@ func because(r StopReason) action {
 	return action{"", func(s *State, _ Event) []Effect { s.Reason = r; return nil }}
 }
 
-func (s *State) arm(slot *int, kind TimerKind, after time.Duration) Effect {
+func (s *State) arm(slot *int, kind timerKind, after time.Duration) Effect {
 	s.timers.last++
 	*slot = s.timers.last
-	return Effect{Kind: DoArm, Attempt: s.Attempt, Timer: Timer{kind, s.timers.last}, After: after}
+	return Effect{Kind: DoArm, Attempt: s.Attempt, Timer: timer{kind, s.timers.last}, After: after}
 }
 
 func (s *State) armGrace(now time.Time, grace time.Duration) Effect {
 	s.Until = now.Add(grace)
-	return s.arm(&s.timers.grace, GraceOver, grace)
+	return s.arm(&s.timers.grace, timerGrace, grace)
 }
 
 func (s *State) armBarrier() Effect {
-	return s.arm(&s.timers.barrier, BarrierOver, s.Policy.Barrier+backstop+s.Directive.Pause())
+	return s.arm(&s.timers.barrier, timerBarrier, s.Policy.Barrier+backstop+s.Directive.Pause())
 }
 
 func (s *State) report(x registry.MemberExit, at time.Time) Effect {
@@ -264,15 +264,15 @@ func (s *State) leftClass() registry.Class {
 	if s.Class == registry.ClassFlex {
 		return registry.ClassFlex
 	}
-	if s.Reason == ForLauncher || s.Terms > 0 {
+	if s.Reason == forTerm || s.Terms > 0 {
 		return registry.ClassLauncher
 	}
 	return registry.ClassStopped
 }
 
-// Delay is the pause before the n-th restart in a row (from 0): doubling from lo to hi, with jitter
+// delay is the pause before the n-th restart in a row (from 0): doubling from lo to hi, with jitter
 // of a quarter either way from roll in [0,1).
-func Delay(lo, hi time.Duration, n int, roll float64) time.Duration {
+func delay(lo, hi time.Duration, n int, roll float64) time.Duration {
 	d := lo
 	for range n {
 		if d >= hi/2 {

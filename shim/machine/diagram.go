@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Markdown prints the rule table and its picture: doc/machine.md is this text.
-func Markdown() string {
+// markdown prints the rule table and its picture: doc/machine.md is this text.
+func markdown() string {
 	var b strings.Builder
 	b.WriteString("# The agent's machine\n\nPrinted from the rule table in `shim/machine/rules.go` (`make golden`). An agent is in one phase; an event that has no rule there\nchanges nothing. The first rule whose condition holds wins.\n\n```mermaid\nstateDiagram-v2\n    [*] --> starting\n")
 	seen := map[string]bool{}
@@ -18,7 +18,7 @@ func Markdown() string {
 		}
 	}
 	b.WriteString("    done --> [*]\n    superseded --> [*]\n```\n")
-	for _, p := range Phases() {
+	for _, p := range allPhases() {
 		if p.Final() {
 			continue
 		}

@@ -7,46 +7,46 @@ import (
 	"github.com/muster-agent/muster/registry/conductor"
 )
 
-// EventKind names a fact that the agent heard.
-type EventKind string
+// eventKind names a fact that the agent heard.
+type eventKind string
 
 // The events.
 const (
-	Boot        EventKind = "boot"
-	Held        EventKind = "held"         // another agent holds the index; this one stands by
-	Joined      EventKind = "joined"       // the index is ours
-	Refused     EventKind = "refused"      // no place in this gang: Code and Cause say why
-	Staged      EventKind = "staged"       // files, ports and the guard are ready
-	StageFailed EventKind = "stage-failed" // Class and Cause say why
-	Directed    EventKind = "directive"
-	Acked       EventKind = "acked"     // the registry took the acknowledgement of Gen
-	Overtaken   EventKind = "overtaken" // it did not: a newer directive is there
-	Published   EventKind = "published" // a service's exports are in the registry
-	Sealed      EventKind = "sealed"    // the roster was read and our row is ours
-	Mismatch    EventKind = "mismatch"  // the roster's row is another's
-	Started     EventKind = "started"   // the process runs
-	Up          EventKind = "up"        // it serves: those that are ordered after it may start
-	Gone        EventKind = "gone"      // proved: no process of ours is left; Exit says how it ended
-	Rebound     EventKind = "rebound"   // the ports are held again
-	Reported    EventKind = "reported"  // the registry knows how the process ended
-	Left        EventKind = "left"      // the index was given back
-	Fired       EventKind = "timer"
-	Term        EventKind = "term" // TERM or INT from outside, or an API stop
-	Taken       EventKind = "superseded"
-	Denied      EventKind = "denied"     // the registry will not have it, now or later: Code and Cause
-	Progressed  EventKind = "checkpoint" // a newer whole checkpoint exists
-	Away        EventKind = "unreachable"
-	Back        EventKind = "reachable"
-	CutOff      EventKind = "cut-off" // the fence falls: nothing may run here until Contact
-	Contact     EventKind = "contact" // the index is known to be ours again; told as long as the fence stands
-	DataLost    EventKind = "data-lost"
-	Conducting  EventKind = "conducting"
+	boot        eventKind = "boot"
+	Held        eventKind = "held"         // another agent holds the index; this one stands by
+	Joined      eventKind = "joined"       // the index is ours
+	Refused     eventKind = "refused"      // no place in this gang: Code and Cause say why
+	Staged      eventKind = "staged"       // files, ports and the guard are ready
+	StageFailed eventKind = "stage-failed" // Class and Cause say why
+	Directed    eventKind = "directive"
+	Acked       eventKind = "acked"     // the registry took the acknowledgement of Gen
+	Overtaken   eventKind = "overtaken" // it did not: a newer directive is there
+	Published   eventKind = "published" // a service's exports are in the registry
+	Sealed      eventKind = "sealed"    // the roster was read and our row is ours
+	Mismatch    eventKind = "mismatch"  // the roster's row is another's
+	Started     eventKind = "started"   // the process runs
+	Up          eventKind = "up"        // it serves: those that are ordered after it may start
+	Gone        eventKind = "gone"      // proved: no process of ours is left; Exit says how it ended
+	Rebound     eventKind = "rebound"   // the ports are held again
+	Reported    eventKind = "reported"  // the registry knows how the process ended
+	Left        eventKind = "left"      // the index was given back
+	fired       eventKind = "timer"
+	Term        eventKind = "term" // TERM or INT from outside, or an API stop
+	Taken       eventKind = "superseded"
+	Denied      eventKind = "denied"     // the registry will not have it, now or later: Code and Cause
+	Progressed  eventKind = "checkpoint" // a newer whole checkpoint exists
+	Away        eventKind = "unreachable"
+	Back        eventKind = "reachable"
+	CutOff      eventKind = "cut-off" // the fence falls: nothing may run here until Contact
+	Contact     eventKind = "contact" // the index is known to be ours again; told as long as the fence stands
+	DataLost    eventKind = "data-lost"
+	Conducting  eventKind = "conducting"
 )
 
 // Event is one fact. Attempt binds it to a start of the process (0: to none); an answer to an
 // older attempt is ignored.
 type Event struct {
-	Kind    EventKind
+	Kind    eventKind
 	Attempt int
 	At      time.Time // of hearing; the machine has no clock of its own
 
@@ -55,7 +55,7 @@ type Event struct {
 	Policy    *Policy             // Staged
 	Gen       int                 // Acked, Overtaken, Sealed, Mismatch
 	Exit      *Exit               // Gone; StageFailed, of the command that failed
-	Timer     Timer               // Fired
+	Timer     timer               // fired
 	Step      int64               // Progressed
 	Signal    int                 // Term
 	Grace     *time.Duration      // Term: instead of the usual one; nil: the usual
@@ -116,20 +116,20 @@ type Exit struct {
 // OK tells whether the process ended with 0.
 func (e *Exit) OK() bool { return e != nil && e.Code != nil && *e.Code == 0 && e.Signal == 0 }
 
-// Timer names a timer and the arming that it belongs to: an older one that fires late is deaf.
-type Timer struct {
-	Kind TimerKind
+// timer names a timer and the arming that it belongs to: an older one that fires late is deaf.
+type timer struct {
+	Kind timerKind
 	Seq  int
 }
 
-// TimerKind is what a timer is for.
-type TimerKind string
+// timerKind is what a timer is for.
+type timerKind string
 
 // The timers.
 const (
-	GraceOver   TimerKind = "grace"
-	BackoffOver TimerKind = "backoff"
-	BarrierOver TimerKind = "barrier"  // the agent's own back-stop, later than the conductor's
-	RunOver     TimerKind = "timeout"  // muster.timeout
-	ProcessOver TimerKind = "duration" // muster.duration
+	timerGrace   timerKind = "grace"
+	timerBackoff timerKind = "backoff"
+	timerBarrier timerKind = "barrier"  // the agent's own back-stop, later than the conductor's
+	timerRun     timerKind = "timeout"  // muster.timeout
+	timerProcess timerKind = "duration" // muster.duration
 )

@@ -91,14 +91,14 @@ var (
 	portsLost    = guard{"its ports are lost", func(_ State, e Event) bool { return !e.On }}
 	again        = guard{"for the second time", func(s State, _ Event) bool { return s.Terms > 1 }}
 
-	graceOver   = guard{"the grace is over", func(s State, e Event) bool { return e.Timer == Timer{GraceOver, s.timers.grace} }}
+	graceOver   = guard{"the grace is over", func(s State, e Event) bool { return e.Timer == timer{timerGrace, s.timers.grace} }}
 	rested      = guard{"the backoff is over and the ports are held", func(s State, _ Event) bool { return s.Rested && s.Bound && !s.CutOff }}
 	timeIsOver  = guard{"the run's time is over", func(s State, _ Event) bool { return s.TimeIsOver }}
-	barrierOver = guard{"the back-stop of the barrier", func(s State, e Event) bool { return e.Timer == Timer{BarrierOver, s.timers.barrier} }}
+	barrierOver = guard{"the back-stop of the barrier", func(s State, e Event) bool { return e.Timer == timer{timerBarrier, s.timers.barrier} }}
 	timeOver    = guard{"its time is over", func(s State, e Event) bool {
-		return e.Timer == Timer{ProcessOver, s.timers.process} || runOver.test(s, e)
+		return e.Timer == timer{timerProcess, s.timers.process} || runOver.test(s, e)
 	}}
-	runOver = guard{"the run's time is over", func(s State, e Event) bool { return e.Timer == Timer{RunOver, s.timers.run} }}
+	runOver = guard{"the run's time is over", func(s State, e Event) bool { return e.Timer == timer{timerRun, s.timers.run} }}
 )
 
 // mayStart tells that the directive releases our component, in its generation.

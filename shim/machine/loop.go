@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Room does the effects of one kind. What an effect led to is the event that Do returns, or comes later by Tell.
-type Room interface {
+// room does the effects of one kind. What an effect led to is the event that Do returns, or comes later by Tell.
+type room interface {
 	Do(ctx context.Context, e Effect, s State) (Event, bool)
 }
 
@@ -37,13 +37,13 @@ type Agent struct {
 // Rooms are what an Agent works with.
 type Rooms struct {
 	// Gang writes to the registry: a newer effect cancels the one that is still being tried.
-	Gang Room
+	Gang room
 	// Stager prepares the container: the plan, its files, its ports, the parked guard.
-	Stager Room
+	Stager room
 	// Engine acts on the process. That the process is gone comes later, by Tell.
-	Engine Room
+	Engine room
 	// Checkpoints commits steps to the registry, one after the other, beside what Gang writes.
-	Checkpoints Room
+	Checkpoints room
 
 	Logger *slog.Logger
 	Trace  func(Transition) // may be nil
@@ -95,7 +95,7 @@ func (a *Agent) Run(ctx context.Context) State {
 		}
 	})
 	s := a.State()
-	a.Tell(Event{Kind: Boot})
+	a.Tell(Event{Kind: boot})
 	for e := range a.events {
 		if e.At.IsZero() {
 			e.At = time.Now()
@@ -124,7 +124,7 @@ func (a *Agent) Run(ctx context.Context) State {
 
 // queue starts the worker of a room: orders run one after the other; where newer ones take precedence the order under way
 // is cancelled first. The loop never waits for a room, however many orders the room is behind.
-func (a *Agent) queue(ctx context.Context, preempt bool, room Room) func(Effect, State) {
+func (a *Agent) queue(ctx context.Context, preempt bool, room room) func(Effect, State) {
 	type order struct {
 		effect Effect
 		state  State
@@ -184,7 +184,7 @@ func (a *Agent) arm(ctx context.Context, w Effect) {
 		defer timer.Stop()
 		select {
 		case <-timer.C:
-			a.Tell(Event{Kind: Fired, Attempt: w.Attempt, Timer: w.Timer})
+			a.Tell(Event{Kind: fired, Attempt: w.Attempt, Timer: w.Timer})
 		case <-ctx.Done():
 		}
 	})
@@ -224,8 +224,8 @@ func (a *Agent) note(before, s State, e Event) {
 		a.log.Info("standing by", "cause", e.Cause)
 	case Progressed:
 		a.log.Info("checkpoint", "step", e.Step)
-	case Boot, Joined, Refused, Staged, StageFailed, Directed, Acked, Overtaken, Published, Sealed, Mismatch, Started, Up,
-		Gone, Rebound, Reported, Left, Fired, Term, Taken, Denied:
+	case boot, Joined, Refused, Staged, StageFailed, Directed, Acked, Overtaken, Published, Sealed, Mismatch, Started, Up,
+		Gone, Rebound, Reported, Left, fired, Term, Taken, Denied:
 		a.log.Debug("event", "event", e.Kind, "phase", s.Phase, "attempt", e.Attempt)
 	}
 }

@@ -18,8 +18,8 @@ import (
 // remembers what it was asked.
 type scripted struct {
 	mu      sync.Mutex
-	asked   []EffectKind
-	answers map[EffectKind]func(ctx context.Context, e Effect) (Event, bool)
+	asked   []effectKind
+	answers map[effectKind]func(ctx context.Context, e Effect) (Event, bool)
 }
 
 func (r *scripted) Do(ctx context.Context, e Effect, _ State) (Event, bool) {
@@ -41,7 +41,7 @@ func says(e Event) func(context.Context, Effect) (Event, bool) {
 }
 
 func newScripted(policy Policy) *scripted {
-	return &scripted{answers: map[EffectKind]func(context.Context, Effect) (Event, bool){
+	return &scripted{answers: map[effectKind]func(context.Context, Effect) (Event, bool){
 		DoJoin: says(Event{
 			Kind: Joined, Joined: &Join{Instance: registry.Instance{Component: "worker", Index: 1}}, Directive: directive("wait", 1),
 		}),
@@ -65,7 +65,7 @@ func live(t *testing.T, room *scripted) (*Agent, chan State) {
 	return a, final
 }
 
-func (r *scripted) count(kind EffectKind) (n int) {
+func (r *scripted) count(kind effectKind) (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, k := range r.asked {

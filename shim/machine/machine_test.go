@@ -116,7 +116,7 @@ func show(f Effect) string {
 
 func parseEvent(t *testing.T, line string, s State) Event {
 	f := strings.Fields(line)
-	e := Event{Kind: EventKind(f[0]), Attempt: s.Attempt, Roll: 0.5}
+	e := Event{Kind: eventKind(f[0]), Attempt: s.Attempt, Roll: 0.5}
 	args := f[1:]
 	num := func(i int) int {
 		n, err := strconv.Atoi(args[i])
@@ -207,9 +207,9 @@ func parseEvent(t *testing.T, line string, s State) Event {
 		e.Code, e.Cause = num(0), "refused"
 	case StageFailed:
 		e.Class, e.Cause = registry.ClassDefinition, "no such file"
-	case Fired:
-		e.Timer.Kind = TimerKind(args[0])
-		e.Timer.Seq = map[TimerKind]int{GraceOver: s.timers.grace, BackoffOver: s.timers.backoff, BarrierOver: s.timers.barrier, RunOver: s.timers.run, ProcessOver: s.timers.process}[e.Timer.Kind]
+	case fired:
+		e.Timer.Kind = timerKind(args[0])
+		e.Timer.Seq = map[timerKind]int{timerGrace: s.timers.grace, timerBackoff: s.timers.backoff, timerBarrier: s.timers.barrier, timerRun: s.timers.run, timerProcess: s.timers.process}[e.Timer.Kind]
 		if slices.Contains(args, "old") {
 			e.Timer.Seq--
 		}
@@ -237,16 +237,16 @@ func TestTableIsWhole(t *testing.T) {
 			}
 		}
 	}
-	for _, p := range Phases() {
+	for _, p := range allPhases() {
 		if !reached[p] {
 			t.Errorf("phase %s cannot be reached", p)
 		}
 	}
 	// Who does not hear: starting has no process and no index, leaving is on its way out already;
 	// claiming and standby hold no index that another could take.
-	deaf := map[EventKind][]Phase{Term: {Leaving}, Taken: {Starting, Claiming, Standby, Leaving}}
+	deaf := map[eventKind][]Phase{Term: {Leaving}, Taken: {Starting, Claiming, Standby, Leaving}}
 	for kind, phases := range deaf {
-		for _, p := range Phases() {
+		for _, p := range allPhases() {
 			if p.Final() || slices.Contains(phases, p) {
 				continue
 			}
@@ -260,7 +260,7 @@ func TestTableIsWhole(t *testing.T) {
 func TestMachinePictureIsCurrent(t *testing.T) {
 	const file = "../../doc/machine.md"
 	if *update {
-		if err := os.WriteFile(file, []byte(Markdown()), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(markdown()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -268,7 +268,7 @@ func TestMachinePictureIsCurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(want), Markdown()); diff != "" {
+	if diff := cmp.Diff(string(want), markdown()); diff != "" {
 		t.Errorf("doc/machine.md is not the table (make golden): -want +got\n%s", diff)
 	}
 }
@@ -336,13 +336,13 @@ func TestRandomLives(t *testing.T) {
 func TestDelayGrowsWithinItsBounds(t *testing.T) {
 	for n := range 40 {
 		for _, roll := range []float64{0, 0.5, 0.999} {
-			d := Delay(time.Second, time.Minute, n, roll)
+			d := delay(time.Second, time.Minute, n, roll)
 			if d < 750*time.Millisecond || d > 75*time.Second {
 				t.Errorf("restart %d: got %s, want within a quarter of 1s..1m", n, d)
 			}
 		}
 	}
-	if a, b := Delay(time.Second, time.Minute, 1, 0.5), Delay(time.Second, time.Minute, 2, 0.5); b != 2*a {
+	if a, b := delay(time.Second, time.Minute, 1, 0.5), delay(time.Second, time.Minute, 2, 0.5); b != 2*a {
 		t.Errorf("got %s then %s, want doubled", a, b)
 	}
 }

@@ -21,8 +21,8 @@ const (
 	Done       Phase = "done"
 )
 
-// Phases lists all phases in that order.
-func Phases() []Phase {
+// allPhases lists all phases in that order.
+func allPhases() []Phase {
 	return []Phase{
 		Starting, Claiming, Standby, Staging, Installed, Waiting, Running,
 		Stopping, Backoff, Fenced, Finishing, Leaving, Superseded, Done,

@@ -4,7 +4,7 @@ package machine
 // rule that matches wins; no rule means that the event changes nothing.
 type rule struct {
 	From Phase
-	On   EventKind
+	On   eventKind
 	If   guard
 	To   Phase
 	Do   []action
@@ -14,7 +14,7 @@ func do(a ...action) []action { return a }
 
 // rules is the whole life of an agent; doc/machine.md is printed from it. Nothing ever writes to it.
 var rules = []rule{
-	{Starting, Boot, always, Claiming, do(join)},
+	{Starting, boot, always, Claiming, do(join)},
 	{Starting, Term, always, Done, do(interrupted)},
 
 	{Claiming, Held, always, Standby, nil},
@@ -63,8 +63,8 @@ var rules = []rule{
 	{Installed, Overtaken, newGeneration, Installed, do(acknowledge)},
 	{Installed, Overtaken, rejoinable, Installed, do(readRoster)},
 	{Installed, Denied, always, Leaving, do(leave)},
-	{Installed, Fired, runOver, Finishing, do(forTimeout, reportTimeout)},
-	{Installed, Fired, barrierOver, Leaving, do(timedOut, leave)},
+	{Installed, fired, runOver, Finishing, do(forTimeout, reportTimeout)},
+	{Installed, fired, barrierOver, Leaving, do(timedOut, leave)},
 	{Installed, Term, always, Leaving, do(interrupted, leave)},
 	{Installed, Taken, always, Superseded, do(superseded)},
 
@@ -82,8 +82,8 @@ var rules = []rule{
 	{Waiting, Contact, released, Waiting, do(readRoster)},
 	{Waiting, Mismatch, released, Finishing, do(reportMismatch)},
 	{Waiting, Denied, always, Leaving, do(leave)},
-	{Waiting, Fired, runOver, Finishing, do(forTimeout, reportTimeout)},
-	{Waiting, Fired, barrierOver, Leaving, do(timedOut, leave)},
+	{Waiting, fired, runOver, Finishing, do(forTimeout, reportTimeout)},
+	{Waiting, fired, barrierOver, Leaving, do(timedOut, leave)},
 	{Waiting, Term, always, Leaving, do(interrupted, leave)},
 	{Waiting, Taken, always, Superseded, do(superseded)},
 
@@ -98,12 +98,12 @@ var rules = []rule{
 	{Running, Gone, restartable, Backoff, do(rebind, charge, backOff)},
 	{Running, Gone, always, Finishing, do(reportFailed)},
 	{Running, CutOff, always, Stopping, do(forFence, terminate)},
-	{Running, Fired, timeOver, Stopping, do(forTimeout, terminate)},
+	{Running, fired, timeOver, Stopping, do(forTimeout, terminate)},
 	{Running, Term, always, Stopping, do(forLauncher, terminate)},
 	{Running, Taken, always, Stopping, do(forAnother, kill)},
 
 	{Stopping, Gone, stoppedFor(ForAnother), Superseded, do(superseded)},
-	{Stopping, Gone, stoppedFor(ForLauncher), Leaving, do(interrupted, leave)},
+	{Stopping, Gone, stoppedFor(forTerm), Leaving, do(interrupted, leave)},
 	{Stopping, Gone, stoppedFor(ForVerdict), Leaving, do(leave)},
 	{Stopping, Gone, removed, Leaving, do(shrunk, leave)},
 	{Stopping, Gone, stoppedFor(ForTimeout), Finishing, do(reportTimeout)},
@@ -111,7 +111,7 @@ var rules = []rule{
 	{Stopping, Gone, fenced, Fenced, do(rebind)},
 	{Stopping, Gone, always, Installed, do(rebind, armBarrier)},
 	{Stopping, CutOff, shorterGrace, Stopping, do(shorten)},
-	{Stopping, Fired, graceOver, Stopping, do(kill)},
+	{Stopping, fired, graceOver, Stopping, do(kill)},
 	{Stopping, Directed, verdictCounts, Stopping, do(forVerdict)},
 	{Stopping, Term, again, Stopping, do(kill)},
 	{Stopping, Term, stoppedFor(ForRebuild), Stopping, do(forLauncher)},
@@ -119,8 +119,8 @@ var rules = []rule{
 	{Stopping, Term, stoppedFor(ForFence), Stopping, do(forLauncher)},
 	{Stopping, Taken, always, Stopping, do(forAnother, kill)},
 
-	{Backoff, Fired, rested, Running, do(reportRestart, start)},
-	{Backoff, Fired, runOver, Finishing, do(forTimeout, reportTimeout)},
+	{Backoff, fired, rested, Running, do(reportRestart, start)},
+	{Backoff, fired, runOver, Finishing, do(forTimeout, reportTimeout)},
 	{Backoff, Rebound, serviceMoved, Backoff, do(publish)},
 	{Backoff, Rebound, portsLost, Finishing, do(reportMismatch)},
 	{Backoff, Rebound, rested, Running, do(reportRestart, start)},

@@ -65,7 +65,7 @@ type account struct {
 type stopping struct {
 	Reason     StopReason
 	Until      time.Time // when its grace ends
-	Over       TimerKind // the time limit that was exceeded, if that is the reason
+	Over       timerKind // the time limit that was exceeded, if that is the reason
 	TimeIsOver bool      // muster.timeout has passed
 }
 
@@ -106,13 +106,13 @@ type StopReason string
 
 // The reasons.
 const (
-	ForRebuild  StopReason = "rebuild"  // a newer generation forms
-	ForVerdict  StopReason = "verdict"  // the run is over
-	ForLauncher StopReason = "launcher" // TERM from outside
-	ForAnother  StopReason = "another"  // the index has another holder
-	ForTimeout  StopReason = "timeout"  // muster.timeout or muster.duration
-	ForFlex     StopReason = "flex"     // the index counts no more
-	ForFence    StopReason = "fence"    // cut off from the registry, and the peers are not
+	ForRebuild StopReason = "rebuild"  // a newer generation forms
+	ForVerdict StopReason = "verdict"  // the run is over
+	forTerm    StopReason = "launcher" // TERM from outside
+	ForAnother StopReason = "another"  // the index has another holder
+	ForTimeout StopReason = "timeout"  // muster.timeout or muster.duration
+	ForFlex    StopReason = "flex"     // the index counts no more
+	ForFence   StopReason = "fence"    // cut off from the registry, and the peers are not
 )
 
 // New is the state of an agent that has done nothing yet.
@@ -226,9 +226,9 @@ func (s State) absorb(e Event) State {
 		if e.Grace != nil {
 			s.Grace = e.Grace
 		}
-	case Fired:
-		s.Rested = s.Rested || e.Timer == Timer{BackoffOver, s.timers.backoff}
-		s.TimeIsOver = s.TimeIsOver || e.Timer == Timer{RunOver, s.timers.run}
+	case fired:
+		s.Rested = s.Rested || e.Timer == timer{timerBackoff, s.timers.backoff}
+		s.TimeIsOver = s.TimeIsOver || e.Timer == timer{timerRun, s.timers.run}
 	case Away:
 		if s.AwaySince.IsZero() {
 			s.AwaySince = e.At
@@ -245,7 +245,7 @@ func (s State) absorb(e Event) State {
 		s.Conducts = e.On
 	case Taken:
 		s.Cause = e.Cause
-	case Boot, Held, Published, Sealed, Mismatch, Started, Reported, Left:
+	case boot, Held, Published, Sealed, Mismatch, Started, Reported, Left:
 	}
 	return s
 }
