@@ -29,15 +29,15 @@ type Config struct {
 	Park func(context.Context) (*sandbox.Guard, error)
 	// Started is called at each start.
 	Started func()
-	// Ended takes the event of an attempt that is over, and tells the machine when its last files are safe.
+	// hasEnded takes the event of an attempt that is over, and tells the machine when its last files are safe.
 	Ended func(machine.Event)
 
 	// Roster is the sealed roster that was read last, and its bytes.
 	Roster      func() (registry.Roster, []byte)
-	Fence       Fence
-	GPUs        GPUs
-	Data        Data
-	Checkpoints Checkpoints
+	Fence       fence
+	GPUs        gPUs
+	Data        data
+	Checkpoints checkpoints
 }
 
 // Reach is where the process finds its agent, and peers find the process.
@@ -47,11 +47,11 @@ type Reach struct {
 	Publisher string // URL of Slider's REST; "": the app has none
 }
 
-// Fence ends the process of a member that is cut off from the registry.
-type Fence interface {
+// fence ends the process of a member that is cut off from the registry.
+type fence interface {
 	// Arm has the guard end the process when this agent does not say in time that it may go on. It refuses while the
 	// agent is cut off.
-	Arm(Feeder) error
+	Arm(feeder) error
 	// Disarm follows the proof that nothing of an attempt is left.
 	Disarm()
 	// TimerFired notes that the guard's dead-man timer has ended the process.
@@ -60,22 +60,22 @@ type Fence interface {
 	EndedProcess() bool
 }
 
-// Feeder is a guard whose dead-man timer is wound up: the process may go on until this moment of CLOCK_BOOTTIME; 0: the
+// feeder is a guard whose dead-man timer is wound up: the process may go on until this moment of CLOCK_BOOTTIME; 0: the
 // timer is off.
-type Feeder = interface {
+type feeder = interface {
 	Feed(until time.Duration) error
 }
 
-// GPUs are the devices that the instance was granted.
-type GPUs interface {
+// gPUs are the devices that the instance was granted.
+type gPUs interface {
 	// Fit refuses a start on devices that asked for a reset and are not fit.
 	Fit(ctx context.Context, ours func(pid int) bool) error
 	// Suspect tells that a device asked for a reset since it was looked at last.
 	Suspect() bool
 }
 
-// Data is what the process reads and leaves.
-type Data interface {
+// data is what the process reads and leaves.
+type data interface {
 	// Inputs adds what the process is told of its inputs.
 	Inputs(*plan.Start)
 	// Pipes makes the pipes of one start.
@@ -94,8 +94,8 @@ type Pipes interface {
 	Abandon()
 }
 
-// Checkpoints is where a start resumes from.
-type Checkpoints interface {
+// checkpoints is where a start resumes from.
+type checkpoints interface {
 	// NotReady is why the folder is not as the gang resumes from it; nil: it is.
 	NotReady() error
 	// Resume is the checkpoint to start from, nil for the newest: its path and step.

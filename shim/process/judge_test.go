@@ -12,7 +12,7 @@ import (
 
 // timer is a fence that knows whether the guard's timer ran out.
 type timer struct {
-	Fence
+	fence
 	fired bool
 }
 

@@ -305,7 +305,7 @@ func (p *Process) signalStop() {
 	if err != nil {
 		n = int(syscall.SIGTERM)
 	}
-	if err := p.Signal(n); err != nil && !Ended(err) {
+	if err := p.Signal(n); err != nil && !hasEnded(err) {
 		p.Log.Warn("signal the process", "signal", n, "err", err)
 	}
 }
@@ -326,8 +326,8 @@ func (p *Process) SignalNamed(name string) error {
 	return err
 }
 
-// Ended tells that an error of Signal says no more than that there is no process.
-func Ended(err error) bool {
+// hasEnded tells that an error of Signal says no more than that there is no process.
+func hasEnded(err error) bool {
 	return errors.Is(err, sandbox.ErrGone) || errors.Is(err, os.ErrProcessDone) || errors.Is(err, syscall.ESRCH)
 }
 
