@@ -11,7 +11,7 @@ const (
 	Held       = 75
 	Timeout    = 76
 	Forbidden  = 77
-	Other      = 93 // the job failed because of another instance
+	other      = 93 // the job failed because of another instance
 
 	CtrlC       = 130
 	Interrupted = 143 // no agent of the run is left, and it has no verdict
@@ -31,9 +31,9 @@ func Of(v registry.Verdict, me string) int {
 	switch v.Class {
 	case registry.ClassApp, registry.ClassOOM:
 		if me != "" && me != v.First {
-			return Other
+			return other
 		}
-		return ShellCode(v.Exit)
+		return shellCode(v.Exit)
 	case registry.ClassHost, registry.ClassGPU, registry.ClassPreempted:
 		return Held
 	case registry.ClassNetwork, registry.ClassData, registry.ClassImage:
@@ -50,8 +50,8 @@ func Of(v registry.Verdict, me string) int {
 	return Internal
 }
 
-// ShellCode is a process's end as a shell shows it; 1 where there is nothing to show or only a 0.
-func ShellCode(x *registry.MemberExit) int {
+// shellCode is a process's end as a shell shows it; 1 where there is nothing to show or only a 0.
+func shellCode(x *registry.MemberExit) int {
 	switch {
 	case x == nil:
 		return 1
