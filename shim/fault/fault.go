@@ -33,27 +33,27 @@ type ofClass registry.Class
 
 func (c ofClass) Error() string { return "class " + string(c) }
 
-// Of gives an error a class.
-func Of(class registry.Class, err error) error { return &Error{Class: class, Err: err} }
+// of gives an error a class.
+func of(class registry.Class, err error) error { return &Error{Class: class, Err: err} }
 
 // Definition is a failure that the definition causes.
-func Definition(err error) error { return Of(registry.ClassDefinition, err) }
+func Definition(err error) error { return of(registry.ClassDefinition, err) }
 
 // NotPermitted is what this host does not permit: exit code 77.
-func NotPermitted(err error) error { return Of(registry.ClassNotPermitted, err) }
+func NotPermitted(err error) error { return of(registry.ClassNotPermitted, err) }
 
 // Held is a folder that another agent works in: exit code 75.
-func Held(err error) error { return Of(registry.ClassHost, err) }
+func Held(err error) error { return of(registry.ClassHost, err) }
 
 // Data is data that could not be brought or left, for another reason than what the definition says of it.
-func Data(err error) error { return Of(registry.ClassData, err) }
+func Data(err error) error { return of(registry.ClassData, err) }
 
 // GPU is a device that is missing or unfit: the launcher may try another host.
-func GPU(err error) error { return Of(registry.ClassGPU, err) }
+func GPU(err error) error { return of(registry.ClassGPU, err) }
 
 // StageTimeout is that bringing or leaving data took longer than the definition allows.
 func StageTimeout(limit time.Duration) error {
-	return Of(registry.ClassTimeout, fmt.Errorf("not done after %s (muster.stage.timeout)", limit))
+	return of(registry.ClassTimeout, fmt.Errorf("not done after %s (muster.stage.timeout)", limit))
 }
 
 // Is tells whether an error, or one that it wraps, has the class.
