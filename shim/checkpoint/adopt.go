@@ -25,11 +25,11 @@ func (u *uploader) adopt(ctx context.Context, in registry.Instance) error {
 		return err
 	}
 	var steps []registry.CheckpointStep
-	for _, m := range Standing(gang) {
+	for _, m := range standing(gang) {
 		if m.Instance != in.String() {
 			continue
 		}
-		kept := m.Kept()
+		kept := m.Copy()
 		one := registry.CheckpointStep{Step: m.Step, URI: u.url(kept), SHA256: u.sums[kept], Shared: m.Shared}
 		steps = append(steps, one)
 	}
@@ -44,14 +44,14 @@ func (u *uploader) adopt(ctx context.Context, in registry.Instance) error {
 
 // manifests are those of an instance's intact checkpoints, oldest first.
 func (u *uploader) manifests(ctx context.Context, instance string) ([]Manifest, error) {
-	kept, err := u.vault.List(ctx, instance)
+	kept, err := u.remote.List(ctx, instance)
 	if err != nil {
 		return nil, err
 	}
 	var all []Manifest
 	for _, one := range kept {
-		m, sum, err := u.vault.Read(ctx, one)
-		if errors.Is(err, ErrTorn) || errors.Is(err, ErrAbsent) {
+		m, sum, err := u.remote.Read(ctx, one)
+		if errors.Is(err, errTorn) || errors.Is(err, errAbsent) {
 			u.m.cfg.Log.Warn(storedSkipped, "at", u.url(one), "why", err)
 			continue
 		}
@@ -73,7 +73,7 @@ func (u *uploader) gangManifests(
 	for _, c := range u.m.cfg.Facts().Components {
 		resumes[c.Name] = c.Resumes()
 	}
-	instances, err := u.vault.Instances(ctx)
+	instances, err := u.remote.Instances(ctx)
 	if err != nil {
 		return nil, err
 	}

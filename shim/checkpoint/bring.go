@@ -10,26 +10,19 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/muster-agent/muster/shim/data/transfer"
 	"github.com/muster-agent/muster/shim/store"
 )
 
-// Wanted is a file in the vault's store and the name that it gets in a folder.
-type Wanted struct {
-	From string
-	Size int64 // bytes
-	To   string
-}
+// receiver copies files of the store into a folder of this host.
+type receiver func(ctx context.Context, to *os.Root, files []transfer.Copy) error
 
-// Receive copies files of the vault's store into a folder.
-type Receive func(ctx context.Context, to *os.Root, files []Wanted) error
+// fileOwner is the user that files are given to; nil: they stay the agent's.
+type fileOwner struct{ UID, GID int }
 
-// Owner is whom files are given to; nil: they stay the agent's.
-type Owner struct{ UID, GID int }
-
-// Bring lays a checkpoint out in a folder: under another name, checked to the last byte, then file by file in its
-// place, those last that make it whole. A file of the same name is replaced. by names who does it: others may bring the
-// same.
-func (v Vault) Bring(ctx context.Context, m Manifest, to *os.Root, by string, owner *Owner, receive Receive) (err error) {
+// Bring copies a checkpoint into a folder: first under a temporary name, where each byte is checked, then file by file, the
+// files that complete it last. A file of the same name is replaced. by names the agent: others may bring the same step.
+func (s Store) Bring(ctx context.Context, m Manifest, to *os.Root, by string, owner *fileOwner, receive receiver) (err error) {
 	tmp := ownNames + "bring-" + by
 	if err := errors.Join(to.RemoveAll(tmp), to.Mkdir(tmp, 0o700)); err != nil {
 		return err
@@ -40,18 +33,19 @@ func (v Vault) Bring(ctx context.Context, m Manifest, to *os.Root, by string, ow
 		return err
 	}
 	defer func() { err = errors.Join(err, room.Close()) }()
-	dir := v.Folder(m.Kept())
-	var files []Wanted
+	dir := s.Folder(m.Copy())
+	var files []transfer.Copy
 	for _, f := range m.Files {
-		files = append(files, Wanted{From: dir + "/" + filesName + "/" + f.Path, Size: f.Size, To: f.Path})
+		from := transfer.File{Store: s.Files, Path: dir + "/" + filesName + "/" + f.Path, Size: f.Size}
+		files = append(files, transfer.Copy{From: from, To: f.Path})
 	}
 	if err := receive(ctx, room, files); err != nil {
-		return v.lacks(ctx, dir, files, err)
+		return s.lacks(ctx, dir, files, err)
 	}
 	for i, f := range m.Files {
 		err := verify(ctx, room, f)
 		if errors.Is(err, errOther) {
-			err = v.proved(ctx, files[i].From, f, err)
+			err = s.proved(ctx, files[i].From.Path, f, err)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %s: %w", dir, f.Path, err)
@@ -65,27 +59,26 @@ func (v Vault) Bring(ctx context.Context, m Manifest, to *os.Root, by string, ow
 	return settle(to)
 }
 
-// lacks tells of what could not be received whether the store lacks a file, or the folder here was taken away
-// meanwhile.
-func (v Vault) lacks(ctx context.Context, dir string, files []Wanted, err error) error {
+// lacks tells why a checkpoint was not received: the store lacks a file, or the folder of this host was removed meanwhile.
+func (s Store) lacks(ctx context.Context, dir string, files []transfer.Copy, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
-		return v.torn(ctx, dir, err)
+		return s.torn(ctx, dir, err)
 	}
 	for _, f := range files {
-		if _, err := v.Store.Stat(ctx, f.From); errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s: %w: %w", f.From, err, ErrTorn)
+		if _, err := s.Files.Stat(ctx, f.From.Path); errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s: %w: %w", f.From.Path, err, errTorn)
 		}
 	}
 	return err
 }
 
-// errOther are bytes that are not those of the manifest.
+// errOther is a file that differs from the manifest.
 var errOther = errors.New("other bytes than were stored")
 
-// proved reads once more, from the store alone, what came here as something else: only if that is wrong as well is the
-// copy torn, for all. A disk of this host that changes bytes condemns nothing.
-func (v Vault) proved(ctx context.Context, from string, want ManifestFile, came error) error {
-	c, err := v.Store.Open(ctx, from, store.Position{})
+// proved reads a differing file again, from the store alone. Only if the store's bytes differ as well is the copy torn for
+// the whole gang: a bad disk of this host condemns nothing.
+func (s Store) proved(ctx context.Context, from string, want manifestFile, came error) error {
+	c, err := s.Files.Open(ctx, from, store.Position{})
 	if err != nil {
 		return errors.Join(came, err)
 	}
@@ -94,12 +87,12 @@ func (v Vault) proved(ctx context.Context, from string, want ManifestFile, came 
 		return errors.Join(came, err)
 	}
 	if n != want.Size || sum != want.SHA256 {
-		return fmt.Errorf("%w: %w", came, ErrTorn)
+		return fmt.Errorf("%w: %w", came, errTorn)
 	}
 	return fmt.Errorf("%w, though the store has it: is the disk here sound?", came)
 }
 
-func verify(ctx context.Context, room *os.Root, want ManifestFile) (err error) {
+func verify(ctx context.Context, room *os.Root, want manifestFile) (err error) {
 	f, err := room.OpenFile(want.Path, os.O_RDWR|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return err
@@ -114,11 +107,11 @@ func verify(ctx context.Context, room *os.Root, want ManifestFile) (err error) {
 	case sum != want.SHA256:
 		return fmt.Errorf("sha256 %s, want %s: %w", sum, want.SHA256, errOther)
 	}
-	return f.Sync() // once it has its name it is whole, also after a loss of power
+	return f.Sync() // a file that has its name is complete, also after a loss of power
 }
 
 // place gives one file its name, its owner and the folders above it.
-func place(to *os.Root, tmp, name string, owner *Owner) error {
+func place(to *os.Root, tmp, name string, owner *fileOwner) error {
 	made := ""
 	for element := range strings.SplitSeq(path.Dir(name), "/") {
 		if made = path.Join(made, element); made == "." {

@@ -78,7 +78,7 @@ func (u *uploader) refuse(ctx context.Context, one uploaded, why error) {
 		"at", one.step.URI, "err", why)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitPatience)
 	defer cancel()
-	if err := u.vault.Remove(ctx, one.kept); err != nil {
+	if err := u.remote.Remove(ctx, one.kept); err != nil {
 		u.m.cfg.Log.Warn("removing a refused checkpoint failed", "at", one.step.URI, "err", err)
 	}
 }
@@ -114,21 +114,21 @@ func (u *uploader) prune(ctx context.Context, instance string) error {
 	if stored, err = member.Stored(ctx); err != nil {
 		return err
 	}
-	forget := func(c Kept) error { return member.Forget(ctx, u.url(c)) } // before the copy is removed
-	return u.vault.Keep(ctx, instance, u.m.plan.Checkpoint.Keep, u.least(stored), namedBy(stored), forget)
+	forget := func(c storedCopy) error { return member.Forget(ctx, u.url(c)) } // before the copy is removed
+	return u.remote.Keep(ctx, instance, u.m.plan.Checkpoint.Keep, u.least(stored), namedBy(stored), forget)
 }
 
 // namedBy tells of a stored checkpoint whether the registry names it.
-func namedBy(stored map[registry.Instance]registry.Checkpoint) func(Kept) bool {
-	named := map[Kept]bool{}
+func namedBy(stored map[registry.Instance]registry.Checkpoint) func(storedCopy) bool {
+	named := map[storedCopy]bool{}
 	for _, c := range stored {
 		for _, s := range c.Steps {
-			if kept, ok := Named(s.URI); ok {
+			if kept, ok := copyAt(s.URI); ok {
 				named[kept] = true
 			}
 		}
 	}
-	return func(c Kept) bool { return named[c] }
+	return func(c storedCopy) bool { return named[c] }
 }
 
 // warnApart warns early of ranks that have no checkpoint in common, so that the next failure would throw everything

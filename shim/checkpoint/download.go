@@ -12,7 +12,6 @@ import (
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/checkpoint/format"
-	"github.com/muster-agent/muster/shim/data/transfer"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/machine"
 )
@@ -43,7 +42,7 @@ func (u *uploader) download(ctx context.Context, in registry.Instance, found for
 			u.m.cfg.Log.Warn("local checkpoint is of another branch", "step", here.Step, "want", one.URI)
 		}
 		err := u.downloadOne(ctx, one)
-		if !errors.Is(err, ErrTorn) && !u.removed(ctx, one, err) {
+		if !errors.Is(err, errTorn) && !u.removed(ctx, one, err) {
 			return err
 		}
 		u.m.cfg.Log.Warn(storedSkipped, "at", one.URI, "why", err)
@@ -60,11 +59,11 @@ func (u *uploader) download(ctx context.Context, in registry.Instance, found for
 // removed tells whether a copy that is absent was removed alone. Where this host sees nothing else of the instance that
 // stored it, the host may see another store, and then the copy is good for all others.
 func (u *uploader) removed(ctx context.Context, one registry.CheckpointStep, err error) bool {
-	if !errors.Is(err, ErrAbsent) {
+	if !errors.Is(err, errAbsent) {
 		return false
 	}
-	kept, _ := Named(one.URI)
-	others, err := u.vault.List(ctx, kept.Instance)
+	kept, _ := copyAt(one.URI)
+	others, err := u.remote.List(ctx, kept.Instance)
 	return err == nil && len(others) > 0
 }
 
@@ -80,7 +79,7 @@ func (u *uploader) candidates(
 	var own, shared []registry.CheckpointStep
 	for instance, c := range registry.Sound(stored) {
 		for _, s := range c.Steps {
-			if _, kept := Named(s.URI); !kept || step != nil && s.Step != *step {
+			if _, kept := copyAt(s.URI); !kept || step != nil && s.Step != *step {
 				continue
 			}
 			if s.Shared {
@@ -99,10 +98,10 @@ func (u *uploader) candidates(
 
 func (u *uploader) downloadOne(ctx context.Context, one registry.CheckpointStep) error {
 	begun := time.Now()
-	kept, _ := Named(one.URI)
-	m, sum, err := u.vault.Read(ctx, kept)
+	kept, _ := copyAt(one.URI)
+	m, sum, err := u.remote.Read(ctx, kept)
 	if err == nil && one.SHA256 != "" && sum != one.SHA256 {
-		err = fmt.Errorf("its manifest is not the one that was committed: %w", ErrTorn)
+		err = fmt.Errorf("its manifest is not the one that was committed: %w", errTorn)
 	}
 	if err != nil {
 		return err
@@ -112,7 +111,7 @@ func (u *uploader) downloadOne(ctx context.Context, one registry.CheckpointStep)
 		return err
 	}
 	defer root.Close()
-	if err := u.vault.Bring(ctx, m, root, u.m.cfg.Inc, u.m.owner(), u.receive); err != nil {
+	if err := u.remote.Bring(ctx, m, root, u.m.cfg.Inc, u.m.owner(), u.m.cfg.Transfer().Bring); err != nil {
 		return err
 	}
 	u.m.cfg.Log.Info("checkpoint downloaded", "step", m.Step, "from", one.URI, "generation", m.Generation,
@@ -126,14 +125,14 @@ func (u *uploader) downloadOne(ctx context.Context, one registry.CheckpointStep)
 		return fmt.Errorf("step %d of %s is not complete by the rules of this instance", m.Step, one.URI)
 	}
 	u.known(c)
-	return WriteState(root, u.m.plan.Framework, found, c, u.m.owner())
+	return writeState(root, u.m.plan.Framework, found, c, u.m.owner())
 }
 
 // same tells whether the local files of a step are those that were committed: a container that returns to a host may
 // find a step there that its gang has given up. If the store cannot be asked, the local files stay.
 func (u *uploader) same(ctx context.Context, one registry.CheckpointStep) bool {
-	kept, _ := Named(one.URI)
-	m, _, err := u.vault.Read(ctx, kept)
+	kept, _ := copyAt(one.URI)
+	m, _, err := u.remote.Read(ctx, kept)
 	if err != nil {
 		return true
 	}
@@ -142,15 +141,7 @@ func (u *uploader) same(ctx context.Context, one registry.CheckpointStep) bool {
 		return true
 	}
 	defer root.Close()
-	return Same(ctx, root, m)
-}
-
-func (u *uploader) receive(ctx context.Context, to *os.Root, wanted []Wanted) error {
-	copies := make([]transfer.Copy, len(wanted))
-	for i, f := range wanted {
-		copies[i] = transfer.Copy{From: transfer.File{Store: u.store, Path: f.From, Size: f.Size}, To: f.To}
-	}
-	return u.m.cfg.Transfer().Bring(ctx, to, copies)
+	return same(ctx, root, m)
 }
 
 // folder is the local folder that a stored checkpoint is laid out in.
@@ -172,7 +163,7 @@ func (u *uploader) folder(place string) (*os.Root, error) {
 
 // quarantine keeps what this instance has stored where nobody resumes from it.
 func (u *uploader) quarantine(ctx context.Context, s machine.State) error {
-	moved, err := u.vault.Quarantine(ctx, s.Instance.String(), "g"+strconv.Itoa(s.Gen))
+	moved, err := u.remote.Quarantine(ctx, s.Instance.String(), "g"+strconv.Itoa(s.Gen))
 	if len(moved) > 0 {
 		u.m.cfg.Log.Warn("stored checkpoints quarantined", "number", len(moved), "newest", moved[len(moved)-1].Step)
 	}

@@ -60,7 +60,7 @@ type Config struct {
 	Facts func() conductor.Facts
 	// Open finds the store of a URL that a plan names.
 	Open func(ctx context.Context, p plan.Plan, url string, write bool) (store.Store, string, error)
-	// Owner is the user of the process; nil: the agent's own.
+	// fileOwner is the user of the process; nil: the agent's own.
 	Owner func() *plan.UserFacts
 	// Transfer copies files.
 	Transfer func() transfer.Transfer
@@ -128,10 +128,10 @@ func (m *Manager) logWrite(act string, err error) {
 }
 
 // owner is the user that checkpoint files are given to; nil: they stay the agent's own.
-func (m *Manager) owner() *Owner {
+func (m *Manager) owner() *fileOwner {
 	u := m.cfg.Owner()
 	if u == nil || os.Geteuid() != 0 {
 		return nil
 	}
-	return &Owner{UID: u.UID, GID: u.GID}
+	return &fileOwner{UID: u.UID, GID: u.GID}
 }

@@ -39,11 +39,11 @@ type Manifest struct {
 	// Path is what a process is told, within Place: a file, a folder, or the prefix of TensorFlow's files.
 	Path string `json:"path"`
 	// Files are in the order in which they are laid out: the last ones make it whole.
-	Files []ManifestFile `json:"files"`
+	Files []manifestFile `json:"files"`
 }
 
-// ManifestFile is one file of a checkpoint in a store.
-type ManifestFile struct {
+// manifestFile is one file of a checkpoint in a store.
+type manifestFile struct {
 	Path   string `json:"path"` // within Place
 	Size   int64  `json:"size"` // bytes
 	SHA256 string `json:"sha256"`
@@ -51,7 +51,7 @@ type ManifestFile struct {
 
 // Bounds of a manifest.
 const (
-	ManifestVersion = 1
+	manifestVersion = 1
 	mostManifest    = 32 << 20 // bytes
 	mostPath        = 4096     // bytes
 	mostName        = 255      // bytes
@@ -77,8 +77,8 @@ func (m Manifest) Encode() ([]byte, error) {
 	return append(text, '\n'), nil
 }
 
-// ParseManifest reads a manifest. Fields that a newer muster adds are passed over.
-func ParseManifest(text []byte) (Manifest, error) {
+// parseManifest reads a manifest. Fields that a newer muster adds are passed over.
+func parseManifest(text []byte) (Manifest, error) {
 	var m Manifest
 	if len(text) > mostManifest {
 		return m, fmt.Errorf("manifest: %d bytes, want at most %d", len(text), mostManifest)
@@ -103,8 +103,8 @@ func ParseManifest(text []byte) (Manifest, error) {
 func (m Manifest) check() error {
 	bad := func(field string, got any) error { return fmt.Errorf("%s: got %.100q", field, fmt.Sprint(got)) }
 	switch {
-	case m.Version != ManifestVersion:
-		return fmt.Errorf("version: got %d, want %d", m.Version, ManifestVersion)
+	case m.Version != manifestVersion:
+		return fmt.Errorf("version: got %d, want %d", m.Version, manifestVersion)
 	case !nameForm.MatchString(m.App):
 		return bad("app", m.App)
 	case !nameForm.MatchString(m.Run):
@@ -194,10 +194,10 @@ func (m Manifest) before(o Manifest) int {
 	return cmp.Or(m.Founded.Compare(o.Founded), cmp.Compare(m.Generation, o.Generation), cmp.Compare(m.Step, o.Step), cmp.Compare(m.Inc, o.Inc))
 }
 
-// Standing are the manifests that a gang could go on from when nobody but the store knows, oldest first. A later
+// standing are the manifests that a gang could go on from when nobody but the store knows, oldest first. A later
 // generation that stored a step has overtaken all that an earlier one stored of this step or newer: those are of a
 // branch that was given up.
-func Standing(all []Manifest) []Manifest {
+func standing(all []Manifest) []Manifest {
 	sorted := slices.Clone(all)
 	slices.SortFunc(sorted, Manifest.before)
 	var kept []Manifest

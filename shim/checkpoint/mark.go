@@ -38,7 +38,7 @@ func (m *Manager) lastResumed(l location) int {
 
 // markedGeneration reads the mark. A process may write anything there: only the exact text of this app counts.
 func (m *Manager) markedGeneration(root *os.Root) int {
-	text, err := ReadSmall(root, markName)
+	text, err := readSmall(root, markName)
 	if err != nil {
 		return 0
 	}
@@ -69,7 +69,7 @@ func (m *Manager) markLate(l location, s machine.State) {
 
 func (m *Manager) mark(root *os.Root, gen int) error {
 	tmp := markName + "-" + m.cfg.Inc[:8] // several agents may write it at once
-	if err := WriteNew(root, tmp, m.markText(gen)); err != nil {
+	if err := writeNew(root, tmp, m.markText(gen)); err != nil {
 		return err
 	}
 	if err := root.Rename(tmp, markName); err != nil {

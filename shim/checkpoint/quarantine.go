@@ -13,11 +13,11 @@ import (
 	"github.com/muster-agent/muster/shim/checkpoint/format"
 )
 
-// Quarantine gives what is newer than a step another place in its folder, `.muster-set-aside-<why>/`, whole or torn: a
+// quarantine gives what is newer than a step another place in its folder, `.muster-set-aside-<why>/`, whole or torn: a
 // program that looks for itself must not go on from what the others of its gang do not have. It gives the names of what
 // was moved. Nothing is ever deleted or replaced: where that folder is there already (an earlier life of the registry
 // had this generation, too, or another host does the same) it has a number more, `.muster-set-aside-<why>.1/`.
-func Quarantine(root *os.Root, found format.Found, step int64, why string) ([]string, error) {
+func quarantine(root *os.Root, found format.Found, step int64, why string) ([]string, error) {
 	to, err := asideFolder(root, why)
 	if err != nil {
 		return nil, err

@@ -285,7 +285,7 @@ func (m *Manager) quarantine(
 	if _, ok := found.At(step); !ok {
 		from = registry.NoStep // older checkpoints belong to the step of the gang as little as newer ones
 	}
-	moved, err := Quarantine(root, found, from, "g"+strconv.Itoa(gen))
+	moved, err := quarantine(root, found, from, "g"+strconv.Itoa(gen))
 	if len(moved) == 0 {
 		return err
 	}
@@ -304,7 +304,7 @@ func (m *Manager) writeState(ctx context.Context, root *os.Root, step int64) err
 	}
 	c, ok := found.At(step)
 	if !ok {
-		return DropState(root, m.plan.Framework)
+		return dropState(root, m.plan.Framework)
 	}
-	return WriteState(root, m.plan.Framework, found, c, m.owner())
+	return writeState(root, m.plan.Framework, found, c, m.owner())
 }

@@ -19,10 +19,10 @@ const stateName = "checkpoint"
 
 var stateLine = regexp.MustCompile(`^(all_)?model_checkpoint_paths?:`)
 
-// WriteState has TensorFlow's own file name a checkpoint as the newest: it believes the file, not the folder. Older
+// writeState has TensorFlow's own file name a checkpoint as the newest: it believes the file, not the folder. Older
 // ones of the folder stay named, so that their turn to be removed comes. Other frameworks have no such file, and then
 // nothing is done.
-func WriteState(root *os.Root, framework string, found format.Found, newest format.Checkpoint, owner *Owner) error {
+func writeState(root *os.Root, framework string, found format.Found, newest format.Checkpoint, owner *fileOwner) error {
 	if framework != "tensorflow" && framework != "tensor2tensor" {
 		return nil
 	}
@@ -33,11 +33,11 @@ func WriteState(root *os.Root, framework string, found format.Found, newest form
 		}
 	}
 	text := strings.Join(append(lines, "all_model_checkpoint_paths: "+quoted(newest.Path)+"\n"), "")
-	if old, err := ReadSmall(root, stateName); err == nil && string(keepLines(old)) == text {
+	if old, err := readSmall(root, stateName); err == nil && string(keepLines(old)) == text {
 		return nil
 	}
 	tmp := ownNames + stateName + "-" + rand.Text() // agents of several hosts may do so in one folder
-	err := WriteNew(root, tmp, text)
+	err := writeNew(root, tmp, text)
 	if err == nil && owner != nil {
 		err = root.Lchown(tmp, owner.UID, owner.GID)
 	}
@@ -50,8 +50,8 @@ func WriteState(root *os.Root, framework string, found format.Found, newest form
 	return nil
 }
 
-// DropState removes TensorFlow's own file: there is no checkpoint that it could name.
-func DropState(root *os.Root, framework string) error {
+// dropState removes TensorFlow's own file: there is no checkpoint that it could name.
+func dropState(root *os.Root, framework string) error {
 	if framework != "tensorflow" && framework != "tensor2tensor" {
 		return nil
 	}
@@ -64,9 +64,9 @@ func DropState(root *os.Root, framework string) error {
 // mostSmall is more than any of the small files here has, in bytes.
 const mostSmall = 1 << 20
 
-// ReadSmall reads a small file of a folder that a process may do with as it likes: one without an end is cut, a pipe
+// readSmall reads a small file of a folder that a process may do with as it likes: one without an end is cut, a pipe
 // refused.
-func ReadSmall(root *os.Root, name string) (_ []byte, err error) {
+func readSmall(root *os.Root, name string) (_ []byte, err error) {
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
@@ -78,9 +78,9 @@ func ReadSmall(root *os.Root, name string) (_ []byte, err error) {
 	return io.ReadAll(io.LimitReader(f, mostSmall))
 }
 
-// WriteNew writes a file in the place of whatever has its name, to the disk: renamed, it is whole also after a loss of
+// writeNew writes a file in the place of whatever has its name, to the disk: renamed, it is whole also after a loss of
 // power.
-func WriteNew(root *os.Root, name, text string) error {
+func writeNew(root *os.Root, name, text string) error {
 	if err := root.RemoveAll(name); err != nil {
 		return err
 	}

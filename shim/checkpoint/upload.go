@@ -27,11 +27,10 @@ import (
 // newest wins. A copy counts once the registry has it (T13): only a member of the generation that saved it can commit
 // it.
 type uploader struct {
-	m     *Manager
-	store store.Store
-	vault Vault
-	wake  chan struct{}
-	sums  map[Kept]string // of the manifests that were read
+	m      *Manager
+	remote Store
+	wake   chan struct{}
+	sums   map[storedCopy]string // of the manifests that were read
 
 	mu      sync.Mutex
 	next    *upload         // the newest that waits
@@ -52,7 +51,7 @@ type upload struct {
 
 // uploaded is a checkpoint in the store.
 type uploaded struct {
-	kept  Kept
+	kept  storedCopy
 	gen   int
 	step  registry.CheckpointStep
 	stamp string
@@ -74,10 +73,10 @@ func (m *Manager) Prepare(ctx context.Context, p plan.Plan, in registry.Instance
 	}
 	u, err := m.newUploader(ctx)
 	if err == nil {
-		err = u.vault.Sweep(ctx, in.String())
+		err = u.remote.Sweep(ctx, in.String())
 	}
 	if err == nil { // a store that cannot be written to fails now
-		err = u.store.MkdirAll(ctx, u.vault.Top+"/"+in.String())
+		err = u.remote.Files.MkdirAll(ctx, u.remote.Top+"/"+in.String())
 	}
 	if err == nil {
 		err = u.adopt(ctx, in)
@@ -94,14 +93,14 @@ func (m *Manager) newUploader(ctx context.Context) (*uploader, error) {
 	if err != nil {
 		return nil, err
 	}
-	vault := Vault{Store: opened, Top: strings.TrimSuffix(top, "/") + "/" + m.cfg.AppID}
+	remote := Store{Files: opened, Top: strings.TrimSuffix(top, "/") + "/" + m.cfg.AppID}
 	return &uploader{
-		m: m, store: opened, vault: vault, wake: make(chan struct{}, 1), sums: map[Kept]string{},
+		m: m, remote: remote, wake: make(chan struct{}, 1), sums: map[storedCopy]string{},
 	}, nil
 }
 
 // url names a checkpoint in the registry.
-func (u *uploader) url(c Kept) string {
+func (u *uploader) url(c storedCopy) string {
 	return strings.TrimSuffix(u.m.plan.Checkpoint.Sync, "/") + "/" + u.m.cfg.AppID + "/" + c.Instance + "/" + c.Name
 }
 
@@ -298,8 +297,8 @@ func (u *uploader) upload(ctx context.Context, one upload) error {
 		return err
 	}
 	defer root.Close()
-	kept, sum, err := u.vault.Put(ctx, u.manifest(one), one.Checkpoint, root, u.send)
-	if errors.Is(err, os.ErrNotExist) || Changed(err) {
+	kept, sum, err := u.remote.Put(ctx, u.manifest(one), one.Checkpoint, root, u.send)
+	if errors.Is(err, os.ErrNotExist) || isChanged(err) {
 		u.m.cfg.Log.Info("checkpoint changed during its upload", "step", one.Step, "err", err)
 		return nil
 	}
@@ -348,7 +347,7 @@ func (u *uploader) manifest(one upload) Manifest {
 }
 
 func (u *uploader) send(ctx context.Context, uploads []store.Upload) error {
-	return u.m.cfg.Transfer().Send(ctx, u.store, uploads)
+	return u.m.cfg.Transfer().Send(ctx, u.remote.Files, uploads)
 }
 
 // LastUpload waits until the last checkpoint of a process that has ended is in the store: once its end is reported,

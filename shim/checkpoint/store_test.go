@@ -20,16 +20,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/muster-agent/muster/shim/checkpoint/format"
+	"github.com/muster-agent/muster/shim/data/transfer"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/store"
 	"github.com/muster-agent/muster/shim/store/file"
 )
 
-func newVault(t *testing.T) Vault {
+func newStore(t *testing.T) Store {
 	t.Helper()
 	store, top, err := file.Open(t.Context(), t.TempDir())
 	must(t, err)
-	return Vault{store, top + "/app"}
+	return Store{store, top + "/app"}
 }
 
 func must(t *testing.T, err error) {
@@ -52,7 +53,7 @@ func work(t *testing.T, dir string) *os.Root {
 	return root
 }
 
-func send(v Vault) Send {
+func send(v Store) sender {
 	return func(ctx context.Context, uploads []store.Upload) error {
 		for _, p := range uploads {
 			text, err := p.From.ReadFile(p.Name)
@@ -67,10 +68,10 @@ func send(v Vault) Send {
 	}
 }
 
-func receive(v Vault) Receive {
-	return func(ctx context.Context, to *os.Root, all []Wanted) error {
+func receive(v Store) receiver {
+	return func(ctx context.Context, to *os.Root, all []transfer.Copy) error {
 		for _, w := range all {
-			text, err := v.read(ctx, w.From, 1<<30)
+			text, err := v.read(ctx, w.From.Path, 1<<30)
 			if err == nil {
 				err = to.MkdirAll(filepath.Dir(w.To), 0o755)
 			}
@@ -92,8 +93,8 @@ func manifestOf(gen int, inc string) Manifest {
 	}
 }
 
-// stored puts the newest checkpoint of a folder into a vault.
-func stored(t *testing.T, v Vault, m Manifest, from *os.Root) Kept {
+// stored puts the newest checkpoint of a folder into the store.
+func stored(t *testing.T, v Store, m Manifest, from *os.Root) storedCopy {
 	t.Helper()
 	found, err := format.Rule{Framework: m.Framework}.Look(files.Tree(from))
 	must(t, err)
@@ -130,7 +131,7 @@ func TestWhatIsStoredComesBack(t *testing.T) {
 		{"mxnet/1", "mxnet"},
 	} {
 		t.Run(c.dir, func(t *testing.T) {
-			v, from, to := newVault(t), work(t, c.dir), work(t, "")
+			v, from, to := newStore(t), work(t, c.dir), work(t, "")
 			m := manifestOf(3, "a")
 			m.Framework = c.framework
 			k := stored(t, v, m, from)
@@ -160,7 +161,7 @@ func TestWhatIsStoredComesBack(t *testing.T) {
 
 // A checkpoint in a store of which anything is missing, cut or changed is torn, and nothing of it is laid out.
 func TestTornInTheStore(t *testing.T) {
-	v, from := newVault(t), work(t, "tensorflow/v2")
+	v, from := newStore(t), work(t, "tensorflow/v2")
 	k := stored(t, v, manifestOf(1, "a"), from)
 	good := tree(t, v.Folder(k))
 	for name, text := range good {
@@ -178,7 +179,7 @@ func TestTornInTheStore(t *testing.T) {
 				if err == nil {
 					err = v.Bring(t.Context(), m, to, "me", nil, receive(v))
 				}
-				if !errors.Is(err, ErrTorn) {
+				if !errors.Is(err, errTorn) {
 					t.Errorf("got %v, want it torn", err)
 				}
 				if got := tree(t, to.Name()); len(got) != 0 {
@@ -192,12 +193,12 @@ func TestTornInTheStore(t *testing.T) {
 // What one host alone has to do with is no word on a copy: a store that it does not see, a folder that its process
 // takes away, a disk that changes bytes.
 func TestTornHereAlone(t *testing.T) {
-	v, from := newVault(t), work(t, "tensorflow/v2")
+	v, from := newStore(t), work(t, "tensorflow/v2")
 	k := stored(t, v, manifestOf(1, "a"), from)
 	m, _, err := v.Read(t.Context(), k)
 	must(t, err)
-	other := newVault(t)
-	if _, _, err := other.Read(t.Context(), k); !errors.Is(err, ErrAbsent) || errors.Is(err, ErrTorn) {
+	other := newStore(t)
+	if _, _, err := other.Read(t.Context(), k); !errors.Is(err, errAbsent) || errors.Is(err, errTorn) {
 		t.Errorf("of another store: got %v, want it absent", err)
 	}
 	to := work(t, "")
@@ -205,10 +206,10 @@ func TestTornHereAlone(t *testing.T) {
 		"folder taken away": func() error { return to.RemoveAll(".muster-bring-me") },
 		"bytes changed":     func() error { return to.WriteFile(".muster-bring-me/"+m.Files[0].Path, []byte("x"), 0o600) },
 	} {
-		err := v.Bring(t.Context(), m, to, "me", nil, func(ctx context.Context, room *os.Root, all []Wanted) error {
+		err := v.Bring(t.Context(), m, to, "me", nil, func(ctx context.Context, room *os.Root, all []transfer.Copy) error {
 			return errors.Join(receive(v)(ctx, room, all), after())
 		})
-		if err == nil || errors.Is(err, ErrTorn) || errors.Is(err, ErrAbsent) {
+		if err == nil || errors.Is(err, errTorn) || errors.Is(err, errAbsent) {
 			t.Errorf("%s: got %v, want an error of this host", name, err)
 		}
 	}
@@ -216,13 +217,13 @@ func TestTornHereAlone(t *testing.T) {
 }
 
 func TestStoringIsCalledOffOrFails(t *testing.T) {
-	v, from := newVault(t), work(t, "tensorflow/v2")
+	v, from := newStore(t), work(t, "tensorflow/v2")
 	found, err := format.Rule{Framework: "tensorflow"}.Look(files.Tree(from))
 	must(t, err)
 	c, _ := found.Newest()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	put := func(ctx context.Context, send Send) error {
+	put := func(ctx context.Context, send sender) error {
 		_, _, err := v.Put(ctx, manifestOf(1, "a"), c, from, send)
 		return err
 	}
@@ -251,7 +252,7 @@ func TestStoringIsCalledOffOrFails(t *testing.T) {
 
 // Who stores under an older generation, or beside another agent, replaces nothing.
 func TestNobodyReplacesWhatAnotherStored(t *testing.T) {
-	v, from := newVault(t), work(t, "tensorflow/v2")
+	v, from := newStore(t), work(t, "tensorflow/v2")
 	stored(t, v, manifestOf(2, "b"), from)
 	before := tree(t, v.Top)
 	stored(t, v, manifestOf(1, "a"), from)
@@ -281,7 +282,7 @@ func TestNobodyReplacesWhatAnotherStored(t *testing.T) {
 
 // A program that saves over one name, or comes back to a step, has stored what it saved last.
 func TestTheSameStepAgain(t *testing.T) {
-	v, from := newVault(t), work(t, "")
+	v, from := newStore(t), work(t, "")
 	for _, text := range []string{"epoch one", "epoch two"} {
 		must(t, from.WriteFile("last-2.bin", []byte(text), 0o600))
 		found, err := format.Rule{Pattern: "last-*"}.Look(files.Tree(from))
@@ -293,7 +294,7 @@ func TestTheSameStepAgain(t *testing.T) {
 		}
 		m, _, err := v.Read(t.Context(), k)
 		must(t, err)
-		if !Same(t.Context(), from, m) {
+		if !same(t.Context(), from, m) {
 			t.Error("what was stored is not what is here")
 		}
 		must(t, os.Remove(v.Folder(k)+"/manifest.json.sha256")) // torn: it is stored anew as well
@@ -308,8 +309,8 @@ func TestStateThatIsNoFile(t *testing.T) {
 	}
 	found, err := format.Rule{Framework: "tensorflow"}.Look(files.Tree(root))
 	must(t, err)
-	must(t, WriteState(root, "tensorflow", found, found.Whole[0], nil))
-	if text, err := ReadSmall(root, "checkpoint"); err != nil || !strings.Contains(string(text), "model.ckpt-7") {
+	must(t, writeState(root, "tensorflow", found, found.Whole[0], nil))
+	if text, err := readSmall(root, "checkpoint"); err != nil || !strings.Contains(string(text), "model.ckpt-7") {
 		t.Errorf("got %q, %v", text, err)
 	}
 }
@@ -344,7 +345,7 @@ func TestKeep(t *testing.T) {
 		{"nothing in common: what is named", []one{{1, 1, []int{10, 20, 30, 40}}}, 1, 0, []string{"10-g1", "20-g1"}, []string{"30-g1", "40-g1"}},
 		{"fewer are named than shall stay", []one{{1, 1, []int{10, 20, 30}}}, 2, 100, []string{"10-g1", "20-g1"}, []string{"20-g1", "30-g1"}},
 	} {
-		v := newVault(t)
+		v := newStore(t)
 		for _, s := range c.has {
 			for _, step := range s.steps {
 				from := work(t, "")
@@ -357,8 +358,8 @@ func TestKeep(t *testing.T) {
 				must(t, err)
 			}
 		}
-		short := func(k Kept) string { return fmt.Sprintf("%d-g%d", k.Step, k.Generation) }
-		must(t, v.Keep(t.Context(), "worker-0", c.n, c.least, func(k Kept) bool { return !slices.Contains(c.gone, short(k)) }, func(Kept) error { return nil }))
+		short := func(k storedCopy) string { return fmt.Sprintf("%d-g%d", k.Step, k.Generation) }
+		must(t, v.Keep(t.Context(), "worker-0", c.n, c.least, func(k storedCopy) bool { return !slices.Contains(c.gone, short(k)) }, func(storedCopy) error { return nil }))
 		all, err := v.List(t.Context(), "worker-0")
 		must(t, err)
 		var names []string
@@ -372,11 +373,11 @@ func TestKeep(t *testing.T) {
 }
 
 func TestNamesInAStore(t *testing.T) {
-	if k, ok := Named("hdfs://n/ck/app/worker-0/step-7-g2-aaaaaaaa"); !ok || k != (Kept{"worker-0", "step-7-g2-aaaaaaaa", 7, 2, "aaaaaaaa"}) {
+	if k, ok := copyAt("hdfs://n/ck/app/worker-0/step-7-g2-aaaaaaaa"); !ok || k != (storedCopy{"worker-0", "step-7-g2-aaaaaaaa", 7, 2, "aaaaaaaa"}) {
 		t.Errorf("got %+v, %v", k, ok)
 	}
 	for _, bad := range []string{"", "/x", "a/step-7-g2-aaaaaaaa", "worker-0/step-07-g2-aaaaaaaa", "worker-0/step-7-g2-AAAAAAAA", "worker-0/step-7-g2", "../step-1-g1-aaaaaaaa", "worker-0/../step-1-g1-aaaaaaaa"} {
-		if k, ok := Named(bad); ok {
+		if k, ok := copyAt(bad); ok {
 			t.Errorf("%s: got %+v", bad, k)
 		}
 	}
@@ -396,7 +397,7 @@ func TestQuarantine(t *testing.T) {
 	rule := format.Rule{Framework: "tensorflow"}
 	found, err := rule.Look(files.Tree(root))
 	must(t, err)
-	moved, err := Quarantine(root, found, 7, "g4")
+	moved, err := quarantine(root, found, 7, "g4")
 	must(t, err)
 	if diff := cmp.Diff([]string{"model.ckpt-30", "model.ckpt-9", "model.ckpt-12"}, moved); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -407,7 +408,7 @@ func TestQuarantine(t *testing.T) {
 	if !ok || len(found.Whole) != 1 || len(found.Torn) != 0 || newest.Step != 7 {
 		t.Fatalf("got %+v", found)
 	}
-	must(t, WriteState(root, "tensorflow", found, newest, nil))
+	must(t, writeState(root, "tensorflow", found, newest, nil))
 	text, err := root.ReadFile("checkpoint")
 	must(t, err)
 	if want := "model_checkpoint_path: \"model.ckpt-7\"\nall_model_checkpoint_paths: \"model.ckpt-7\"\n"; string(text) != want {
@@ -419,7 +420,7 @@ func TestQuarantine(t *testing.T) {
 	folders := work(t, "torch/sharded")
 	found, err = format.Rule{Framework: "pytorch"}.Look(files.Tree(folders))
 	must(t, err)
-	if _, err := Quarantine(folders, found, 3, "g1"); err != nil {
+	if _, err := quarantine(folders, found, 3, "g1"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := folders.Stat(".muster-set-aside-g1/step-30/.metadata"); err != nil {
@@ -436,7 +437,7 @@ func TestQuarantineReplacesNothing(t *testing.T) {
 		found, err := format.Rule{Pattern: "step-*"}.Look(files.Tree(root))
 		must(t, err)
 		for range 2 { // nothing is left for the second
-			if _, err := Quarantine(root, found, 3, "g2"); err != nil {
+			if _, err := quarantine(root, found, 3, "g2"); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -473,7 +474,7 @@ func TestStanding(t *testing.T) {
 		{"and went back", []Manifest{at(1, 7, 900), at(2, 1, 800)}, []int64{800}},
 	} {
 		var got []int64
-		for _, m := range Standing(c.all) {
+		for _, m := range standing(c.all) {
 			got = append(got, m.Step)
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {
@@ -493,7 +494,7 @@ func TestStandingLaws(t *testing.T) {
 			m.Inc = fmt.Sprintf("%08d", len(all))
 			all = append(all, m)
 		}
-		got := Standing(all)
+		got := standing(all)
 		if !slices.IsSortedFunc(got, func(a, b Manifest) int { return int(a.Step - b.Step) }) || !slices.IsSortedFunc(got, Manifest.before) {
 			t.Fatalf("%v: not in order: %v", all, got)
 		}
@@ -504,7 +505,7 @@ func TestStandingLaws(t *testing.T) {
 			}
 		}
 		r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-		if diff := cmp.Diff(got, Standing(all)); diff != "" {
+		if diff := cmp.Diff(got, standing(all)); diff != "" {
 			t.Fatal(diff)
 		}
 	}
@@ -512,15 +513,15 @@ func TestStandingLaws(t *testing.T) {
 
 func example() Manifest {
 	m := manifestOf(3, "a")
-	m.Version, m.Step, m.Path = ManifestVersion, 7, "model.ckpt-7"
-	m.Files = []ManifestFile{{"a/b", 1, strings.Repeat("0", 64)}, {"a/c", 2, strings.Repeat("1", 64)}}
+	m.Version, m.Step, m.Path = manifestVersion, 7, "model.ckpt-7"
+	m.Files = []manifestFile{{"a/b", 1, strings.Repeat("0", 64)}, {"a/c", 2, strings.Repeat("1", 64)}}
 	return m
 }
 
 func TestManifestsAreStrict(t *testing.T) {
 	text, err := example().Encode()
 	must(t, err)
-	got, err := ParseManifest(text)
+	got, err := parseManifest(text)
 	if diff := cmp.Diff(example(), got); diff != "" || err != nil {
 		t.Fatalf("%v (-want +got):\n%s", err, diff)
 	}
@@ -560,16 +561,16 @@ func TestManifestsAreStrict(t *testing.T) {
 		}
 		raw, err := json.Marshal(m)
 		must(t, err)
-		if got, err := ParseManifest(raw); err == nil {
+		if got, err := parseManifest(raw); err == nil {
 			t.Errorf("%s: got %+v, want it refused", name, got)
 		}
 	}
 	for _, bad := range []string{"", "{}", "null", "[]", string(text) + "x", string(text[:len(text)-3]), "\xff" + string(text)} {
-		if _, err := ParseManifest([]byte(bad)); err == nil {
+		if _, err := parseManifest([]byte(bad)); err == nil {
 			t.Errorf("%.40q: want it refused", bad)
 		}
 	}
-	if _, err := ParseManifest([]byte(strings.Replace(string(text), `"version"`, `"later": [1], "version"`, 1))); err != nil {
+	if _, err := parseManifest([]byte(strings.Replace(string(text), `"version"`, `"later": [1], "version"`, 1))); err != nil {
 		t.Errorf("a field of a newer one: %v", err)
 	}
 }
@@ -583,7 +584,7 @@ func FuzzManifest(f *testing.F) {
 	f.Add(text)
 	f.Add([]byte(strings.Replace(string(text), "a/b", "../b", 1)))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		m, err := ParseManifest(text)
+		m, err := parseManifest(text)
 		if err != nil {
 			return
 		}
@@ -591,7 +592,7 @@ func FuzzManifest(f *testing.F) {
 		if err != nil {
 			t.Fatalf("read, and not written: %v", err)
 		}
-		if back, err := ParseManifest(again); err != nil || !cmp.Equal(m, back) {
+		if back, err := parseManifest(again); err != nil || !cmp.Equal(m, back) {
 			t.Fatalf("%v: got %+v, want %+v", err, back, m)
 		}
 		top := "/top/folder"
@@ -602,8 +603,8 @@ func FuzzManifest(f *testing.F) {
 				}
 			}
 		}
-		if k, ok := parseKept(m.Instance, m.Kept().Name); ok && k != m.Kept() {
-			t.Fatalf("got %+v, want %+v", k, m.Kept())
+		if k, ok := parseCopy(m.Instance, m.Copy().Name); ok && k != m.Copy() {
+			t.Fatalf("got %+v, want %+v", k, m.Copy())
 		}
 	})
 }
