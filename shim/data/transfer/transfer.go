@@ -12,11 +12,11 @@ import (
 	"github.com/muster-agent/muster/shim/store"
 )
 
-// Parallel is how many files are copied at a time, as HBox's thread numbers have it.
-const Parallel = 10
+// usualParallel is how many files are copied at a time, as HBox's thread numbers have it.
+const usualParallel = 10
 
-// Retries is how often a file is tried again that got no further: a server that is restarted is waited for about a minute.
-const Retries = 7
+// usualRetries is how often a file is tried again that got no further: a server that is restarted is waited for about a minute.
+const usualRetries = 7
 
 // Times of a transfer.
 const (
@@ -43,9 +43,9 @@ type Transfer struct {
 	Ledger *Ledger
 }
 
-func (t Transfer) parallel() int { return cmp.Or(t.Parallel, Parallel) }
+func (t Transfer) parallel() int { return cmp.Or(t.Parallel, usualParallel) }
 
-func (t Transfer) retries() int { return max(cmp.Or(t.Retries, Retries), 0) }
+func (t Transfer) retries() int { return max(cmp.Or(t.Retries, usualRetries), 0) }
 
 // Again is asked after a read of a file that has failed so many times, 1 and more, whether it is worth another try; it may
 // wait before it answers. nil: it is not.

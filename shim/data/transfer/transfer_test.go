@@ -142,7 +142,7 @@ func TestTriesAreBounded(t *testing.T) {
 		err   error
 		tries int
 	}{
-		{"it may pass", Transfer{}, errCut, Retries + 1},
+		{"it may pass", Transfer{}, errCut, usualRetries + 1},
 		{"fewer tries", Transfer{Retries: 2}, errCut, 3},
 		{"none", Transfer{Retries: -1}, errCut, 1},
 		{"it will not pass", Transfer{}, fmt.Errorf("%w: no", fs.ErrPermission), 1},
@@ -384,7 +384,7 @@ func (b *busy) Create(ctx context.Context, path string) (io.WriteCloser, error) 
 
 // So many files are under way at a time as are allowed, in both directions, and no more.
 func TestParallelIsABound(t *testing.T) {
-	for parallel, want := range map[int]int{0: Parallel, 1: 1, 3: 3, 100: 30} {
+	for parallel, want := range map[int]int{0: usualParallel, 1: 1, 3: 3, 100: 30} {
 		synctest.Test(t, func(t *testing.T) {
 			from, there, back := t.TempDir(), t.TempDir(), t.TempDir()
 			var uploads []store.Upload
