@@ -171,7 +171,7 @@ func TestPlaceholder(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	// [A=…, BC=…] of just the length that HBox takes, and one more
-	fits := map[string]string{"A": strings.Repeat("x", 120_000), "BC": strings.Repeat("y", MostEnvironment-120_000-len("[A=, BC=]"))}
+	fits := map[string]string{"A": strings.Repeat("x", 120_000), "BC": strings.Repeat("y", mostEnvironment-120_000-len("[A=, BC=]"))}
 	if TooLong(fits, 0) {
 		t.Error("as long as it may be: too long")
 	}
@@ -179,7 +179,7 @@ func TestPlaceholder(t *testing.T) {
 	if !TooLong(fits, 0) {
 		t.Error("one byte more: not too long")
 	}
-	if length := MostEnvironment + 1; TooLong(fits, length) || !TooLong(fits, length-1) {
+	if length := mostEnvironment + 1; TooLong(fits, length) || !TooLong(fits, length-1) {
 		t.Error("another length does not hold")
 	}
 	got = Placeholder(map[string][]transfer.File{"a": {{Path: "/x/0", URL: "hdfs://nn:9000/x/0"}, {Path: "/x/1"}}})

@@ -25,8 +25,8 @@ type lasting struct {
 	failed int      // since it got further
 }
 
-// MostKept is how much of one file is kept, in bytes: other instances need room on this machine as well.
-const MostKept = 10 << 30
+// mostKept is how much of one file is kept, in bytes: other instances need room on this machine as well.
+const mostKept = 10 << 30
 
 // keptName is the name of what is kept, for a moment.
 const keptName = ".muster-stdout.gz"
@@ -87,7 +87,7 @@ func (l *lasting) keep(b []byte) {
 	if l.kept == nil {
 		return
 	}
-	if most := cmp.Or(l.g.Most, MostKept); l.size+int64(len(b)) > most {
+	if most := cmp.Or(l.g.Most, mostKept); l.size+int64(len(b)) > most {
 		l.forget(fmt.Errorf("%s has more than %d bytes", l.name, most))
 		return
 	}

@@ -12,8 +12,8 @@ const (
 	ListFile     = "inputFileList.txt"
 )
 
-// MostEnvironment is how long HBox lets the variables be together, as text, unless hbox.env.maxlength says otherwise.
-const MostEnvironment = 120_240
+// mostEnvironment is how long HBox lets the variables be together, as text, unless hbox.env.maxlength says otherwise.
+const mostEnvironment = 120_240
 
 // Placeholder is the JSON that a process is told its files by: {alias: [path…]}, on one line. Files of this machine are told
 // by their paths, others by their URLs.
@@ -35,7 +35,7 @@ func Placeholder(files map[string][]transfer.File) string {
 // TooLong tells whether variables, written as Java prints a list of NAME=VALUE, are longer than most; 0: MostEnvironment.
 func TooLong(env map[string]string, most int) bool {
 	if most <= 0 {
-		most = MostEnvironment
+		most = mostEnvironment
 	}
 	length := len("[]")
 	for name, value := range env {
