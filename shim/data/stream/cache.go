@@ -22,8 +22,8 @@ type Cache struct {
 	off   error // why it is of no use
 }
 
-// ErrCacheFull is a cache that would have become larger than it may.
-var ErrCacheFull = errors.New("it would be larger than its limit")
+// errCacheFull is a cache that would have become larger than it may.
+var errCacheFull = errors.New("it would be larger than its limit")
 
 // cacheName is its name for a moment; HBox's own is inputformatCache.gz.
 const cacheName = ".muster-inputs.gz"
@@ -60,7 +60,7 @@ func (c *Cache) Write(b []byte) (int, error) {
 	}
 	_, err := c.zip.Write(b)
 	if err == nil && c.size.n > c.limit {
-		err = fmt.Errorf("%d bytes: %w", c.limit, ErrCacheFull)
+		err = fmt.Errorf("%d bytes: %w", c.limit, errCacheFull)
 	}
 	if err != nil {
 		c.drop(err)

@@ -273,7 +273,7 @@ func TestRepeat(t *testing.T) {
 	}{
 		{"without a cache", -1, 9, nil},
 		{"with one", 1 << 20, 3, nil},
-		{"with one that is too small", 1, 9, ErrCacheFull},
+		{"with one that is too small", 1, 9, errCacheFull},
 	} {
 		m.opened.Store(0)
 		share, err := Reading{Form: plan.RecordLines, Turn: Turn{Workers: 1}}.Share(m.listed("/a", "/b", "/a"))
