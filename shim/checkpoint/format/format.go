@@ -27,8 +27,8 @@ type File struct {
 	ModTime time.Time
 }
 
-// Torn is a save that does not count, and why.
-type Torn struct {
+// torn is a save that does not count, and why.
+type torn struct {
 	Step  int64
 	Path  string
 	Files []File // what there is of it
@@ -38,7 +38,7 @@ type Torn struct {
 // Found is what a folder has, each oldest first.
 type Found struct {
 	Whole []Checkpoint
-	Torn  []Torn
+	Torn  []torn
 }
 
 // Newest is the whole checkpoint with the highest step; false when there is none.
@@ -139,13 +139,13 @@ func (l *Looker) Look(dir fs.FS) (Found, error) {
 			l.seen[c.path] = v
 		}
 		if v.err != nil {
-			found.Torn = append(found.Torn, Torn{Step: v.step, Path: c.path, Files: c.files, Why: v.err.Error()})
+			found.Torn = append(found.Torn, torn{Step: v.step, Path: c.path, Files: c.files, Why: v.err.Error()})
 			continue
 		}
 		found.Whole = append(found.Whole, Checkpoint{Step: v.step, Path: c.path, Files: c.files})
 	}
 	slices.SortFunc(found.Whole, func(a, b Checkpoint) int { return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.Path, b.Path)) })
-	slices.SortFunc(found.Torn, func(a, b Torn) int { return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.Path, b.Path)) })
+	slices.SortFunc(found.Torn, func(a, b torn) int { return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.Path, b.Path)) })
 	return found, nil
 }
 

@@ -39,7 +39,7 @@ type seen struct {
 	Path string
 }
 
-func look(t *testing.T, r Rule, dir fs.FS) (whole []seen, torn []Torn) {
+func look(t *testing.T, r Rule, dir fs.FS) (whole []seen, torn []torn) {
 	t.Helper()
 	found, err := r.Look(dir)
 	if err != nil {
