@@ -293,8 +293,8 @@ func (g *Grant) Hooks() []container.Hook {
 // Groups are the groups that a process needs to open the devices.
 func (g *Grant) Groups() []uint32 { return g.injection.GIDs }
 
-// Process is what a Grant does to the instance's process.
-type Process interface {
+// process is what a Grant does to the instance's process.
+type process interface {
 	// Holds tells that a process of this host is one of the instance's.
 	Holds(pid int) bool
 	// Blame keeps what was seen to go wrong; ending tells that the process is ended for it.
@@ -305,7 +305,7 @@ type Process interface {
 
 // Watch hears of faults of the devices until ctx ends, and holds processes to muster.gpu.memory. What happens then is
 // found in the next exit. Close waits for its goroutines.
-func (g *Grant) Watch(ctx context.Context, p plan.Plan, process Process) {
+func (g *Grant) Watch(ctx context.Context, p plan.Plan, process process) {
 	if g.helper == nil {
 		return
 	}
@@ -333,7 +333,7 @@ func (g *Grant) Watch(ctx context.Context, p plan.Plan, process Process) {
 }
 
 // hear acts on what the driver says of a device of ours.
-func (g *Grant) hear(ctx context.Context, process Process, e gpu.Event) {
+func (g *Grant) hear(ctx context.Context, process process, e gpu.Event) {
 	if !g.held.Concerns(e) {
 		return
 	}
