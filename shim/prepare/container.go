@@ -46,11 +46,11 @@ type Config struct {
 	DefaultFS     hadoop.DefaultFS  // where paths without a scheme are
 	Ports         *ports.Instance
 	GPUs          *grant.Grant
-	Stores        Stores
+	Stores        stores
 }
 
-// Stores does what a definition wants from places that data is kept in.
-type Stores interface {
+// stores does what a definition wants from places that data is kept in.
+type stores interface {
 	// Folders are the folders of this host that a container needs for the plan's data.
 	Folders(plan.Plan) []string
 	// Read reads a small file of a store.
