@@ -8,8 +8,8 @@ import (
 	"github.com/muster-agent/muster/packages/sign"
 )
 
-// Packages is what the operator says of app packages.
-type Packages struct {
+// packageRules is what the operator says of app packages.
+type packageRules struct {
 	// RequireSignature refuses a package that none of Keys has signed. The catalog's are part of muster and pass.
 	RequireSignature bool `json:"require_signature"`
 	// Keys are public keys of minisign: `RW…`, or the absolute path of a file.
@@ -19,7 +19,7 @@ type Packages struct {
 	Trusted []sign.PublicKey `json:"-"`
 }
 
-func (p *Packages) check() error {
+func (p *packageRules) check() error {
 	for i, text := range p.Keys {
 		if filepath.IsAbs(text) {
 			if err := trusted(text); err != nil {

@@ -28,8 +28,8 @@ type Policy struct {
 	Seccomp string `json:"seccomp"`
 	// InsecureRegistries are image registries that are asked by plain http.
 	InsecureRegistries []string `json:"insecure_registries"`
-	// Packages says which app packages may run.
-	Packages Packages `json:"packages"`
+	// packageRules says which app packages may run.
+	Packages packageRules `json:"packages"`
 
 	// File is where the policy was read.
 	File string `json:"-"`
