@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Disk is how files of this machine are reached, by absolute paths.
-type Disk interface {
+// disk is how files of this machine are reached, by absolute paths.
+type disk interface {
 	OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error)
 	Stat(path string) (fs.FileInfo, error)
 	Lstat(path string) (fs.FileInfo, error)

@@ -17,10 +17,10 @@ import (
 )
 
 // files are those of this machine.
-type files struct{ on Disk }
+type files struct{ on disk }
 
 // New is the store of a disk; paths are absolute.
-func New(on Disk) store.Store { return files{on} }
+func New(on disk) store.Store { return files{on} }
 
 // Open takes `file:PATH`, `file:///PATH`, `file://localhost/PATH` and a path alone. Nothing is decoded: a path is
 // written as it is.
@@ -152,7 +152,7 @@ func (d files) Rename(_ context.Context, from, to string) error {
 }
 
 // SyncFolder makes a rename in a folder outlive a loss of power.
-func SyncFolder(on Disk, dir string) error {
+func SyncFolder(on disk, dir string) error {
 	f, err := on.OpenFile(dir, os.O_RDONLY, 0)
 	if err != nil {
 		return err
