@@ -17,8 +17,8 @@ import (
 	"github.com/muster-agent/muster/shim/store"
 )
 
-// Store is one that can be written, with folders of its own.
-type Store interface {
+// tested is one that can be written, with folders of its own.
+type tested interface {
 	store.Store
 	MkdirAll(ctx context.Context, path string) error
 	Prune(ctx context.Context, path string) error
@@ -66,7 +66,7 @@ func Get(t testing.TB, s store.Store, path string, offset int64) []byte {
 
 // Run is the suite. dir is an empty folder of the store's; blocks are sizes in bytes at which a file of the store
 // changes its form, if any.
-func Run(t *testing.T, s Store, dir string, blocks ...int) {
+func Run(t *testing.T, s tested, dir string, blocks ...int) {
 	t.Run("files of all sizes", func(t *testing.T) { sizes(t, s, path.Join(dir, "sizes"), blocks) })
 	t.Run("what is there already", func(t *testing.T) { there(t, s, path.Join(dir, "there")) })
 	t.Run("folders", func(t *testing.T) { folders(t, s, path.Join(dir, "folders")) })
@@ -79,7 +79,7 @@ func Run(t *testing.T, s Store, dir string, blocks ...int) {
 	t.Run("many at a time", func(t *testing.T) { parallel(t, s, path.Join(dir, "many")) })
 }
 
-func sizes(t *testing.T, s Store, dir string, blocks []int) {
+func sizes(t *testing.T, s tested, dir string, blocks []int) {
 	for i, n := range slices.Concat([]int{0, 1, 511, 512, 513, 65535, 65536, 65537, 300_000}, blocks) {
 		name, want := path.Join(dir, "below", fmt.Sprint(n)), Noise(n, uint64(i)) //nolint:gosec // small
 		Put(t, s, name, want)
@@ -102,7 +102,7 @@ func sizes(t *testing.T, s Store, dir string, blocks []int) {
 	}
 }
 
-func there(t *testing.T, s Store, dir string) {
+func there(t *testing.T, s tested, dir string) {
 	name := path.Join(dir, "a")
 	Put(t, s, name, []byte("first"))
 	if _, err := s.Create(t.Context(), name); !errors.Is(err, fs.ErrExist) {
@@ -119,7 +119,7 @@ func there(t *testing.T, s Store, dir string) {
 	}
 }
 
-func folders(t *testing.T, s Store, dir string) {
+func folders(t *testing.T, s tested, dir string) {
 	ctx := t.Context()
 	for range 2 { // one that is there is as good
 		if err := s.MkdirAll(ctx, path.Join(dir, "a/b/c")); err != nil {
@@ -168,7 +168,7 @@ func folders(t *testing.T, s Store, dir string) {
 	}
 }
 
-func renaming(t *testing.T, s Store, dir string) {
+func renaming(t *testing.T, s tested, dir string) {
 	ctx := t.Context()
 	at := func(name string) string { return path.Join(dir, name) }
 	Put(t, s, at("new"), []byte("new"))
@@ -210,7 +210,7 @@ func renaming(t *testing.T, s Store, dir string) {
 	}
 }
 
-func removing(t *testing.T, s Store, dir string) {
+func removing(t *testing.T, s tested, dir string) {
 	Put(t, s, path.Join(dir, "a/b/c"), []byte("1"))
 	Put(t, s, path.Join(dir, "a/d"), []byte("2"))
 	for _, name := range []string{"a/d", "a"} {
@@ -223,7 +223,7 @@ func removing(t *testing.T, s Store, dir string) {
 	}
 }
 
-func versions(t *testing.T, s Store, dir string) {
+func versions(t *testing.T, s tested, dir string) {
 	ctx, name := t.Context(), path.Join(dir, "a")
 	Put(t, s, name, []byte("version one"))
 	one, err := s.Stat(ctx, name)
@@ -259,7 +259,7 @@ func versions(t *testing.T, s Store, dir string) {
 	}
 }
 
-func missing(t *testing.T, s Store, dir string) {
+func missing(t *testing.T, s tested, dir string) {
 	ctx, name := t.Context(), path.Join(dir, "no", "such")
 	_, openErr := s.Open(ctx, name, store.Position{})
 	_, statErr := s.Stat(ctx, name)
@@ -281,7 +281,7 @@ func missing(t *testing.T, s Store, dir string) {
 	}
 }
 
-func names(t *testing.T, s Store, dir string) {
+func names(t *testing.T, s tested, dir string) {
 	for _, name := range []string{
 		"with blank", "per%20cent", "uml-äöü-日本", "question?mark", "hash#", "star*", "[a]", "-dash", ".dot", "a&b=c",
 		"quo'te\"", strings.Repeat("long", 60),
@@ -297,7 +297,7 @@ func names(t *testing.T, s Store, dir string) {
 	}
 }
 
-func calledOff(t *testing.T, s Store, dir string) {
+func calledOff(t *testing.T, s tested, dir string) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("enough")
 	name := path.Join(dir, "a")
@@ -318,7 +318,7 @@ func calledOff(t *testing.T, s Store, dir string) {
 	}
 }
 
-func parallel(t *testing.T, s Store, dir string) {
+func parallel(t *testing.T, s tested, dir string) {
 	var all sync.WaitGroup
 	for i := range 12 {
 		all.Go(func() {
