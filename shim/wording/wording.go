@@ -14,8 +14,8 @@ func Clock(t time.Time) string {
 	return t.Local().Format("2006-01-02 15:04:05")
 }
 
-// Joined lists words.
-func Joined[T ~string](words []T) string {
+// joined lists words.
+func joined[T ~string](words []T) string {
 	all := make([]string, len(words))
 	for i, w := range words {
 		all[i] = string(w)
