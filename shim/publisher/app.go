@@ -15,8 +15,8 @@ import (
 // ViewOf is the app in Slider's terms. request says what is known of an instance beside its record.
 func ViewOf(app *appdef.App, known consul.Status, user string, request func(registry.Instance) plan.Request) View {
 	v := View{
-		App:     App{Name: known.ID, ID: known.ID, User: user, Version: app.Release, Created: known.App.Created},
-		AppConf: app.Config, Resources: app.Resources, Configs: map[string]Config{},
+		App:     appView{Name: known.ID, ID: known.ID, User: user, Version: app.Release, Created: known.App.Created},
+		AppConf: app.Config, Resources: app.Resources, Configs: map[string]configuration{},
 	}
 	v.Groups = groupsOf(app)
 	members := known.Members
@@ -50,11 +50,11 @@ func ViewOf(app *appdef.App, known consul.Status, user string, request func(regi
 func publishAll(v *View, p plan.Published, at time.Time, exports map[string]string) {
 	for name, entries := range p.Configs {
 		if _, taken := v.Configs[name]; !taken {
-			v.Configs[name] = Config{Entries: entries, Updated: at}
+			v.Configs[name] = configuration{Entries: entries, Updated: at}
 		}
 	}
 	for name, value := range p.Exports {
-		taken := slices.ContainsFunc(v.Members, func(m Member) bool { return m.Exports[name] != "" })
+		taken := slices.ContainsFunc(v.Members, func(m memberView) bool { return m.Exports[name] != "" })
 		if !taken {
 			exports[name] = value
 		}
@@ -62,27 +62,27 @@ func publishAll(v *View, p plan.Published, at time.Time, exports map[string]stri
 }
 
 // groupsOf are the export groups, with whose each export is.
-func groupsOf(app *appdef.App) []Group {
-	var groups []Group
+func groupsOf(app *appdef.App) []groupView {
+	var groups []groupView
 	for _, g := range app.ExportGroups {
-		group := Group{Name: g.Name}
+		group := groupView{Name: g.Name}
 		for _, e := range g.Exports {
-			level := LevelComponent
+			level := levelComponent
 			ref := appdef.ExportRef{Group: g.Name, Name: e.Name}
 			if slices.ContainsFunc(app.Components, func(c appdef.Component) bool {
 				return slices.Contains(c.AppExports, ref)
 			}) {
-				level = LevelApplication
+				level = levelApplication
 			}
-			group.Exports = append(group.Exports, Export{Name: e.Name, Level: level})
+			group.Exports = append(group.Exports, exported{Name: e.Name, Level: level})
 		}
 		groups = append(groups, group)
 	}
 	return groups
 }
 
-func componentOf(c *appdef.Component, known consul.Status, members []consul.MemberStatus) Component {
-	out := Component{
+func componentOf(c *appdef.Component, known consul.Status, members []consul.MemberStatus) componentView {
+	out := componentView{
 		Name: c.Name, Instances: c.Instances, Priority: c.Priority, Resources: c.Resources,
 		Config: c.Config,
 	}
@@ -106,10 +106,10 @@ func componentOf(c *appdef.Component, known consul.Status, members []consul.Memb
 	return out
 }
 
-func memberOf(m consul.MemberStatus) Member {
+func memberOf(m consul.MemberStatus) memberView {
 	exports := map[string]string{}
 	maps.Copy(exports, m.Exports)
-	return Member{
+	return memberView{
 		Component: m.Component, Index: m.Index, Instance: m.Instance.String(), Host: m.Addr, ContainerID: m.ContainerID,
 		Tag: strconv.Itoa(m.Index + 1), Ports: m.Ports, Exports: exports, Since: m.Since, Phase: m.Phase, Up: m.Live,
 		LogDir: m.LogDir, WorkDir: m.WorkDir,

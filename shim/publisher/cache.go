@@ -20,7 +20,7 @@ const (
 
 // views reads the view at most once per fresh, for all who ask at once together.
 type views struct {
-	source Source
+	source viewSource
 
 	mu      sync.Mutex
 	flight  chan struct{} // closed at the end of the read under way; nil between reads

@@ -20,7 +20,7 @@ type slow struct {
 func (s *slow) View(ctx context.Context) (View, error) {
 	s.mu.Lock()
 	s.reads++
-	v, err := View{App: App{Name: string(rune('0' + s.reads))}}, s.err
+	v, err := View{App: appView{Name: string(rune('0' + s.reads))}}, s.err
 	s.mu.Unlock()
 	select {
 	case <-time.After(s.takes):

@@ -30,7 +30,7 @@ type exportEntry struct {
 	Value       string `json:"value"`
 	ContainerID string `json:"containerId,omitempty"`
 	Tag         string `json:"tag,omitempty"`
-	Level       Level  `json:"level"`
+	Level       level  `json:"level"`
 	UpdatedTime string `json:"updatedTime,omitempty"`
 }
 
@@ -46,23 +46,23 @@ func (v View) exports() map[string]exportGroup {
 					continue
 				}
 				publish(out, g.Name, e.Name, entryOf(m, e.Level, value), m.Since)
-				if e.Level == LevelApplication {
+				if e.Level == levelApplication {
 					break // a single value: the first that was published
 				}
 			}
 		}
 	}
-	folders(out, arrived, logDirs, func(m Member) string { return m.LogDir })
-	folders(out, arrived, workDirs, func(m Member) string { return m.WorkDir })
+	folders(out, arrived, logDirs, func(m memberView) string { return m.LogDir })
+	folders(out, arrived, workDirs, func(m memberView) string { return m.WorkDir })
 	return out
 }
 
-func entryOf(m Member, level Level, value string) exportEntry {
-	if level == LevelApplication { // nobody's in particular
+func entryOf(m memberView, level level, value string) exportEntry {
+	if level == levelApplication { // nobody's in particular
 		return exportEntry{Value: value, Level: level, UpdatedTime: date(m.Since)}
 	}
 	return exportEntry{
-		Value: value, ContainerID: m.container(), Tag: m.Tag, Level: LevelComponent,
+		Value: value, ContainerID: m.container(), Tag: m.Tag, Level: levelComponent,
 		UpdatedTime: date(m.Since),
 	}
 }
@@ -82,15 +82,15 @@ func publish(groups map[string]exportGroup, group, name string, e exportEntry, a
 }
 
 // folders publishes `host:path` by component; Slider puts the component's name into the tag.
-func folders(groups map[string]exportGroup, arrived []Member, group string, folder func(Member) string) {
-	var have []Member
+func folders(groups map[string]exportGroup, arrived []memberView, group string, folder func(memberView) string) {
+	var have []memberView
 	for _, m := range arrived {
 		if folder(m) != "" {
 			have = append(have, m)
 		}
 	}
 	for _, m := range have[max(0, len(have)-mostFolders):] {
-		e := entryOf(m, LevelComponent, m.Host+":"+folder(m))
+		e := entryOf(m, levelComponent, m.Host+":"+folder(m))
 		e.Tag = m.Component
 		publish(groups, group, m.Component, e, m.Since)
 	}

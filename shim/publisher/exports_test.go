@@ -24,31 +24,31 @@ func TestWhatIsPublished(t *testing.T) {
 		{registry.PhaseLost, true, false},
 		{"", true, false},
 	} {
-		if got := (Member{Phase: tt.phase, Up: tt.up}).published(); got != tt.want {
+		if got := (memberView{Phase: tt.phase, Up: tt.up}).published(); got != tt.want {
 			t.Errorf("phase %q, up %v: got %v, want %v", tt.phase, tt.up, got, tt.want)
 		}
 	}
 }
 
 func TestExportGroups(t *testing.T) {
-	one := func(group, name string, level Level) []Group {
-		return []Group{{Name: group, Exports: []Export{{name, level}}}}
+	one := func(group, name string, level level) []groupView {
+		return []groupView{{Name: group, Exports: []exported{{name, level}}}}
 	}
 	late, early := member("a", 0, 2, "1", "h", "1"), member("a", 1, 1, "2", "h", "2")
 	for _, tt := range []struct {
 		name    string
-		members []Member
-		groups  []Group
+		members []memberView
+		groups  []groupView
 		want    map[string][]string // `group/name` → values
 	}{
-		{"in the order in which they came", []Member{late, early}, one("a", "host_port", LevelComponent), map[string][]string{"a/host_port": {"h:2", "h:1"}}},
-		{"of the application one", []Member{late, early}, one("a", "host_port", LevelApplication), map[string][]string{"a/host_port": {"h:2"}}},
-		{"nobody has it", []Member{late}, one("a", "other", LevelComponent), map[string][]string{}},
-		{"an empty value is one", []Member{{Exports: map[string]string{"A.b": ""}, Phase: registry.PhaseReady, Up: true}}, one("A", "b", LevelComponent), map[string][]string{"a/b": {""}}},
+		{"in the order in which they came", []memberView{late, early}, one("a", "host_port", levelComponent), map[string][]string{"a/host_port": {"h:2", "h:1"}}},
+		{"of the application one", []memberView{late, early}, one("a", "host_port", levelApplication), map[string][]string{"a/host_port": {"h:2"}}},
+		{"nobody has it", []memberView{late}, one("a", "other", levelComponent), map[string][]string{}},
+		{"an empty value is one", []memberView{{Exports: map[string]string{"A.b": ""}, Phase: registry.PhaseReady, Up: true}}, one("A", "b", levelComponent), map[string][]string{"a/b": {""}}},
 		{
 			"cases are one group",
-			[]Member{{Exports: map[string]string{"A.x": "1", "a.y": "2"}, Phase: registry.PhaseReady, Up: true}},
-			append(one("A", "x", LevelComponent), one("a", "y", LevelComponent)...),
+			[]memberView{{Exports: map[string]string{"A.x": "1", "a.y": "2"}, Phase: registry.PhaseReady, Up: true}},
+			append(one("A", "x", levelComponent), one("a", "y", levelComponent)...),
 			map[string][]string{"a/x": {"1"}, "a/y": {"2"}},
 		},
 	} {

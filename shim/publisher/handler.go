@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// Source is what the answers come from.
-type Source interface {
+// viewSource is what the answers come from.
+type viewSource interface {
 	// View reads the app as it is now. It is asked at most once a second, however many ask here.
 	View(ctx context.Context) (View, error)
 	// Stop asks for the end of the whole app and returns when that is written down; by says who asked.
@@ -36,14 +36,14 @@ const maxBody = 64 << 10
 // Handler answers below prefix (`/<32 hex>`, see Listen), and to nothing else: who does not know it learns nothing, by
 // time neither. A request must name this address or the loopback as its host, or a page of a browser whose name was
 // bound to this address anew could read here.
-func Handler(prefix string, s Source) http.Handler {
+func Handler(prefix string, s viewSource) http.Handler {
 	return &handler{secret: strings.Trim(prefix, "/"), views: &views{source: s}, source: s}
 }
 
 type handler struct {
 	secret string
 	views  *views
-	source Source
+	source viewSource
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {

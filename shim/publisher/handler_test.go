@@ -39,7 +39,7 @@ func (s *source) Stop(ctx context.Context, by string) error {
 }
 
 // do sends one request to the handler, by way of no network.
-func do(s Source, method, target, host, body string) *httptest.ResponseRecorder {
+func do(s viewSource, method, target, host, body string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, "http://127.0.0.1:4000"+target, strings.NewReader(body))
 	r.Host = host
 	w := httptest.NewRecorder()

@@ -78,7 +78,7 @@ type liveness struct {
 	LastAllocationTime   int64 `json:"lastAllocationTime"` // ms
 }
 
-func (v View) container(m Member) containerInfo {
+func (v View) container(m memberView) containerInfo {
 	at := millis(m.Since)
 	return containerInfo{
 		ContainerID: m.container(), Component: m.Component, AppVersion: v.App.Version, State: stateLive,
@@ -86,7 +86,7 @@ func (v View) container(m Member) containerInfo {
 	}
 }
 
-func (v View) component(c Component) componentInfo {
+func (v View) component(c componentView) componentInfo {
 	info := componentInfo{
 		Name: c.Name, Priority: c.Priority, Desired: c.Instances,
 		containerCounts: containerCounts{

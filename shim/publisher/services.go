@@ -71,8 +71,8 @@ func (v View) appRecord(base string) *serviceRecord {
 }
 
 // registered members have a record: who lives, and who has succeeded, whose container Slider would still hold.
-func (v View) registered() []Member {
-	var out []Member
+func (v View) registered() []memberView {
+	var out []memberView
 	for _, m := range v.Members {
 		if m.published() || m.Phase == registry.PhaseEnded {
 			out = append(out, m)
@@ -81,7 +81,7 @@ func (v View) registered() []Member {
 	return out
 }
 
-func componentRecord(m Member) *serviceRecord {
+func componentRecord(m memberView) *serviceRecord {
 	r := &serviceRecord{
 		Type: recordType, Description: m.Component, ID: nodeOf(m), Persistence: ofContainer, Hostname: m.Host,
 		External: []endpoint{}, Internal: []endpoint{},
@@ -100,7 +100,7 @@ func componentRecord(m Member) *serviceRecord {
 }
 
 // nodeOf is the container's id as a name in the service registry, which has no underscores.
-func nodeOf(m Member) string { return strings.ReplaceAll(m.container(), "_", "-") }
+func nodeOf(m memberView) string { return strings.ReplaceAll(m.container(), "_", "-") }
 
 // entry finds what stands at a path; false when nothing does.
 func (v View) entry(path []string, base string) (pathEntry, bool) {

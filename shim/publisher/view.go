@@ -14,19 +14,19 @@ import (
 
 // View is all that is answered from. It holds no secrets: whoever runs in the container may read it.
 type View struct {
-	App        App
-	Members    []Member    // in rank order
-	Groups     []Group     // in metainfo order
-	Components []Component // in rank order
+	App        appView
+	Members    []memberView    // in rank order
+	Groups     []groupView     // in metainfo order
+	Components []componentView // in rank order
 	// Configs are the configurations of components with publishConfig, by dictionary.
-	Configs map[string]Config
+	Configs map[string]configuration
 	// AppConf and Resources are the global sections of the two documents.
 	AppConf   map[string]string
 	Resources map[string]string
 }
 
-// App names the app.
-type App struct {
+// appView names the app.
+type appView struct {
 	Name    string // the instance's name, the scripts' serviceName
 	ID      string // the app id
 	User    string // who submitted it; never empty
@@ -34,8 +34,8 @@ type App struct {
 	Created time.Time
 }
 
-// Member is one instance.
-type Member struct {
+// memberView is one instance.
+type memberView struct {
 	Component string
 	Index     int
 	Instance  string // `worker-1`
@@ -54,29 +54,29 @@ type Member struct {
 	Up bool
 }
 
-// Group is an export group of metainfo.
-type Group struct {
+// groupView is an export group of metainfo.
+type groupView struct {
 	Name    string
-	Exports []Export
+	Exports []exported
 }
 
-// Export is a name of a group. Its values are the members', under `<group>.<name>`.
-type Export struct {
+// exported is a name of a group. Its values are the members', under `<group>.<name>`.
+type exported struct {
 	Name  string
-	Level Level
+	Level level
 }
 
-// Level says whose an export is.
-type Level string
+// level says whose an export is.
+type level string
 
 // The levels: a value for each container, or a single one.
 const (
-	LevelComponent   Level = "component"
-	LevelApplication Level = "application"
+	levelComponent   level = "component"
+	levelApplication level = "application"
 )
 
-// Component is a role of the app.
-type Component struct {
+// componentView is a role of the app.
+type componentView struct {
 	Name      string
 	Instances int // wanted
 	Priority  int
@@ -86,14 +86,14 @@ type Component struct {
 	Started, StartFailed, Completed, Failed, FailedRecently int
 }
 
-// Config is a published configuration.
-type Config struct {
+// configuration is a published configuration.
+type configuration struct {
 	Entries map[string]string
 	Updated time.Time
 }
 
 // published: what it exports counts. What has completed or is lost has disappeared, as its container has.
-func (m Member) published() bool {
+func (m memberView) published() bool {
 	switch m.Phase {
 	case registry.PhaseEnded, registry.PhaseFailed, registry.PhaseLeft, registry.PhaseLost:
 		return false
@@ -103,17 +103,17 @@ func (m Member) published() bool {
 	return false
 }
 
-func (m Member) container() string { return cmp.Or(m.ContainerID, m.Instance) }
+func (m memberView) container() string { return cmp.Or(m.ContainerID, m.Instance) }
 
 // arrived are the members whose exports count, in the order in which they published.
-func (v View) arrived() []Member {
-	var out []Member
+func (v View) arrived() []memberView {
+	var out []memberView
 	for _, m := range v.Members {
 		if m.published() {
 			out = append(out, m)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Member) int { return a.Since.Compare(b.Since) })
+	slices.SortStableFunc(out, func(a, b memberView) int { return a.Since.Compare(b.Since) })
 	return out
 }
 

@@ -12,9 +12,9 @@ var born = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 func at(seconds int) time.Time { return born.Add(time.Duration(seconds) * time.Second) }
 
 // member is one that lives, with the export host_port of the group named by its component.
-func member(component string, index, seconds int, tag, host, port string) Member {
+func member(component string, index, seconds int, tag, host, port string) memberView {
 	name := registry.Instance{Component: component, Index: index}.String()
-	return Member{
+	return memberView{
 		Component: component, Index: index, Instance: name, Host: host, ContainerID: "container_17_0001_01_" + name, Tag: tag,
 		Exports: map[string]string{component + ".host_port": host + ":" + port}, Since: at(seconds),
 		Phase: registry.PhaseReady, LogDir: "/logs/" + name, WorkDir: "/work/" + name, Up: true,
@@ -33,16 +33,16 @@ func rich() View {
 	board := member("tensorboard", 0, 9, "1", "h3", "6006")
 	board.Exports = map[string]string{"Quicklinks.tensorboard": "http://h3:6006", instanceData + ".url": "http://h3:6006/#scalars"}
 	return View{
-		App:     App{Name: "tf1", ID: "tf1-7", User: "ada", Version: "0.1.1", Created: born},
-		Members: []Member{ps0, ps1, chief, w0, w1, w2, board},
-		Groups: []Group{
-			{Name: "ps", Exports: []Export{{"host_port", LevelComponent}, {"debug", LevelComponent}}},
-			{Name: "chiefworker", Exports: []Export{{"host_port", LevelComponent}}},
-			{Name: "worker", Exports: []Export{{"host_port", LevelComponent}}},
-			{Name: "Quicklinks", Exports: []Export{{"tensorboard", LevelApplication}, {"unknown", LevelApplication}}},
-			{Name: "Later", Exports: []Export{{"nothing", LevelComponent}}},
+		App:     appView{Name: "tf1", ID: "tf1-7", User: "ada", Version: "0.1.1", Created: born},
+		Members: []memberView{ps0, ps1, chief, w0, w1, w2, board},
+		Groups: []groupView{
+			{Name: "ps", Exports: []exported{{"host_port", levelComponent}, {"debug", levelComponent}}},
+			{Name: "chiefworker", Exports: []exported{{"host_port", levelComponent}}},
+			{Name: "worker", Exports: []exported{{"host_port", levelComponent}}},
+			{Name: "Quicklinks", Exports: []exported{{"tensorboard", levelApplication}, {"unknown", levelApplication}}},
+			{Name: "Later", Exports: []exported{{"nothing", levelComponent}}},
 		},
-		Components: []Component{
+		Components: []componentView{
 			{
 				Name: "ps", Instances: 2, Priority: 1, Started: 3, Failed: 1, FailedRecently: 1,
 				Resources: map[string]string{"yarn.memory": "2048", "yarn.component.instances": "2", "yarn.role.priority": "1"},
@@ -55,7 +55,7 @@ func rich() View {
 			},
 			{Name: "tensorboard", Instances: 1, Priority: 4, Started: 1},
 		},
-		Configs: map[string]Config{
+		Configs: map[string]configuration{
 			"Tf-Site": {Updated: at(8), Entries: map[string]string{
 				"fs.defaultFS": "hdfs://nn:8020", "note": " a <b> & \"c\"\nd=ü", "key with = and :": `back\slash`,
 			}},
