@@ -159,7 +159,7 @@ func (r *cdiReader) edits(e cdi.ContainerEdits) error {
 		if len(options) == 0 {
 			options = []string{"bind"}
 		}
-		r.in.addMount(Mount{
+		r.in.addMount(cdiMount{
 			From: from, To: m.ContainerPath, ReadOnly: slices.Contains(options, "ro"),
 			Options: options,
 		})
@@ -201,11 +201,11 @@ func (r *cdiReader) hook(h cdi.Hook) error {
 	if err := trusted(path); err != nil {
 		return fmt.Errorf("hook %s: %w", h.Path, err)
 	}
-	hook := Hook{Stage: h.HookName, Path: path, Args: h.Args, Env: hookEnv(h.Env)}
+	hook := cdiHook{Stage: h.HookName, Path: path, Args: h.Args, Env: hookEnv(h.Env)}
 	if h.Timeout != nil {
 		hook.Timeout = time.Duration(*h.Timeout) * time.Second
 	}
-	same := func(o Hook) bool {
+	same := func(o cdiHook) bool {
 		return o.Stage == hook.Stage && o.Path == hook.Path && slices.Equal(o.Args, hook.Args)
 	}
 	if !slices.ContainsFunc(r.in.Hooks, same) {
@@ -289,7 +289,7 @@ func (r *cdiReader) checkToolkit(ctx context.Context) {
 	}
 }
 
-func versionOf(ctx context.Context, h Hook) (v [3]int, ok bool) {
+func versionOf(ctx context.Context, h cdiHook) (v [3]int, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, h.Path, "--version")

@@ -71,8 +71,8 @@ func (in *Injection) addFile(root, name string) bool {
 	}
 	to = "/" + to
 	options := []string{"bind", "ro", "nosuid", "nodev"}
-	in.addMount(Mount{From: from, To: to, ReadOnly: true, Options: options})
-	in.addMount(Mount{From: from, To: path.Join(path.Dir(to), path.Base(name)), ReadOnly: true, Options: options})
+	in.addMount(cdiMount{From: from, To: to, ReadOnly: true, Options: options})
+	in.addMount(cdiMount{From: from, To: path.Join(path.Dir(to), path.Base(name)), ReadOnly: true, Options: options})
 	if strings.Contains(path.Base(name), ".so") && !slices.Contains(in.LibraryDirs, path.Dir(to)) {
 		in.LibraryDirs = append(in.LibraryDirs, path.Dir(to))
 	}

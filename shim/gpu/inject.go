@@ -18,18 +18,18 @@ import (
 type Injection struct {
 	Source string `json:"source"` // "CDI /etc/cdi/nvidia.yaml" or "device nodes"
 	// Nodes are to be made and allowed by the device rules: exactly these, to read and to write.
-	Nodes  []Node            `json:"nodes"`
-	Mounts []Mount           `json:"mounts,omitempty"`
+	Nodes  []cdiNode         `json:"nodes"`
+	Mounts []cdiMount        `json:"mounts,omitempty"`
 	Env    map[string]string `json:"env,omitempty"` // beneath Env's and the job's own
-	Hooks  []Hook            `json:"hooks,omitempty"`
+	Hooks  []cdiHook         `json:"hooks,omitempty"`
 	GIDs   []uint32          `json:"gids,omitempty"` // further groups of the process
 	// LibraryDirs are folders of mounted libraries, which the image's own loader may not search: for LD_LIBRARY_PATH.
 	LibraryDirs []string `json:"library_dirs,omitempty"`
 	Warnings    []string `json:"warnings,omitempty"`
 }
 
-// Node is a device node. HostPath is where the host has it, Path where the container expects it.
-type Node struct {
+// cdiNode is a device node. HostPath is where the host has it, Path where the container expects it.
+type cdiNode struct {
 	Path     string      `json:"path"`
 	HostPath string      `json:"host_path"`
 	Type     string      `json:"type"` // c or b
@@ -40,18 +40,18 @@ type Node struct {
 	GID      uint32      `json:"gid"`
 }
 
-// Mount is a bind mount of a file or folder of the host.
-type Mount struct {
+// cdiMount is a bind mount of a file or folder of the host.
+type cdiMount struct {
 	From     string   `json:"from"`
 	To       string   `json:"to"`
 	ReadOnly bool     `json:"read_only"`
 	Options  []string `json:"options,omitempty"`
 }
 
-// Hook is a program of the host that an OCI runtime runs at a stage of the container's life. Env is all that it may
+// cdiHook is a program of the host that an OCI runtime runs at a stage of the container's life. Env is all that it may
 // see: an image's or job's variables never reach a program outside the container (CVE-2025-23266), and it is never
 // empty, which a runtime would take for the agent's own.
-type Hook struct {
+type cdiHook struct {
 	Stage   string        `json:"stage"` // createRuntime, createContainer, …
 	Path    string        `json:"path"`
 	Args    []string      `json:"args"` // with the program's name
@@ -162,11 +162,11 @@ func capabilities(root string, d Device) ([]string, error) {
 var capabilityMinor = regexp.MustCompile(`DeviceFileMinor:\s*(\d+)`)
 
 // nodeAt describes a device node of the host. A symbolic link is none.
-func nodeAt(root, path string) (Node, error) {
+func nodeAt(root, path string) (cdiNode, error) {
 	at := filepath.Join(root, path)
 	var st unix.Stat_t
 	if err := unix.Lstat(at, &st); err != nil {
-		return Node{}, fmt.Errorf("device node %s: %w", path, err)
+		return cdiNode{}, fmt.Errorf("device node %s: %w", path, err)
 	}
 	kind := ""
 	switch st.Mode & unix.S_IFMT {
@@ -175,22 +175,22 @@ func nodeAt(root, path string) (Node, error) {
 	case unix.S_IFBLK:
 		kind = "b"
 	default:
-		return Node{}, fmt.Errorf("device node %s: is none", path)
+		return cdiNode{}, fmt.Errorf("device node %s: is none", path)
 	}
-	return Node{
+	return cdiNode{
 		Path: path, HostPath: at, Type: kind, Major: int64(unix.Major(st.Rdev)), Minor: int64(unix.Minor(st.Rdev)),
 		Mode: os.FileMode(st.Mode & 0o777), UID: st.Uid, GID: st.Gid,
 	}, nil
 }
 
-func (in *Injection) addNode(n Node) {
-	if !slices.ContainsFunc(in.Nodes, func(o Node) bool { return o.Path == n.Path }) {
+func (in *Injection) addNode(n cdiNode) {
+	if !slices.ContainsFunc(in.Nodes, func(o cdiNode) bool { return o.Path == n.Path }) {
 		in.Nodes = append(in.Nodes, n)
 	}
 }
 
-func (in *Injection) addMount(m Mount) {
-	if !slices.ContainsFunc(in.Mounts, func(o Mount) bool { return o.To == m.To }) {
+func (in *Injection) addMount(m cdiMount) {
+	if !slices.ContainsFunc(in.Mounts, func(o cdiMount) bool { return o.To == m.To }) {
 		in.Mounts = append(in.Mounts, m)
 	}
 }
