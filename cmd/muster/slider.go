@@ -23,8 +23,8 @@ status, logs, stop and signal know it too.
 
 All lies in the run's work folder, ${XDG_STATE_HOME:-~/.local/state}/muster/NAME. Options that have no meaning here are
 accepted with a note; muster slider COMMAND --help says which a command takes. Ends with muster's exit codes (muster
-help exit-codes): 64 also for an app that is not there, 65 for a bad definition, 75 where the name is taken or the app runs,
-76 when --wait is over, and with 255 where exists and list NAME say no.
+help exit-codes): 64 also for an app that is not there, 65 for a bad definition, 75 where the name is taken or the app
+runs, 76 when --wait is over, and with 255 where exists and list NAME say no.
 
 Options:
 `
@@ -98,7 +98,7 @@ func completeSlider(options []slider.Option) cobra.CompletionFunc {
 		if strings.HasPrefix(typed, "-") {
 			var names []string
 			for _, o := range options {
-				names = append(names, o.Name+"\t"+o.Meaning)
+				names = append(names, o.Name()+"\t"+o.Meaning)
 			}
 			return names, cobra.ShellCompDirectiveNoFileComp
 		}

@@ -107,6 +107,16 @@ func (h *handler) answer(w http.ResponseWriter, r *http.Request, path []string) 
 	return nil
 }
 
+// Get is what a GET of a path below root answers of this view; nil for an empty answer.
+func Get(v View, path ...string) ([]byte, error) {
+	route, names, rest, ok := find(path)
+	if !ok {
+		return nil, notFound(strings.Join(path, "/")+" is not here", "")
+	}
+	a, err := route.answer(question{view: v, verb: http.MethodGet, now: time.Now(), names: names, rest: rest})
+	return a.body, err
+}
+
 // stop is asked to the end: a script may go as soon as it has asked.
 func (h *handler) stop(ctx context.Context, by string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)

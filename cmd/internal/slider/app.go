@@ -6,17 +6,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/cmd/internal/apps"
 	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
-	"github.com/muster-agent/muster/shim/hostlock"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -50,6 +46,9 @@ func (a *app) kept() string {
 	return filepath.Join(a.dir, keptIn)
 }
 
+// oldWork was the work folder in the folder of an app.
+const oldWork = "work"
+
 // work is the work folder of the app's runs.
 func (a *app) work() string {
 	if a.old {
@@ -61,59 +60,6 @@ func (a *app) work() string {
 func (a *app) read() (err error) {
 	a.record, err = readRecord(a.name, a.dir, a.kept())
 	return err
-}
-
-// open finds the app that the command line names.
-func (c *call) open(ctx context.Context) (*app, error) {
-	name, err := c.name()
-	if err != nil {
-		return nil, err
-	}
-	h, err := openHome()
-	if err != nil {
-		return nil, err
-	}
-	return h.find(ctx, c, name)
-}
-
-// find finds an app. One that an earlier muster made is moved to its work folder first.
-func (h home) find(ctx context.Context, c *call, name string) (*app, error) {
-	if err := checkName(name); err != nil {
-		return nil, err
-	}
-	if !h.hasOld(name) {
-		return h.opened(c, name)
-	}
-	lock, err := h.lock(name)
-	if err != nil { // another command is about to move it, or leaves it there because it runs
-		if a := h.inOldStore(c, name); a.read() == nil {
-			return a, nil
-		}
-		return nil, err
-	}
-	defer func() { _ = lock.Release() }() // this process ends
-	return h.adopt(ctx, c, name)
-}
-
-// openLocked is open, and keeps other commands from the app until the lock is released.
-func (c *call) openLocked(ctx context.Context) (*app, *hostlock.Lock, error) {
-	name, err := c.name()
-	if err != nil {
-		return nil, nil, err
-	}
-	h, err := openHome()
-	if err != nil {
-		return nil, nil, err
-	}
-	lock, err := h.lock(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	a, err := h.adopt(ctx, c, name)
-	if err != nil {
-		return nil, nil, errors.Join(err, lock.Release())
-	}
-	return a, lock, nil
 }
 
 // noApp says that no app of this name was created here.
@@ -132,66 +78,6 @@ func (h home) opened(c *call, name string) (*app, error) {
 		return nil, exit.With(exit.Usage, noApp(name))
 	}
 	return a, err
-}
-
-// lock keeps other commands from making, changing, starting and destroying the app.
-func (h home) lock(name string) (*hostlock.Lock, error) {
-	lock, err := hostlock.Take("slider" + filepath.Join(string(h), name))
-	if errors.Is(err, hostlock.ErrHeld) {
-		return nil, exit.With(exit.Held, fmt.Errorf("another muster slider is busy with %s", name))
-	}
-	return lock, err
-}
-
-// names are the apps that were created here, sorted.
-func (h home) names() ([]string, error) {
-	var names []string
-	for _, dir := range []string{string(h), h.oldStore()} {
-		entries, err := os.ReadDir(dir)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, exit.With(exit.Forbidden, err)
-		}
-		for _, e := range entries {
-			name := e.Name()
-			_, err := os.Lstat(filepath.Join(string(h), name, keptIn, recordFile))
-			if appdef.ValidName(name) && (err == nil || h.hasOld(name)) {
-				names = append(names, name)
-			}
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names), nil
-}
-
-// Names are the apps that were created here, for completion.
-func Names() ([]string, error) {
-	h, err := openHome()
-	if err != nil {
-		return nil, err
-	}
-	return h.names()
-}
-
-// scratch makes the folder that a new app is filled in, and removes those that a killed command left. The app is
-// locked.
-func (h home) scratch(name string) (string, error) {
-	if err := os.MkdirAll(string(h), 0o755); err != nil {
-		return "", exit.With(exit.Forbidden, err)
-	}
-	entries, err := os.ReadDir(string(h))
-	if err != nil {
-		return "", exit.With(exit.Forbidden, err)
-	}
-	prefix := "." + name + "+" // no name has a +
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), prefix) {
-			if err := os.RemoveAll(filepath.Join(string(h), e.Name())); err != nil {
-				return "", exit.With(exit.Forbidden, err)
-			}
-		}
-	}
-	dir, err := os.MkdirTemp(string(h), prefix)
-	return dir, exit.With(exit.Forbidden, err)
 }
 
 // lookup is where this app is asked about. Before it is made there is no record.

@@ -145,24 +145,3 @@ func TestOpenRefuses(t *testing.T) {
 		})
 	}
 }
-
-func TestScratchClearsItsOwnRemains(t *testing.T) {
-	h := home(t.TempDir())
-	for _, name := range []string{".tf1+old", ".tf1-b+old", "tf1"} {
-		if err := os.Mkdir(filepath.Join(string(h), name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	dir, err := h.scratch("tf1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(string(h), ".tf1+old")); err == nil {
-		t.Error("a killed command's folder is left")
-	}
-	for _, kept := range []string{dir, filepath.Join(string(h), ".tf1-b+old"), filepath.Join(string(h), "tf1")} {
-		if _, err := os.Stat(kept); err != nil {
-			t.Error(err)
-		}
-	}
-}

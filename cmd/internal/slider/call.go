@@ -17,6 +17,9 @@ import (
 	"github.com/muster-agent/muster/shim/status"
 )
 
+// answerNo is the exit code of a question whose answer is no: Slider's EXIT_FALSE, -1, as a shell sees it.
+const answerNo = 255
+
 // call is a command line of Slider's, and where it reads and writes.
 type call struct {
 	console.Streams
@@ -50,10 +53,10 @@ func parse(s console.Streams, verb string, options []Option, words []string) (ca
 		if values, words, err = o.take(verb, inside, words, options); err != nil {
 			return c, err
 		}
-		if _, again := c.given[o.Name]; !again && o.ignored != "" {
+		if _, again := c.given[o.Name()]; !again && o.ignored != "" {
 			c.ignored = append(c.ignored, o)
 		}
-		c.given[o.Name] = append(c.given[o.Name], values)
+		c.given[o.Name()] = append(c.given[o.Name()], values)
 	}
 	return c, c.readVariables(options)
 }
@@ -61,21 +64,21 @@ func parse(s console.Streams, verb string, options []Option, words []string) (ca
 // readVariables fills options that were not given from MUSTER_AGENT_<OPTION>.
 func (c *call) readVariables(options []Option) error {
 	for _, o := range options {
-		name := "MUSTER_AGENT_" + strings.ToUpper(strings.ReplaceAll(strings.TrimLeft(o.Name, "-"), "-", "_"))
+		name := "MUSTER_AGENT_" + strings.ToUpper(strings.ReplaceAll(strings.TrimLeft(o.Name(), "-"), "-", "_"))
 		value, ok := os.LookupEnv(name)
-		if !ok || o.ignored != "" || c.has(o.Name) {
+		if !ok || o.ignored != "" || c.has(o.Name()) {
 			continue
 		}
 		switch o.words() {
 		case 1:
-			c.given[o.Name] = [][]string{{value}}
+			c.given[o.Name()] = [][]string{{value}}
 		case 0:
 			on, err := strconv.ParseBool(value)
 			if err != nil {
 				return exit.Usagef("%s: %w", name, err)
 			}
 			if on {
-				c.given[o.Name] = [][]string{nil}
+				c.given[o.Name()] = [][]string{nil}
 			}
 		}
 	}
@@ -99,7 +102,7 @@ func (c *call) noteIgnored() {
 	}
 	var all []string
 	for _, o := range c.ignored {
-		all = append(all, o.Name+" ("+o.ignored+")")
+		all = append(all, o.Name()+" ("+o.ignored+")")
 	}
 	fmt.Fprintf(c.Err, "note: without meaning here: %s\n", strings.Join(all, ", "))
 }

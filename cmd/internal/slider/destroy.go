@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 
 	"github.com/muster-agent/muster/cmd/internal/detach"
@@ -147,21 +148,11 @@ func mountsBelow(dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := os.ReadFile("/proc/self/mountinfo") // proc(5): the fifth field, blanks as \040
-	if err != nil {
-		return nil, err
-	}
-	unescape := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
+	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(at))
 	var below []string
-	for line := range strings.Lines(string(text)) {
-		fields := strings.Fields(line)
-		if len(fields) < 5 {
-			return nil, fmt.Errorf("mountinfo: got %q, want the form of proc(5)", line)
-		}
-		if point := unescape.Replace(fields[4]); point == at || strings.HasPrefix(point, at+"/") {
-			below = append(below, point)
-		}
+	for _, m := range mounts {
+		below = append(below, m.Mountpoint)
 	}
 	slices.Sort(below)
-	return below, nil
+	return below, err
 }

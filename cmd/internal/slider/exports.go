@@ -1,15 +1,11 @@
 package slider
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
-	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -50,44 +46,11 @@ func (a *app) view(ctx context.Context) (apps.Facts, publisher.View, error) {
 	}), nil
 }
 
-// fixedView answers from one view.
-type fixedView struct{ view publisher.View }
-
-func (f fixedView) View(context.Context) (publisher.View, error) { return f.view, nil }
-
-func (fixedView) Stop(context.Context, string) error {
-	return errors.New("a view stops nothing")
+// answer is what the agents' REST answers of a view; nil when the answer is empty.
+func answer(v publisher.View, path ...string) (json.RawMessage, error) {
+	text, err := publisher.Get(v, path...)
+	return text, exit.With(exit.Internal, err)
 }
-
-// answer is what the agents' REST answers to a GET of a path below ws/v1/slider; nil when the answer is empty.
-func answer(ctx context.Context, v publisher.View, path string) (json.RawMessage, error) {
-	const prefix = "/view"
-	url := "http://127.0.0.1" + prefix + "/ws/v1/slider/" + path
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
-		return nil, exit.With(exit.Internal, err)
-	}
-	kept := &keptAnswer{header: http.Header{}, code: http.StatusOK}
-	publisher.Handler(prefix, fixedView{v}).ServeHTTP(kept, request)
-	switch kept.code {
-	case http.StatusOK:
-		return kept.body.Bytes(), nil
-	case http.StatusNoContent:
-		return nil, nil
-	}
-	return nil, exit.With(exit.Internal, fmt.Errorf("%s: %d %s", path, kept.code, kept.body.String()))
-}
-
-// keptAnswer is an http.ResponseWriter that keeps what is written.
-type keptAnswer struct {
-	header http.Header
-	code   int
-	body   bytes.Buffer
-}
-
-func (k *keptAnswer) Header() http.Header            { return k.header }
-func (k *keptAnswer) Write(text []byte) (int, error) { return k.body.Write(text) }
-func (k *keptAnswer) WriteHeader(code int)           { k.code = code }
 
 // exports prints all export groups of an app, or one.
 func exports(ctx context.Context, c *call) error {
@@ -103,16 +66,16 @@ func (a *app) exports(ctx context.Context, group string) error {
 	if err != nil {
 		return err
 	}
-	path := "publisher/exports"
+	path := []string{"publisher", "exports"}
 	if group != "" {
-		path += "/" + url.PathEscape(group)
+		path = append(path, group)
 	}
-	found, err := answer(ctx, v, path)
+	found, err := answer(v, path...)
 	if err != nil {
 		return err
 	}
 	if found == nil {
-		groups, err := groupNames(ctx, v)
+		groups, err := groupNames(v)
 		if err != nil {
 			return err
 		}
@@ -123,8 +86,8 @@ func (a *app) exports(ctx context.Context, group string) error {
 }
 
 // groupNames are the groups of which something is published.
-func groupNames(ctx context.Context, v publisher.View) ([]string, error) {
-	found, err := answer(ctx, v, "publisher/exports")
+func groupNames(v publisher.View) ([]string, error) {
+	found, err := answer(v, "publisher", "exports")
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +140,7 @@ func askRegistry(ctx context.Context, c *call) error {
 	}
 	names := slices.Sorted(maps.Keys(v.Configs))
 	if asked[0] == "--listexp" {
-		if names, err = groupNames(ctx, v); err != nil {
+		if names, err = groupNames(v); err != nil {
 			return err
 		}
 	}
@@ -210,7 +173,7 @@ func (a *app) config(ctx context.Context, name, format string) error {
 		fmt.Fprintf(a.Err, "%s publishes no configuration %s; there is: %s\n", a.name, name, known)
 		return exit.Silent{Code: answerNo}
 	}
-	found, err := answer(ctx, v, "publisher/slider/"+url.PathEscape(name)+"."+format)
+	found, err := answer(v, "publisher", "slider", name+"."+format)
 	if err != nil {
 		return err
 	}

@@ -14,9 +14,6 @@ import (
 	"github.com/muster-agent/muster/shim/wording"
 )
 
-// answerNo is the exit code of a question whose answer is no: Slider's EXIT_FALSE, -1, as a shell sees it.
-const answerNo = 255
-
 // exists answers with its exit code.
 func exists(ctx context.Context, c *call) error {
 	state, err := c.state()
@@ -81,35 +78,6 @@ func list(ctx context.Context, c *call) error {
 		return nil
 	}
 	return console.Table(c.Out, "NAME STATE STARTED OUTCOME APPDEF", rows)
-}
-
-// each shows all apps that were created here, or those with the given names, with what this host knows of them. An app
-// that cannot be read is named on stderr.
-func (c *call) each(ctx context.Context, only []string, show func(*app, *apps.Facts)) error {
-	h, err := openHome()
-	if err != nil {
-		return err
-	}
-	names, err := h.names()
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if len(only) > 0 && !slices.Contains(only, name) {
-			continue
-		}
-		a, err := h.find(ctx, c, name)
-		var f apps.Facts
-		if err == nil {
-			f, err = a.onHost(ctx)
-		}
-		if err != nil {
-			fmt.Fprintf(c.Err, "%s: %v\n", name, err)
-			continue
-		}
-		show(a, &f)
-	}
-	return nil
 }
 
 // containers are the rows of an app's instances, where --containers asks for them.

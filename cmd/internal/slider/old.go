@@ -27,8 +27,8 @@ import (
 // Such an app is moved once. Everything is first moved into the old work folder, the record last, and that folder is
 // then renamed to the new one: at each moment the app is found either in the old place or in the new one, and a move
 // that was interrupted goes on where it stopped.
-const oldWork = "work"
 
+// oldStore is the folder of that store.
 func (h home) oldStore() string { return filepath.Join(string(h), "slider") }
 
 // hasOld tells whether an app lies in the old store.

@@ -13,12 +13,16 @@ import (
 // Option is an option of Slider's client, or one of muster's beside them. Slider's options take any number of words
 // (`--compopt COMPONENT KEY VALUE`), which a flag of cobra cannot.
 type Option struct {
-	Name    string
-	also    []string // other names of the same option
-	values  string   // the words that follow; a last one with … takes all words up to the next option
+	names   string // the first is the option's own, the others mean the same
+	values  string // the words that follow; a last one with … takes all words up to the next option
 	Meaning string
 	ignored string // why the option is accepted and has no effect
 }
+
+// Name is the option's own name.
+func (o Option) Name() string { return o.all()[0] }
+
+func (o Option) all() []string { return strings.Split(o.names, ", ") }
 
 // options are all of them. The names, and how many words each takes, are those of Slider 0.92's
 // org.apache.slider.common.params.
@@ -29,39 +33,19 @@ func options() []Option {
 // definitionOptions say what the app is.
 func definitionOptions() []Option {
 	return []Option{
-		{
-			Name: "--appdef", values: "APP",
-			Meaning: "the app package: a folder, an archive, a file:, http: or https: URL, or catalog:NAME",
-		},
-		{Name: "--template", values: "FILE", Meaning: "appConfig in place of the package's"},
-		{Name: "--resources", values: "FILE", Meaning: "resources in place of the package's"},
-		{
-			Name: "--metainfo", values: "FILE",
-			Meaning: "metainfo in place of the package's; alone, it is the whole package",
-		},
-		{Name: "--metainfojson", values: "JSON", Meaning: "the same as text"},
-		{
-			Name: "--component", also: []string{"--comp", "--role"}, values: "COMPONENT COUNT",
-			Meaning: "how many of it; repeatable; flex takes +N and -N too",
-		},
-		{
-			Name: "--option", also: []string{"-O"}, values: "KEY VALUE",
-			Meaning: "a setting of the whole app; repeatable",
-		},
-		{
-			Name: "--compopt", also: []string{"--co", "--roleopt"}, values: "COMPONENT KEY VALUE",
-			Meaning: "a setting of one component; repeatable",
-		},
-		{
-			Name: "--resopt", also: []string{"-ro"}, values: "KEY VALUE",
-			Meaning: "a resource of all components; repeatable",
-		},
-		{
-			Name: "--rescompopt", also: []string{"--rco"}, values: "COMPONENT KEY VALUE",
-			Meaning: "a resource of one component; repeatable",
-		},
-		{Name: "--zkhosts", values: "HOSTS", Meaning: "the value of ${ZK_HOST}"},
-		{Name: "--zkpath", values: "PATH", Meaning: "the value of ${DEFAULT_ZK_PATH}"},
+		{"--appdef", "APP", "the app package: a folder, an archive, a file:, http: or https: URL, or catalog:NAME", ""},
+		{"--template", "FILE", "appConfig in place of the package's", ""},
+		{"--resources", "FILE", "resources in place of the package's", ""},
+		{"--metainfo", "FILE", "metainfo in place of the package's; alone, it is the whole package", ""},
+		{"--metainfojson", "JSON", "the same as text", ""},
+		{"--component, --comp, --role", "COMPONENT COUNT", "how many of it; repeatable; flex takes +N and -N too", ""},
+		{"--option, -O", "KEY VALUE", "a setting of the whole app; repeatable", ""},
+		{"--compopt, --co, --roleopt", "COMPONENT KEY VALUE", "a setting of one component; repeatable", ""},
+		{"--resopt, -ro", "KEY VALUE", "a resource of all components; repeatable", ""},
+		{"--rescompopt, --rco", "COMPONENT KEY VALUE", "a resource of one component; repeatable", ""},
+		{"--zkhosts", "HOSTS", "the value of ${ZK_HOST}", ""},
+		{"--zkpath", "PATH", "the value of ${DEFAULT_ZK_PATH}", ""},
+		{"--addon", "NAME PACKAGE", "an add-on package: read and reported, not run; repeatable", ""},
 	}
 }
 
@@ -69,28 +53,29 @@ func definitionOptions() []Option {
 func askOptions() []Option {
 	return []Option{
 		{
-			Name: "--wait", values: "SECONDS",
-			Meaning: "longest wait (create, start: until all is installed; stop: until the end); 0 does not wait",
+			"--wait", "SECONDS",
+			"longest wait (create, start: until all is installed; stop: until the end); 0 does not wait", "",
 		},
-		{Name: "--force", Meaning: "stop: kill at once; destroy: really, after a stop if the app runs"},
-		{Name: "--live", Meaning: "only apps that run"},
-		{Name: "--state", values: "STATE", Meaning: "only apps in this state: " + strings.Join(states(), ", ")},
-		{Name: "--containers", values: "NAME…", Meaning: "list: the instances of each app too"},
-		{Name: "--components", values: "COMPONENT…", Meaning: "list --containers: only of these components"},
+		{"--force", "", "stop: kill at once; destroy: really, after a stop if the app runs", ""},
+		{"--message", "TEXT", "stop: the reason, which the verdict names", ""},
+		{"--live", "", "only apps that run", ""},
+		{"--state", "STATE", "only apps in this state: " + strings.Join(states(), ", "), ""},
+		{"--containers", "NAME…", "list: the instances of each app too", ""},
+		{"--components", "COMPONENT…", "list --containers: only of these components", ""},
 		{
-			Name: "--out", also: []string{"-o", "--dest"}, values: "FILE",
-			Meaning: "write to this file and not to stdout; create, start: the description of the app",
+			"--out, -o, --dest", "FILE",
+			"write to this file and not to stdout; create, start: the description of the app", "",
 		},
-		{Name: "--name", values: "NAME", Meaning: "registry: the app"},
-		{Name: "--list", Meaning: "registry: the apps that have exports"},
-		{Name: "--listexp", Meaning: "registry: the export groups"},
-		{Name: "--getexp", values: "GROUP", Meaning: "registry: one export group"},
-		{Name: "--listconf", Meaning: "registry: the configurations that are published"},
-		{Name: "--getconf", values: "NAME", Meaning: "registry: one configuration"},
-		{Name: "--group", values: "GROUP", Meaning: "exports: one export group"},
+		{"--name", "NAME", "registry: the app", ""},
+		{"--list", "", "registry: the apps that have exports", ""},
+		{"--listexp", "", "registry: the export groups", ""},
+		{"--getexp", "GROUP", "registry: one export group", ""},
+		{"--listconf", "", "registry: the configurations that are published", ""},
+		{"--getconf", "NAME", "registry: one configuration", ""},
+		{"--group", "GROUP", "exports: one export group", ""},
 		{
-			Name: "--format", values: "FORMAT",
-			Meaning: "registry: of a configuration, xml, json or properties (default: xml); exports are json",
+			"--format", "FORMAT",
+			"registry: of a configuration, xml, json or properties (default: xml); exports are json", "",
 		},
 	}
 }
@@ -98,57 +83,37 @@ func askOptions() []Option {
 // runOptions are muster's own: how the app is run.
 func runOptions() []Option {
 	return []Option{
-		{Name: "--registry", values: "ADDRESS", Meaning: registry.AddressForms + " (default: one of its own)"},
-		{Name: "--state-dir", values: "DIR", Meaning: "folder of this host's state, as in muster run"},
-		{
-			Name: "--engine", values: "ENGINE",
-			Meaning: "how the processes are confined: auto, container, cgroup or process",
-		},
-		{Name: "--require-limits", Meaning: "end with 77 rather than run where a limit is not enforced"},
-		{Name: "--policy", values: "FILE", Meaning: "what this host's operator permits"},
-		{Name: "--host", values: "ADDRESS", Meaning: "address of this machine in the exports"},
-		{Name: "--ports", values: "A-B", Meaning: "range to take ports from"},
-		{Name: "--env", values: "NAME[=VALUE]", Meaning: "for the processes; repeatable"},
+		{"--registry", "ADDRESS", registry.AddressForms + " (default: one of its own)", ""},
+		{"--state-dir", "DIR", "folder of this host's state, as in muster run", ""},
+		{"--engine", "ENGINE", "how the processes are confined: auto, container, cgroup or process", ""},
+		{"--require-limits", "", "end with 77 rather than run where a limit is not enforced", ""},
+		{"--policy", "FILE", "what this host's operator permits", ""},
+		{"--host", "ADDRESS", "address of this machine in the exports", ""},
+		{"--ports", "A-B", "range to take ports from", ""},
+		{"--env", "NAME[=VALUE]", "for the processes; repeatable", ""},
 	}
 }
 
-// ignoredOptions are accepted and have no effect, but for the first two.
+// ignoredOptions are accepted and have no effect.
 func ignoredOptions() []Option {
 	return []Option{
-		{
-			Name: "--addon", values: "NAME PACKAGE",
-			Meaning: "an add-on package: read and reported, not run; repeatable",
-		},
-		{Name: "--message", values: "TEXT", Meaning: "stop: the reason, which the verdict names"},
-		{
-			Name: "--filesystem", also: []string{"--fs"}, values: "URI",
-			Meaning: "the cluster's file system", ignored: "no HDFS is needed",
-		},
-		{Name: "--basepath", values: "PATH", Meaning: "Slider's folder in it", ignored: "no HDFS is needed"},
-		{Name: "--appconf", values: "PATH", Meaning: "configuration in HDFS", ignored: "no HDFS is needed"},
-		{
-			Name: "--image", values: "PATH",
-			Meaning: "an archive of the application", ignored: "the package brings its files",
-		},
-		{
-			Name: "--apphome", values: "PATH",
-			Meaning: "an application that is installed", ignored: "the package brings its files",
-		},
-		{Name: "--provider", values: "NAME", Meaning: "Slider's provider", ignored: "there is one only"},
-		{Name: "--package", values: "URI", Meaning: "an installed package", ignored: "--appdef names the package"},
-		{
-			Name: "--manager", also: []string{"--m", "--rm"}, values: "HOST:PORT",
-			Meaning: "YARN's resource manager", ignored: "there is no YARN",
-		},
-		{Name: "--queue", values: "QUEUE", Meaning: "YARN's queue", ignored: "there is no YARN"},
-		{Name: "-D", values: "KEY=VALUE", Meaning: "Hadoop's configuration", ignored: "there is no Hadoop"},
-		{Name: "-S", values: "KEY=VALUE", Meaning: "Java's system properties", ignored: "there is no Java"},
-		{Name: "--user", values: "USER", Meaning: "whose application", ignored: "apps are those of who asks"},
-		{Name: "--servicetype", values: "TYPE", Meaning: "type of the service", ignored: "there is one only"},
-		{Name: "--internal", Meaning: "the internal registry", ignored: "there is one registry"},
-		{Name: "--version", values: "VERSION", Meaning: "version of the containers", ignored: "all are of one version"},
-		{Name: "--verbose", Meaning: "more words", ignored: "all is said"},
-		{Name: "--debug", Meaning: "debug output", ignored: "muster logs NAME has what agents did"},
+		{"--filesystem, --fs", "URI", "the cluster's file system", "no HDFS is needed"},
+		{"--basepath", "PATH", "Slider's folder in it", "no HDFS is needed"},
+		{"--appconf", "PATH", "configuration in HDFS", "no HDFS is needed"},
+		{"--image", "PATH", "an archive of the application", "the package brings its files"},
+		{"--apphome", "PATH", "an application that is installed", "the package brings its files"},
+		{"--provider", "NAME", "Slider's provider", "there is one only"},
+		{"--package", "URI", "an installed package", "--appdef names the package"},
+		{"--manager, --m, --rm", "HOST:PORT", "YARN's resource manager", "there is no YARN"},
+		{"--queue", "QUEUE", "YARN's queue", "there is no YARN"},
+		{"-D", "KEY=VALUE", "Hadoop's configuration", "there is no Hadoop"},
+		{"-S", "KEY=VALUE", "Java's system properties", "there is no Java"},
+		{"--user", "USER", "whose application", "apps are those of who asks"},
+		{"--servicetype", "TYPE", "type of the service", "there is one only"},
+		{"--internal", "", "the internal registry", "there is one registry"},
+		{"--version", "VERSION", "version of the containers", "all are of one version"},
+		{"--verbose", "", "more words", "all is said"},
+		{"--debug", "", "debug output", "muster logs NAME has what agents did"},
 	}
 }
 
@@ -166,19 +131,18 @@ var (
 
 // optionsNamed picks options, in the order of the whole list.
 func optionsNamed(names []string) []Option {
-	return slices.DeleteFunc(options(), func(o Option) bool { return !slices.Contains(names, o.Name) })
+	return slices.DeleteFunc(options(), func(o Option) bool { return !slices.Contains(names, o.Name()) })
 }
 
 // Help is the list of options, one on a line.
 func Help(options []Option) string {
 	var b strings.Builder
 	for _, o := range options {
-		typed := strings.TrimSpace(strings.Join(append([]string{o.Name}, o.also...), ", ") + " " + o.values)
 		meaning := o.Meaning
 		if o.ignored != "" {
 			meaning += " (ignored: " + o.ignored + ")"
 		}
-		fmt.Fprintf(&b, "  %-40s %s\n", typed, meaning)
+		fmt.Fprintf(&b, "  %-40s %s\n", strings.TrimSpace(o.names+" "+o.values), meaning)
 	}
 	return b.String()
 }
@@ -208,11 +172,11 @@ func (o Option) take(verb string, inside, words []string, options []Option) (val
 		}
 	case n > len(words):
 		got := appdef.Counted(len(words), "word")
-		return nil, nil, exit.Usagef("slider %s: %s: got %s behind it, want %s", verb, o.Name, got, o.values)
+		return nil, nil, exit.Usagef("slider %s: %s: got %s behind it, want %s", verb, o.Name(), got, o.values)
 	}
 	for _, w := range words[:n] {
-		if slices.ContainsFunc(options, func(other Option) bool { return other.Name == w }) {
-			return nil, nil, exit.Usagef("slider %s: %s: got %s behind it, want %s", verb, o.Name, w, o.values)
+		if slices.ContainsFunc(options, func(other Option) bool { return other.Name() == w }) {
+			return nil, nil, exit.Usagef("slider %s: %s: got %s behind it, want %s", verb, o.Name(), w, o.values)
 		}
 	}
 	return words[:n], words[n:], nil
@@ -223,7 +187,7 @@ func findOption(verb string, options []Option, word string) (o Option, inside []
 	name, value, hasValue := strings.Cut(word, "=")
 	var known []string
 	for _, o := range options {
-		for _, n := range append([]string{o.Name}, o.also...) {
+		for _, n := range o.all() {
 			switch {
 			case n == word:
 				return o, nil, nil

@@ -61,7 +61,7 @@ func TestParse(t *testing.T) {
 			}
 			var ignored []string
 			for _, o := range c.ignored {
-				ignored = append(ignored, o.Name)
+				ignored = append(ignored, o.Name())
 			}
 			got := []any{c.args, c.given, ignored}
 			want := []any{test.args, test.given, test.ignored}
@@ -94,7 +94,7 @@ func TestVariables(t *testing.T) {
 func TestOptions(t *testing.T) {
 	seen := map[string]bool{}
 	for _, o := range options() {
-		for _, name := range append([]string{o.Name}, o.also...) {
+		for _, name := range o.all() {
 			if seen[name] {
 				t.Errorf("%s stands for two", name)
 			}
@@ -111,8 +111,8 @@ func TestOptions(t *testing.T) {
 		}
 	}
 	for _, o := range options() {
-		if !used[o.Name] {
-			t.Errorf("nothing takes %s", o.Name)
+		if !used[o.Name()] {
+			t.Errorf("nothing takes %s", o.Name())
 		}
 	}
 }

@@ -3,7 +3,6 @@ package slider
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -92,24 +91,18 @@ func checkOwn(path string) error {
 	return nil
 }
 
-// write puts the record into a folder, atomically. Only this user can read it: --env may hold secrets.
-func (r *record) write(dir string) (err error) {
+// write puts the record into a folder, atomically. The app is locked. Only this user can read the record: --env may
+// hold secrets.
+func (r *record) write(dir string) error {
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, "."+recordFile+"-") // of mode 0600
-	if err != nil {
+	next := filepath.Join(dir, "."+recordFile)
+	if err := os.WriteFile(next, append(text, '\n'), 0o600); err != nil {
 		return err
 	}
-	_, err = f.Write(append(text, '\n'))
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), filepath.Join(dir, recordFile))
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return os.Rename(next, filepath.Join(dir, recordFile))
 }
 
 // appFlags choose the kept definition; dir is the record's folder.

@@ -63,7 +63,7 @@ func (a *app) start(ctx context.Context, lock *hostlock.Lock) error {
 	installed, err := detach.Run{
 		App: a.name, Args: args, Dir: "/", WorkDir: a.work(), State: a.lookup().State, Limit: limit,
 		Instances: plan.Instances(&definition),
-		Env:       slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "MUSTER_AGENT_") }),
+		Env:       slices.DeleteFunc(os.Environ(), isFlag),
 		Begun:     func() { _ = lock.Release() }, // from here on the run's own folder is the lock
 		Advice:    "muster slider update and start try again, destroy --force removes it",
 	}.Start(ctx, a.Streams)
@@ -76,6 +76,9 @@ func (a *app) start(ctx context.Context, lock *hostlock.Lock) error {
 	}
 	return err
 }
+
+// isFlag tells of a variable that stands for a flag: the record has what those said.
+func isFlag(variable string) bool { return strings.HasPrefix(variable, "MUSTER_AGENT_") }
 
 // runArgs are the arguments of the app's `muster run`. What the instances write stands in their own logs, which are
 // rotated; in the run's own output it would grow without end.

@@ -105,10 +105,10 @@ func (a *app) describe(ctx context.Context) (description, error) {
 		Statistics: map[string]map[string]int{}, Instances: map[string][]string{},
 		Roles: map[string]map[string]string{},
 	}
-	if d.Components, err = answer(ctx, v, "application/live/components"); err != nil {
+	if d.Components, err = answer(v, "application", "live", "components"); err != nil {
 		return d, err
 	}
-	if d.Liveness, err = answer(ctx, v, "application/live/liveness"); err != nil {
+	if d.Liveness, err = answer(v, "application", "live", "liveness"); err != nil {
 		return d, err
 	}
 	live := map[string]liveComponent{}

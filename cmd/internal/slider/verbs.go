@@ -22,57 +22,51 @@ type Verb struct {
 func Verbs(version func() string) []Verb {
 	making := slices.Concat(building, running)
 	return []Verb{
+		{"create NAME", "Make an app of a package and start it", nil, slices.Concat(making, launching), create},
+		{"build NAME", "Make an app, and do not start it", nil, making, create},
 		{
-			Use: "create NAME", Short: "Make an app of a package and start it",
-			options: slices.Concat(making, launching), run: create,
-		},
-		{Use: "build NAME", Short: "Make an app, and do not start it", options: making, run: create},
-		{
-			Use: "start NAME", Short: "Start an app that was stopped, from its checkpoints",
-			Aliases: []string{"thaw"}, options: slices.Concat(running, launching), run: start,
+			"start NAME", "Start an app that was stopped, from its checkpoints", []string{"thaw"},
+			slices.Concat(running, launching), start,
 		},
 		{
-			Use: "stop NAME", Short: "Stop a running app in grace",
-			Aliases: []string{"freeze"}, options: []string{"--wait", "--force", "--message"}, run: stop,
+			"stop NAME", "Stop a running app in grace", []string{"freeze"},
+			[]string{"--wait", "--force", "--message"}, stop,
+		},
+		{"update NAME", "Give an app another definition, from its next start on", nil, making, update},
+		{
+			"status NAME", "Print the description of an app, in Slider's form", nil,
+			[]string{"--out"}, printStatus,
 		},
 		{
-			Use: "update NAME", Short: "Give an app another definition, from its next start on",
-			options: making, run: update,
+			"list [NAME]", "List the apps that were created here", nil,
+			[]string{"--live", "--state", "--containers", "--components", "--version", "--verbose"}, list,
 		},
 		{
-			Use: "status NAME", Short: "Print the description of an app, in Slider's form",
-			options: []string{"--out"}, run: printStatus,
+			"exists NAME", "End with 0 if there is such an app, or if it runs", nil,
+			[]string{"--live", "--state", "--out"}, exists,
 		},
 		{
-			Use: "list [NAME]", Short: "List the apps that were created here",
-			options: []string{"--live", "--state", "--containers", "--components", "--version", "--verbose"}, run: list,
+			"flex NAME", "Change how many instances an app has, at once if it runs", nil,
+			[]string{"--component", "--wait"}, flex,
 		},
 		{
-			Use: "exists NAME", Short: "End with 0 if there is such an app, or if it runs",
-			options: []string{"--live", "--state", "--out"}, run: exists,
+			"exports NAME", "Print what an app has published, in Slider's form", nil,
+			[]string{"--group", "--out"}, exports,
+		},
+		{"registry", "Print exports, as Slider's client asks for them", nil, registryOptions(), askRegistry},
+		{
+			"destroy NAME", "Remove an app for good, with its logs and checkpoints", nil,
+			[]string{"--force"}, destroy,
 		},
 		{
-			Use: "flex NAME", Short: "Change how many instances an app has, at once if it runs",
-			options: []string{"--component", "--wait"}, run: flex,
-		},
-		{
-			Use: "exports NAME", Short: "Print what an app has published, in Slider's form",
-			options: []string{"--group", "--out"}, run: exports,
-		},
-		{
-			Use: "registry", Short: "Print exports, as Slider's client asks for them",
-			options: append(questions(),
-				"--name", "--format", "--out", "--user", "--servicetype", "--internal", "--verbose"), run: askRegistry,
-		},
-		{
-			Use: "destroy NAME", Short: "Remove an app for good, with its logs and checkpoints",
-			options: []string{"--force"}, run: destroy,
-		},
-		{
-			Use: "version", Short: "Say which muster this is",
-			run: func(_ context.Context, c *call) error { return c.printVersion(version()) },
+			"version", "Say which muster this is", nil, nil,
+			func(_ context.Context, c *call) error { return c.printVersion(version()) },
 		},
 	}
+}
+
+func registryOptions() []string {
+	return append(questions(), "--name", "--format", "--out", "--user", "--servicetype", "--internal", "--verbose")
 }
 
 // Name is the word that the verb is typed as.
