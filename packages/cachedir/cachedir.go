@@ -63,8 +63,8 @@ func elsewhere(numbers []user.IDMap) bool {
 	return len(numbers) != 1 || numbers[0] != user.IDMap{ID: 0, ParentID: 0, Count: math.MaxUint32}
 }
 
-// Trusted tells whether a folder exists that no user but root and the caller could replace; the error names who could.
-func Trusted(dir string) error {
+// trusted tells whether a folder exists that no user but root and the caller could replace; the error names who could.
+func trusted(dir string) error {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return err

@@ -22,7 +22,7 @@ func Default() string {
 		}
 	}
 	if local, _, _ := strings.Cut(os.Getenv("LOCAL_DIRS"), ","); filepath.IsAbs(local) && canMake(local) &&
-		Trusted(local) == nil {
+		trusted(local) == nil {
 		return filepath.Join(local, "muster-cache")
 	}
 	return filepath.Join(os.TempDir(), "muster-cache-"+strconv.Itoa(os.Geteuid()))

@@ -112,8 +112,8 @@ func (w *Writer) portsOf(c *appdef.Component) []port {
 }
 
 const (
-	// UsualWindow is how long a launcher waits after its stop signal where the job says how long and nobody wants more.
-	UsualWindow = 35 * time.Second // muster's usual grace of 30 s, and leaving
+	// usualWindow is how long a launcher waits after its stop signal where the job says how long and nobody wants more.
+	usualWindow = 35 * time.Second // muster's usual grace of 30 s, and leaving
 	leaving     = 5 * time.Second  // after the grace: kill, prove, leave
 )
 
@@ -126,7 +126,7 @@ func (w *Writer) window(g Group) time.Duration {
 	if w.launcher.Window != nil {
 		return w.launcher.Window(w, g, wanted)
 	}
-	return cmp.Or(w.Options.KillWindow, max(wanted, UsualWindow))
+	return cmp.Or(w.Options.KillWindow, max(wanted, usualWindow))
 }
 
 // ClusterWindow is the kill window that is the cluster's own setting, usually that one: nobody asks the job.
@@ -148,7 +148,7 @@ func (w *Writer) LongestWindow() time.Duration {
 		longest = max(longest, g.Window)
 	}
 	if longest == 0 {
-		longest = UsualWindow
+		longest = usualWindow
 	}
 	return longest
 }

@@ -30,13 +30,13 @@ var errNoSuchEngine = errors.New("no such engine")
 
 // The engines' names.
 const (
-	NameContainer = "container"
-	NameCgroup    = "cgroup"
+	nameContainer = "container"
+	nameCgroup    = "cgroup"
 	NameProcess   = "process"
 )
 
 // EngineNames are the engines, best first.
-func EngineNames() []string { return []string{NameContainer, NameCgroup, NameProcess} }
+func EngineNames() []string { return []string{nameContainer, nameCgroup, NameProcess} }
 
 // Look finds out what this host permits: it makes a container's namespaces and mounts for a moment.
 func Look(ctx context.Context) (Support, error) {
@@ -72,7 +72,7 @@ func Choose(ctx context.Context, name string, ownRoot bool) (Choice, error) {
 		return Choice{}, err
 	}
 	engine := map[string]Engine{
-		NameContainer: Container{Tree: s.Tree}, NameCgroup: Cgroup{Tree: s.Tree},
+		nameContainer: Container{Tree: s.Tree}, nameCgroup: Cgroup{Tree: s.Tree},
 		NameProcess: Process{},
 	}[name]
 	return Choice{Engine: engine, Why: why, Support: s}, nil
@@ -85,20 +85,20 @@ const (
 
 // decide is Choose without the host.
 func (s Support) decide(name string, root, ownRoot bool) (chosen, why string, err error) {
-	lacks := map[string]string{NameContainer: s.Container, NameCgroup: s.Cgroup}
+	lacks := map[string]string{nameContainer: s.Container, nameCgroup: s.Cgroup}
 	switch {
 	case name != "auto" && lacks[name] != "":
 		return "", "", fmt.Errorf("this host does not permit it: %s", lacks[name])
 	case name != "auto":
 		return name, asked, nil
 	case s.Container == "" && s.Cgroup == "" && root:
-		return NameContainer, "root, and a cgroup that can be written", nil
+		return nameContainer, "root, and a cgroup that can be written", nil
 	case s.Container == "" && s.Cgroup == "":
-		return NameContainer, "user namespaces, and a cgroup that is delegated", nil
+		return nameContainer, "user namespaces, and a cgroup that is delegated", nil
 	case s.Container == "" && ownRoot:
-		return NameContainer, "an image needs one; no cgroup: " + s.Cgroup + watched, nil
+		return nameContainer, "an image needs one; no cgroup: " + s.Cgroup + watched, nil
 	case s.Cgroup == "":
-		return NameCgroup, "a cgroup that can be written; no container: " + s.Container, nil
+		return nameCgroup, "a cgroup that can be written; no container: " + s.Container, nil
 	case s.Container == "":
 		return NameProcess, "no cgroup: " + s.Cgroup + watched, nil
 	}

@@ -84,10 +84,10 @@ func confined(t *testing.T, l cgroup.Limits, test func(t *testing.T, r *rig)) {
 func newRig(t *testing.T, e Engine, instance string, l cgroup.Limits) *rig {
 	t.Helper()
 	host := tree(t)
-	r := &rig{t: t, app: self(t), together: host.Mode == cgroup.V2 && (host.Protects || e.Name() == NameCgroup)}
+	r := &rig{t: t, app: self(t), together: host.Mode == cgroup.V2 && (host.Protects || e.Name() == nameCgroup)}
 	o := rigOptions(t.TempDir(), testApp(t), instance, r.app, l)
 	o.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
-	if len(o.Confine.Mounts) > 0 && e.Name() == NameContainer {
+	if len(o.Confine.Mounts) > 0 && e.Name() == nameContainer {
 		r.app = o.Confine.Mounts[0].To
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
@@ -477,7 +477,7 @@ func asConfinedAgent(args []string) error {
 		return err
 	}
 	o := rigOptions(args[1], args[2], "worker-0", app, cgroup.Limits{Memory: 256 * mebibyte})
-	if args[0] == NameContainer {
+	if args[0] == nameContainer {
 		e, app = Container{Tree: tree}, o.Confine.Mounts[0].To
 	}
 	g, err := e.StartGuard(context.Background(), o)

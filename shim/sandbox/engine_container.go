@@ -17,7 +17,7 @@ import (
 type Container struct{ Tree cgroup.Tree }
 
 // Name is the name in the plan.
-func (Container) Name() string { return NameContainer }
+func (Container) Name() string { return nameContainer }
 
 // errUser says that an ordinary user's container has no other user than that one, as root.
 var errUser = errors.New("an ordinary user's container has no other user than its own")

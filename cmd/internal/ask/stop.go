@@ -54,7 +54,7 @@ func Stop(ctx context.Context, s console.Streams, k apps.Lookup, app string, o S
 			return nil
 		}
 		if facts.Registry != nil && facts.Registry.Live > 0 {
-			return AwaitEnd(ctx, s, k, facts, *v)
+			return awaitEnd(ctx, s, k, facts, *v)
 		}
 		fmt.Fprintf(s.Out, "%s: %s\n", app, exit.VerdictText(*v))
 		return nil
@@ -62,7 +62,7 @@ func Stop(ctx context.Context, s console.Streams, k apps.Lookup, app string, o S
 		if o.Save {
 			fmt.Fprintf(s.Err, "%s: its registry does not answer, so nothing is saved first\n", app)
 		}
-		return StopAgents(ctx, s, k, facts, o.Grace)
+		return stopAgents(ctx, s, k, facts, o.Grace)
 	case facts.Registry.Interrupted():
 		return fmt.Errorf("%s has no live agent that could stop: its run was interrupted and goes on when it is "+
 			"launched again; muster forget %s removes it", app, app)
@@ -107,12 +107,12 @@ func (o StopOptions) stopRun(ctx context.Context, s console.Streams, k apps.Look
 	if o.Save {
 		saved = followSave(ctx, s, k, facts, ask.ID)
 	}
-	v, err := AwaitVerdict(ctx, c, k, facts)
+	v, err := awaitVerdict(ctx, c, k, facts)
 	unsaved := saved()
 	if err != nil {
 		return errors.Join(err, unsaved)
 	}
-	return errors.Join(AwaitEnd(ctx, s, k, facts, v), unsaved)
+	return errors.Join(awaitEnd(ctx, s, k, facts, v), unsaved)
 }
 
 // followSave watches the save of a stop while its verdict is waited for; what it gives tells of it.
@@ -143,9 +143,9 @@ func followSave(
 	}
 }
 
-// AwaitVerdict waits for the verdict. An embedded registry that ends meanwhile leaves it in a file, or
+// awaitVerdict waits for the verdict. An embedded registry that ends meanwhile leaves it in a file, or
 // there is none.
-func AwaitVerdict(ctx context.Context, c *consul.Client, k apps.Lookup, facts apps.Facts) (registry.Verdict, error) {
+func awaitVerdict(ctx context.Context, c *consul.Client, k apps.Lookup, facts apps.Facts) (registry.Verdict, error) {
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var watch sync.WaitGroup
@@ -194,9 +194,9 @@ func awaitNoSocket(ctx context.Context, address registry.Address) bool {
 // endPatience is how much longer than the grace the end of all agents is waited for.
 const endPatience = 30 * time.Second
 
-// AwaitEnd waits until no agent of the run is left, and the muster run that started them neither, and
+// awaitEnd waits until no agent of the run is left, and the muster run that started them neither, and
 // prints the verdict.
-func AwaitEnd(ctx context.Context, s console.Streams, k apps.Lookup, facts apps.Facts, v registry.Verdict) error {
+func awaitEnd(ctx context.Context, s console.Streams, k apps.Lookup, facts apps.Facts, v registry.Verdict) error {
 	run, limit := facts.Registry.App.Run, endPatience
 	_, socket := facts.Address.Socket()
 	live := facts.Registry.Live
@@ -230,8 +230,8 @@ func AwaitEnd(ctx context.Context, s console.Streams, k apps.Lookup, facts apps.
 	return nil
 }
 
-// StopAgents asks the agents of this host one by one; their registry cannot be asked.
-func StopAgents(ctx context.Context, s console.Streams, k apps.Lookup, facts apps.Facts, grace *time.Duration) error {
+// stopAgents asks the agents of this host one by one; their registry cannot be asked.
+func stopAgents(ctx context.Context, s console.Streams, k apps.Lookup, facts apps.Facts, grace *time.Duration) error {
 	if !facts.Living() {
 		return exit.With(exit.Registry, fmt.Errorf("%s: no agent on this host answers, and its registry %s neither; "+
 			"nothing was stopped",

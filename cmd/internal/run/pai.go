@@ -25,11 +25,11 @@ func (r *runner) reportPAI(e end) {
 		f.Code, f.Signal, f.Message, f.OOM = x.Code, x.Signal, x.Why, x.Class == registry.ClassOOM
 		for _, name := range []string{"stderr.log", "stdout.log"} {
 			if at, began := from[name]; f.User == "" && began {
-				f.User = strings.Join(TailOf(filepath.Join(dir, name), at, paiLines), "\n")
+				f.User = strings.Join(tailOf(filepath.Join(dir, name), at, paiLines), "\n")
 			}
 		}
 	}
-	f.Runtime = strings.Join(TailOf(filepath.Join(dir, "agent.log"), 0, paiLines), "\n")
+	f.Runtime = strings.Join(tailOf(filepath.Join(dir, "agent.log"), 0, paiLines), "\n")
 	version := appdef.PAI1
 	if own := r.app.Settings.PAI.Version; own != "" {
 		version = own

@@ -11,7 +11,7 @@ import (
 )
 
 // reportLines is how much of a log a report shows.
-const ReportLines = 20
+const reportLines = 20
 
 // report tells a person why it failed: the cause, the end of the first failed instance's log, its path.
 // It tells whether there was anything to say.
@@ -47,13 +47,13 @@ func (r *runner) lastWords(e end, dir, instance string) {
 		if e.verdict == nil || known && !began && !ofScript { // no process was started: what stands there is older
 			continue
 		}
-		if own := TailOf(path, begin, ReportLines); len(own) > 0 {
+		if own := tailOf(path, begin, reportLines); len(own) > 0 {
 			r.quote(own, path)
 			return
 		}
 	}
 	if install := filepath.Join(dir, "errors-1.txt"); e.verdict != nil && strings.Contains(e.verdict.Cause, install) {
-		if own := TailOf(install, 0, ReportLines); len(own) > 0 {
+		if own := tailOf(install, 0, reportLines); len(own) > 0 {
 			r.quote(own, install)
 			return
 		}
@@ -95,7 +95,7 @@ func (r *runner) attemptBegins(dir string) (map[string]int64, bool) {
 func (r *runner) words(instance string) []string {
 	for _, c := range r.agents {
 		if c.instance.String() == instance {
-			return without(c.words.String(), everyday, ReportLines)
+			return without(c.words.String(), everyday, reportLines)
 		}
 	}
 	return nil
@@ -132,7 +132,7 @@ func without(text string, out func(string) bool, n int) []string {
 
 // tailOf is the last n lines of a file from a place on, of its last 64 KiB. A file that is shorter than
 // that place was rotated since.
-func TailOf(path string, from int64, n int) []string {
+func tailOf(path string, from int64, n int) []string {
 	f, err := files.OpenPlain(path) // it is in a folder of the process's
 	if err != nil {
 		return nil
