@@ -49,9 +49,10 @@ var rooms = []room{
 	{path: "packages/catalog"},
 	{path: "packages/slidershell"},
 	{path: "packages/sign"},
-	{path: "packages/modernize"},
+	{path: "packages/modernize", may: []string{"packages/python2"}},
+	{path: "packages/python2"},
 	{path: "packages/skeleton", may: []string{"packages/catalog"}},
-	{path: "packages/lint", may: []string{"appdef", "appdef/slider", "packages", "packages/slidershell", "shim/files", "shim/plan"}},
+	{path: "packages/lint", may: []string{"appdef", "appdef/slider", "packages", "packages/python2", "packages/slidershell", "shim/files", "shim/plan"}},
 	{path: "packages/inspect", may: []string{"appdef", "appdef/slider", "packages", "packages/catalog", "packages/sign"}},
 	{
 		path: "packages/ship",

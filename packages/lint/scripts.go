@@ -16,6 +16,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/muster-agent/muster/packages/python2"
+
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/appdef/slider"
 	"github.com/muster-agent/muster/packages"
@@ -157,7 +159,7 @@ func askPython(ctx context.Context, python string, question scriptQuestion) (scr
 	ctx, cancel := context.WithTimeout(ctx, scriptsPatience)
 	defer cancel()
 	var out bytes.Buffer
-	cmd := exec.CommandContext(ctx, at, "-I", "-c", lintPython)
+	cmd := exec.CommandContext(ctx, at, "-I", "-c", python2.Names+lintPython)
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.WaitDelay = "/", bytes.NewReader(text), &out, time.Second
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {

@@ -19,9 +19,7 @@ import warnings
 warnings.simplefilter("ignore")
 MOST = 20  # doubts of a file
 
-GONE = {"unicode", "basestring", "xrange", "raw_input", "long", "unichr", "reduce", "execfile", "reload", "intern",
-        "file", "cmp"}
-ATTRIBUTES = {"has_key", "iteritems", "iterkeys", "itervalues"}
+GONE = BUILTINS | {"file", "cmp"}
 
 
 def fault(line, lines, failure):
@@ -44,21 +42,6 @@ def named(node):
     if isinstance(node, ast.Name):
         return node.id
     return node.attr if isinstance(node, ast.Attribute) else ""
-
-
-def own_names(tree):
-    """The names that a module gives a meaning itself."""
-    found = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            found.add(node.id)
-        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            found.add(node.name)
-        elif isinstance(node, ast.arg):
-            found.add(node.arg)
-        elif isinstance(node, ast.alias):
-            found.add((node.asname or node.name).partition(".")[0])
-    return found
 
 
 def guarded(tree):
@@ -88,7 +71,7 @@ def doubt(node, own, modules):
         return "ImportError: cannot import name '{}' from 'urllib'".format(node.names[0].name)
     if isinstance(node, ast.Name) and node.id in GONE - own and not hasattr(builtins, node.id):
         return "NameError: name '{}' is not defined".format(node.id)
-    if isinstance(node, ast.Attribute) and node.attr in ATTRIBUTES:
+    if isinstance(node, ast.Attribute) and node.attr in DICT_METHODS:
         return "AttributeError: 'dict' object has no attribute '{}'".format(node.attr)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.RShift) and named(node.left) == "print":
         return "TypeError: unsupported operand type(s) for >>: 'builtin_function_or_method' and 'file'"

@@ -29,8 +29,7 @@ FIXERS = refactor.__name__.partition(".")[0] + ".fixes"
 SKIP = {FIXERS + ".fix_import"}
 
 # What 2to3 changes and no program for Python 3 says. The other fixers change good Python 3 as well.
-NAMES = {"unicode", "basestring", "xrange", "raw_input", "long", "unichr", "execfile", "reload", "intern", "reduce"}
-ATTRIBUTES = {"has_key", "iteritems", "iterkeys", "itervalues", "viewitems", "viewkeys", "viewvalues", "getcwdu"}
+ATTRIBUTES = DICT_METHODS | {"viewitems", "viewkeys", "viewvalues", "getcwdu"}
 MODULES = {
     "urllib2", "urlparse", "robotparser", "httplib", "cookielib", "Cookie", "BaseHTTPServer", "SimpleHTTPServer",
     "CGIHTTPServer", "HTMLParser", "SocketServer", "xmlrpclib", "ConfigParser", "Queue", "StringIO", "cStringIO",
@@ -47,24 +46,9 @@ def python3(text):
         return None
 
 
-def own_names(tree):
-    """The names that a module gives a meaning itself."""
-    found = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            found.add(node.id)
-        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            found.add(node.name)
-        elif isinstance(node, ast.arg):
-            found.add(node.arg)
-        elif isinstance(node, ast.alias):
-            found.add((node.asname or node.name).partition(".")[0])
-    return found
-
-
 def is_python2(node, own):
     if isinstance(node, ast.Name):
-        return node.id in NAMES - own
+        return node.id in BUILTINS - own
     if isinstance(node, ast.Attribute):
         return node.attr in ATTRIBUTES or (
             node.attr in URLLIB and isinstance(node.value, ast.Name) and node.value.id == "urllib")

@@ -19,6 +19,8 @@ import (
 	"os/exec"
 	"path"
 	"strings"
+
+	"github.com/muster-agent/muster/packages/python2"
 )
 
 // scriptsFolder is the folder, within a package, whose Python files are looked at.
@@ -165,7 +167,7 @@ func ask(ctx context.Context, python string, files []file) ([]file, error) {
 		return nil, err
 	}
 	var out, said bytes.Buffer
-	cmd := exec.CommandContext(ctx, python, "-I", "-c", fixer)
+	cmd := exec.CommandContext(ctx, python, "-I", "-c", python2.Names+fixer)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(question), &out, &said
 	if err := cmd.Run(); err != nil {
 		return nil, failure(ctx, python, err, said.String())
