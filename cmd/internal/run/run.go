@@ -78,6 +78,7 @@ type runner struct {
 	drawn  int        // lines of the table that stand above the cursor
 }
 
+// Run runs the app that ref names, and returns when the run is over. The exit code is in the error.
 func (f *Options) Run(ctx context.Context, s console.Streams, ref string) error {
 	if f.Detach != nil && ref == openapp.Stdin {
 		return exit.Usagef("run: --detach: a job file on stdin is read once: give the file's path")

@@ -117,7 +117,7 @@ func ignoredOptions() []Option {
 	}
 }
 
-// Options that several verbs take.
+// What the verbs take, by name.
 var (
 	everywhere = []string{"--state-dir", "--filesystem", "--basepath", "-D", "-S", "--manager", "--debug"}
 	building   = []string{
@@ -127,6 +127,11 @@ var (
 	}
 	running   = []string{"--registry", "--engine", "--require-limits", "--policy", "--host", "--ports", "--env"}
 	launching = []string{"--wait", "--out"}
+	stopping  = []string{"--wait", "--force", "--message"}
+	listing   = []string{"--live", "--state", "--containers", "--components", "--version", "--verbose"}
+	existing  = []string{"--live", "--state", "--out"}
+	flexing   = []string{"--component", "--wait"}
+	exporting = []string{"--group", "--out"}
 )
 
 // optionsNamed picks options, in the order of the whole list.

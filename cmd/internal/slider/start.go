@@ -89,7 +89,10 @@ func (a *app) runArgs() ([]string, error) {
 		"--state-dir", r.StateDir, "--output", run.OutputEvents, fmt.Sprintf("--require-limits=%t", r.Strict),
 	}
 	for _, f := range [][2]string{
-		{"--registry", r.Registry}, {"--engine", r.Engine}, {"--policy", r.Policy}, {"--host", r.Host},
+		{"--registry", r.Registry},
+		{"--engine", r.Engine},
+		{"--policy", r.Policy},
+		{"--host", r.Host},
 		{"--ports", r.Ports},
 	} {
 		if f[1] != "" {

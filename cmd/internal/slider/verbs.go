@@ -20,48 +20,22 @@ type Verb struct {
 
 // Verbs are all commands. version says which muster this is.
 func Verbs(version func() string) []Verb {
-	making := slices.Concat(building, running)
+	making, starting := slices.Concat(building, running), slices.Concat(running, launching)
+	printVersion := func(_ context.Context, c *call) error { return c.printVersion(version()) }
 	return []Verb{
 		{"create NAME", "Make an app of a package and start it", nil, slices.Concat(making, launching), create},
 		{"build NAME", "Make an app, and do not start it", nil, making, create},
-		{
-			"start NAME", "Start an app that was stopped, from its checkpoints", []string{"thaw"},
-			slices.Concat(running, launching), start,
-		},
-		{
-			"stop NAME", "Stop a running app in grace", []string{"freeze"},
-			[]string{"--wait", "--force", "--message"}, stop,
-		},
+		{"start NAME", "Start an app that was stopped, from its checkpoints", []string{"thaw"}, starting, start},
+		{"stop NAME", "Stop a running app in grace", []string{"freeze"}, stopping, stop},
 		{"update NAME", "Give an app another definition, from its next start on", nil, making, update},
-		{
-			"status NAME", "Print the description of an app, in Slider's form", nil,
-			[]string{"--out"}, printStatus,
-		},
-		{
-			"list [NAME]", "List the apps that were created here", nil,
-			[]string{"--live", "--state", "--containers", "--components", "--version", "--verbose"}, list,
-		},
-		{
-			"exists NAME", "End with 0 if there is such an app, or if it runs", nil,
-			[]string{"--live", "--state", "--out"}, exists,
-		},
-		{
-			"flex NAME", "Change how many instances an app has, at once if it runs", nil,
-			[]string{"--component", "--wait"}, flex,
-		},
-		{
-			"exports NAME", "Print what an app has published, in Slider's form", nil,
-			[]string{"--group", "--out"}, exports,
-		},
+		{"status NAME", "Print the description of an app, in Slider's form", nil, []string{"--out"}, printStatus},
+		{"list [NAME]", "List the apps that were created here", nil, listing, list},
+		{"exists NAME", "End with 0 if there is such an app, or if it runs", nil, existing, exists},
+		{"flex NAME", "Change how many instances an app has, at once if it runs", nil, flexing, flex},
+		{"exports NAME", "Print what an app has published, in Slider's form", nil, exporting, exports},
 		{"registry", "Print exports, as Slider's client asks for them", nil, registryOptions(), askRegistry},
-		{
-			"destroy NAME", "Remove an app for good, with its logs and checkpoints", nil,
-			[]string{"--force"}, destroy,
-		},
-		{
-			"version", "Say which muster this is", nil, nil,
-			func(_ context.Context, c *call) error { return c.printVersion(version()) },
-		},
+		{"destroy NAME", "Remove an app for good, with its logs and checkpoints", nil, []string{"--force"}, destroy},
+		{"version", "Say which muster this is", nil, nil, printVersion},
 	}
 }
 
