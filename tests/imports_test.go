@@ -45,7 +45,7 @@ var rooms = []room{
 
 	{path: "packages", may: []string{"shim/store", "packages/image", "packages/catalog", "packages/slidershell", "packages/sign"}},
 	{path: "packages/cachedir"},
-	{path: "packages/image", may: []string{"packages/cachedir"}}, // knows no package format
+	{path: "packages/image", may: []string{"packages/cachedir", "shim/wait"}}, // knows no package format
 	{path: "packages/catalog"},
 	{path: "packages/slidershell"},
 	{path: "packages/sign"},
@@ -118,10 +118,10 @@ var rooms = []room{
 	{path: "shim/journal", may: []string{"registry", "shim/files", "shim/machine", "shim/status"}},
 	{path: "shim/workdir", may: []string{
 		"appdef", "appdef/pai", "registry", "shim/exit", "shim/fault", "shim/files", "shim/hostlock", "shim/openapp", "shim/plan", "shim/status",
-		"shim/wording",
+		"shim/wording", "shim/wait",
 	}},
 	{path: "shim/prepare", may: []string{"appdef", "packages", "packages/cachedir", "shim/store", "packages/image", "packages/slidershell", "registry", "shim/exit", "shim/fault", "shim/files", "shim/gpu", "shim/gpu/grant", "shim/hadoop", "shim/hostlock", "shim/openapp", "shim/plan", "shim/policy", "shim/ports", "shim/sandbox", "shim/sandbox/cgroup", "shim/sandbox/container", "shim/sandbox/guard", "shim/sandbox/proc", "shim/secret", "shim/status", "shim/workdir"}},
-	{path: "shim/process", may: []string{"shim/tail", "shim/files", "shim/secret", "shim/plan", "registry", "registry/conductor", "shim/exit", "shim/fault", "shim/frameworks", "shim/machine", "shim/ports", "shim/sandbox", "shim/sandbox/proc", "shim/script", "shim/side", "shim/status", "packages/slidershell"}},
+	{path: "shim/process", may: []string{"shim/tail", "shim/files", "shim/secret", "shim/plan", "registry", "registry/conductor", "shim/exit", "shim/fault", "shim/frameworks", "shim/machine", "shim/ports", "shim/sandbox", "shim/sandbox/proc", "shim/script", "shim/side", "shim/status", "packages/slidershell", "shim/wait"}},
 	{path: "shim/machine", may: []string{"shim/plan", "registry", "registry/conductor", "shim/exit"}}, // the rest through the interfaces it declares
 	{path: "shim/launcher", may: []string{"shim/plan", "registry"}, pure: true},
 	{path: "shim/launcher/job", may: []string{"shim/render", "shim/store"}},
@@ -154,7 +154,7 @@ var rooms = []room{
 	{path: "shim/ssh", may: []string{"shim/plan", "registry"}},
 	{path: "shim/member", may: []string{
 		"appdef", "registry", "registry/conductor", "registry/consul", "shim/exit", "shim/files", "shim/launcher", "shim/launcher/known", "shim/launcher/route", "shim/machine",
-		"shim/plan", "shim/ports", "shim/sandbox", "shim/status",
+		"shim/plan", "shim/ports", "shim/sandbox", "shim/status", "shim/wait",
 	}},
 	{path: "shim/data", may: []string{"appdef", "shim/data/transfer", "shim/plan", "shim/files", "shim/store"}},
 	{path: "shim/data/manager", may: []string{

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/muster-agent/muster/shim/wait"
 )
 
 // layer makes one layer ready and holds it. It returns the folder.
@@ -46,7 +48,7 @@ func (p *puller) layer(ctx context.Context, ref layerRef) (string, *lock, error)
 			return "", nil, err
 		}
 		if held == nil {
-			if err := pause(ctx); err != nil {
+			if err := wait.For(ctx, again); err != nil {
 				return "", nil, err
 			}
 			continue
@@ -67,17 +69,6 @@ func (p *puller) layer(ctx context.Context, ref layerRef) (string, *lock, error)
 
 // again is how soon a lock that another agent had is asked for again.
 const again = 20 * time.Millisecond
-
-func pause(ctx context.Context) error {
-	timer := time.NewTimer(again)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
-}
 
 func (p *puller) wait(ctx context.Context, name string, how int) (*lock, error) {
 	waited := false

@@ -1,5 +1,3 @@
-// Package frameworks tells a process of its cluster in the words of its framework: from a plan and
-// a roster to variables and files. One file per framework; everything is pure.
 package frameworks
 
 import (

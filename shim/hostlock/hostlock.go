@@ -1,6 +1,3 @@
-// Package hostlock is a lock among the agents of a host, of all its users, that cannot go stale: the kernel releases it
-// when its holder ends. It is an abstract unix socket (unix(7)), so it excludes within one network namespace. A Lock
-// owns its socket until Release. Ports, GPUs, cgroups and folders of an instance are claimed with it.
 package hostlock
 
 import (

@@ -1,6 +1,3 @@
-// Package machine is the agent's machine: events in, effects out. Step is pure and its rules are a
-// table; the loop owns the state in one goroutine and hands effects to the rooms that it was given.
-// It refuses to know Consul, processes and files.
 package machine
 
 // Step is the machine: what the event changes and what is to be done. It has no clock and no I/O.

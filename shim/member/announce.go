@@ -5,9 +5,9 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/wait"
 )
 
 // announce has the name registered before any peer may use it: the gang is released when all have acknowledged.
@@ -29,10 +29,8 @@ func (m *Member) announce(ctx context.Context) error {
 		if errors.Is(err, registry.ErrForbidden) || errors.Is(err, registry.ErrMalformed) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(discoveryAgain):
+		if err := wait.For(ctx, discoveryAgain); err != nil {
+			return err
 		}
 	}
 	d.awaitCatalog(ctx)
@@ -56,10 +54,8 @@ func (d *discovery) awaitCatalog(ctx context.Context) {
 			if err != nil {
 				d.cfg.log.Debug("catalog of Consul not read", "err", err)
 			}
-			select {
-			case <-ctx.Done():
+			if wait.For(ctx, poll) != nil {
 				d.cfg.log.Warn("service is not in the catalog yet", "service", id)
-			case <-time.After(poll):
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/wait"
 )
 
 const (
@@ -123,10 +124,8 @@ func (m *Member) readRoster(ctx context.Context, e machine.Effect, s machine.Sta
 		if answer, ok := m.answer("read the roster", machine.Event{}, err); ok {
 			return answer, true
 		}
-		select {
-		case <-ctx.Done():
+		if wait.For(ctx, rosterPause) != nil {
 			return machine.Event{}, false
-		case <-time.After(rosterPause):
 		}
 		roster, text, err = held.Roster(ctx, e.Roster)
 	}

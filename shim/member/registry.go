@@ -12,6 +12,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/wait"
 )
 
 // RegistryRemedy mends a registry that does not answer.
@@ -43,10 +44,7 @@ func AwaitRegistry(ctx context.Context, client *consul.Client, address registry.
 				"registry", address, "patience", StartPatience, "err", err)
 		}
 		last = err
-		select {
-		case <-ctx.Done():
-		case <-time.After(startPoll):
-		}
+		_ = wait.For(ctx, startPoll) // the next round sees that it ended
 	}
 }
 

@@ -1,7 +1,3 @@
-// Package notify tells the service manager that started an agent how the agent is: sd_notify(3), as systemd reads it.
-//
-// It owns one goroutine, until Close, and the signs of life: they are those of who looks at the agent, so that an agent
-// that hangs gives none. Without a manager it says nothing. Package shim makes a Notifier for an agent's whole life.
 package notify
 
 import (

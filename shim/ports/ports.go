@@ -1,10 +1,3 @@
-// Package ports gives an instance its port numbers without a race. In go ranges and names; out come
-// numbers that no other process on this host gets until the instance's process binds them.
-//
-// Two things hold a port. A lock among agents, an abstract unix socket, is held from the claim until the agent ends,
-// through all restarts of its process. A bound TCP socket that does not listen keeps other programs out; it is closed
-// right before the process starts (Release) and bound again after it has exited (Rebind). Close gives both up. The
-// agent prepares an instance with it.
 package ports
 
 import (

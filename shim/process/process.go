@@ -22,6 +22,7 @@ import (
 	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/secret"
 	"github.com/muster-agent/muster/shim/status"
+	"github.com/muster-agent/muster/shim/wait"
 )
 
 // Process is the process of one instance through all of its attempts.
@@ -359,10 +360,8 @@ func (p *Process) rebind(ctx context.Context, e machine.Effect) (machine.Event, 
 			return machine.Event{Kind: machine.Rebound, Attempt: e.Attempt, On: same}, true
 		}
 		p.Log.Error("take other ports", "err", err)
-		select {
-		case <-ctx.Done():
+		if wait.For(ctx, rebindPause) != nil {
 			return machine.Event{}, false
-		case <-time.After(rebindPause):
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/script"
+	"github.com/muster-agent/muster/shim/wait"
 )
 
 // attend watches one start until its process is over: what STATUS says, and how long START may take.
@@ -254,13 +255,8 @@ func (w *watch) unheard(ctx context.Context, err error) {
 func (w *watch) answer(ctx context.Context) script.Result {
 	for {
 		answer := w.ask(ctx)
-		if !answer.NotRun {
+		if !answer.NotRun || wait.For(ctx, eager) != nil {
 			return answer
-		}
-		select {
-		case <-ctx.Done():
-			return answer
-		case <-time.After(eager):
 		}
 	}
 }

@@ -1,7 +1,3 @@
-// Package publisher answers the questions that Slider's application master answered: a package's scripts ask it for the
-// exports, the configurations, what lives and how to stop. Enters a View, the whole app as the agent knows it; leave
-// the answers in Slider's shape (paths, JSON keys, words), and a listener of the agent's own with an unguessable path.
-// It knows no registry and no sandbox: each agent answers for all of the app, from what Source reads.
 package publisher
 
 import (

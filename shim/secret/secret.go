@@ -1,7 +1,3 @@
-// Package secret reads the values that a definition names by reference: file:PATH, env:NAME or keyring:NAME.
-//
-// It owns nothing and keeps nothing: the values go to the process that starts, and into no log. Package process reads
-// them at each start; the pull of an image reads its credentials by it.
 package secret
 
 import (

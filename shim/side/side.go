@@ -1,5 +1,3 @@
-// Package side decides when a side process is started again. It is pure: the time that a process has lived
-// comes in as a value, the pause before its next start goes out as one.
 package side
 
 import "time"

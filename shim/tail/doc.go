@@ -1,3 +1,6 @@
-// Package tail keeps and finds the end of an output: Buffer that of a stream, Parts that of a log and of the files it was
-// rotated to. Callers: run (what an agent said last), logs, the agent's start and stop commands.
+// Package tail keeps and finds the end of an output: Buffer the end of a stream, Parts the end of a log and of the files
+// that it was rotated to, Lines whole lines of a stream.
+//
+// It owns no files: it opens a log, reads it and closes it. It promises bounded memory, whatever the length of the output.
+// `muster run` and `muster logs` show logs by it; shim/process reads the end of a command's output.
 package tail

@@ -1,9 +1,3 @@
-// Package workdir says whose a work folder is, and who works in it now.
-//
-// A work folder has one run at a time on a host, and an instance's folder one agent: two would write over each other's
-// files and take each other's containers for leftovers. The room owns the locks that say so, until they are released, and
-// the mark beside an instance's folder that says that muster made it. `muster run` asks it before a run, and an agent
-// before it lays out its instance.
 package workdir
 
 import (
@@ -27,6 +21,7 @@ import (
 	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/status"
+	"github.com/muster-agent/muster/shim/wait"
 	"github.com/muster-agent/muster/shim/wording"
 )
 
@@ -156,10 +151,8 @@ func Take(ctx context.Context, work string, in registry.Instance) (*hostlock.Loc
 		if err == nil || !fault.Is(err, registry.ClassHost) || time.Now().After(end) {
 			return held, err
 		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(TakeoverPoll):
+		if err := wait.For(ctx, TakeoverPoll); err != nil {
+			return nil, err
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/wait"
 	"github.com/muster-agent/muster/shim/wording"
 )
 
@@ -164,14 +165,7 @@ func leftOut(answer *registry.Saved, output string, paths []string) {
 }
 
 // restlessPause is what a program is given to finish a file that changed while it was copied.
-func restlessPause(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(time.Second):
-		return nil
-	}
-}
+func restlessPause(ctx context.Context) error { return wait.For(ctx, time.Second) }
 
 // awaitSaves waits for the save that the end of the process has called off: nothing of it may come after what is
 // settled.

@@ -70,13 +70,8 @@ func (m *Manager) persist(ctx context.Context, do func(context.Context) error) e
 	for {
 		err := do(ctx)
 		_, taken := errors.AsType[*data.TakenError](err)
-		if err == nil || taken || errors.Is(err, fs.ErrPermission) {
+		if err == nil || taken || errors.Is(err, fs.ErrPermission) || wait.For(ctx, settlePause) != nil {
 			return err
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(settlePause):
 		}
 	}
 }

@@ -1,9 +1,3 @@
-// Package grant holds the GPUs of one instance, from before its plan is complete to its end.
-//
-// It owns the claim on the devices, the helper muster-gpu that watches them, and the goroutines that hear of faults and
-// hold processes to muster.gpu.memory. It promises that no process starts on a device that is faulty or in a stranger's
-// use, and that a process whose device fails is told of or ended. Package shim takes a Grant while it prepares an
-// instance; package process asks it before each start.
 package grant
 
 import (

@@ -1,4 +1,3 @@
-// Package storetest is what every store must do: one suite that the files of this machine and a real HDFS pass.
 package storetest
 
 import (

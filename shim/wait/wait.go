@@ -21,3 +21,15 @@ func Until(ctx context.Context, so func() bool) bool {
 	}
 	return true
 }
+
+// For waits for a time; an error: ctx ended before that.
+func For(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}

@@ -1,0 +1,6 @@
+// Package hostlock is a lock among the agents of a host, of all its users, that cannot go stale.
+//
+// A Lock is an abstract unix socket (unix(7)) that it owns until Release; the kernel releases it when its holder ends.
+// It excludes within one network namespace, and never waits: Take fails at once while another process has the lock.
+// Ports, GPUs, cgroups, work folders, instances and shared checkpoint folders are claimed with it.
+package hostlock

@@ -1,0 +1,8 @@
+// Package machine decides what an agent does next: events in, effects out.
+//
+// Step is pure and its rules are a table, which prints itself as doc/machine.md. The loop (Agent) owns the State in one
+// goroutine and the workers that hand effects to the rooms that it was given; Run awaits them. It promises that effects
+// of one room are done in order, that an answer to an older attempt changes nothing, and that readers get a State that
+// does not change. It knows neither Consul nor processes nor files: the rooms report events by Tell. The agent makes
+// and runs it; all rooms read its State.
+package machine
