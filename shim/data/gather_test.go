@@ -15,6 +15,7 @@ import (
 	"testing/iotest"
 
 	"github.com/muster-agent/muster/shim/store"
+	"github.com/muster-agent/muster/tests/folder"
 )
 
 // gunzipped are the files of a folder without their compression, in their order.
@@ -170,7 +171,7 @@ func TestGatheringOutlivesItsStore(t *testing.T) {
 			return store.Transient(err) && failed < 5
 		}
 		if kept {
-			g.Beside = rootOf(t, beside)
+			g.Beside = folder.Root(t, beside)
 		}
 		left, err := g.Run(t.Context(), strings.NewReader(said))
 		if !kept {
@@ -193,7 +194,7 @@ func TestGatheringOutlivesItsStore(t *testing.T) {
 func TestGatheringWhereTheStoreStaysAway(t *testing.T) {
 	for _, at := range [][]int64{{away, away, away}, {10, away, away, away}, {-1, away, away, away}} {
 		beside := t.TempDir()
-		g := Gathering{Store: &losing{Store: localStore(t), at: at}, Dir: t.TempDir(), Beside: rootOf(t, beside)}
+		g := Gathering{Store: &losing{Store: localStore(t), at: at}, Dir: t.TempDir(), Beside: folder.Root(t, beside)}
 		g.Again = func(_ context.Context, _ string, failed int, _ error) bool { return failed < 3 }
 		if _, err := g.Run(t.Context(), strings.NewReader("said")); !errors.Is(err, store.ErrUnreachable) {
 			t.Errorf("%v: got %v", at, err)
@@ -208,7 +209,7 @@ func TestGatheringKeepsSoMuch(t *testing.T) {
 		dir := t.TempDir()
 		var bare error
 		g := Gathering{
-			Store: &losing{Store: localStore(t), at: at}, Dir: dir, Beside: rootOf(t, t.TempDir()), Most: 100_000,
+			Store: &losing{Store: localStore(t), at: at}, Dir: dir, Beside: folder.Root(t, t.TempDir()), Most: 100_000,
 			Bare: func(err error) { bare = err }, Again: func(context.Context, string, int, error) bool { return true },
 		}
 		_, err := g.Run(t.Context(), strings.NewReader(said))
@@ -225,7 +226,7 @@ func TestGatheringThatGetsFurther(t *testing.T) {
 		at = append(at, int64(i)*30_000)
 	}
 	dir, said := t.TempDir(), noiseOf(1<<20)
-	g := Gathering{Store: &losing{Store: localStore(t), at: at}, Dir: dir, Beside: rootOf(t, t.TempDir())}
+	g := Gathering{Store: &losing{Store: localStore(t), at: at}, Dir: dir, Beside: folder.Root(t, t.TempDir())}
 	g.Again = func(_ context.Context, _ string, failed int, _ error) bool { return failed < 3 }
 	if _, err := g.Run(t.Context(), strings.NewReader(said)); err != nil {
 		t.Fatal(err)

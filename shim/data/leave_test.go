@@ -16,6 +16,7 @@ import (
 
 	"github.com/muster-agent/muster/shim/data/transfer"
 	"github.com/muster-agent/muster/shim/store"
+	"github.com/muster-agent/muster/tests/folder"
 )
 
 func leaveOf(opened store.Store, out, folder string) Leave {
@@ -24,7 +25,7 @@ func leaveOf(opened store.Store, out, folder string) Leave {
 
 func TestLeave(t *testing.T) {
 	out, from := t.TempDir(), t.TempDir()
-	layFiles(t, from, map[string]string{"model": "m", "sub/x": "1", "sub/none/": ""})
+	folder.Lay(t, from, map[string]string{"model": "m", "sub/x": "1", "sub/none/": ""})
 	if err := os.Symlink("model", filepath.Join(from, "latest")); err != nil {
 		t.Fatal(err)
 	}
@@ -35,13 +36,13 @@ func TestLeave(t *testing.T) {
 	for _, l := range []Leave{first, other} {
 		must(t, l.Prepare(t.Context()))
 	}
-	left, err := first.Upload(t.Context(), rootOf(t, from), transfer.Transfer{Parallel: 4})
+	left, err := first.Upload(t.Context(), folder.Root(t, from), transfer.Transfer{Parallel: 4})
 	if err != nil || left.Files != 3 || left.Bytes != 3 || fmt.Sprint(left.Skipped) != "[pipe]" {
 		t.Fatalf("got %+v, %v", left, err)
 	}
 	const below = "latest=m %[1]smodel=m %[1]ssub/none/ %[1]ssub/x=1"
 	const at = "_temporary/app@1/worker-0/whole/"
-	if got, want := filesIn(t, out), at+fmt.Sprintf(below, at)+" _temporary/app@1/worker-1/"; got != want {
+	if got, want := folder.Content(t, out), at+fmt.Sprintf(below, at)+" _temporary/app@1/worker-1/"; got != want {
 		t.Errorf("before the verdict: got %s, want %s", got, want)
 	}
 	revealed, err := first.Reveal(t.Context())
@@ -54,7 +55,7 @@ func TestLeave(t *testing.T) {
 	if done, err := other.Conclude(t.Context(), true); err != nil || !done {
 		t.Errorf("the last: concluded %t, %v", done, err)
 	}
-	if got, want := filesIn(t, out), "_SUCCESS= worker-0/"+fmt.Sprintf(below, "worker-0/"); got != want {
+	if got, want := folder.Content(t, out), "_SUCCESS= worker-0/"+fmt.Sprintf(below, "worker-0/"); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -69,7 +70,7 @@ func must(t *testing.T, err error) {
 // Of two apps with one place the one that comes later hears of the other, where both would have the same name.
 func TestRivals(t *testing.T) {
 	out := t.TempDir()
-	layFiles(t, out, map[string]string{
+	folder.Lay(t, out, map[string]string{
 		"_temporary/app@0@x/worker-0/half-a/m": "", "_temporary/other@1@y/worker-0/half-b/m": "", "_temporary/third@1@z/worker-1/whole/m": "",
 	})
 	l := leaveOf(localStore(t), out, "worker-0")
@@ -102,7 +103,7 @@ func TestPrepareLooksOncePerRun(t *testing.T) {
 			for name := range strings.FieldsSeq(tt.there) {
 				there[name] = ""
 			}
-			layFiles(t, out, there)
+			folder.Lay(t, out, there)
 			err := leaveOf(localStore(t), out, "worker-0").Prepare(t.Context())
 			taken, ok := errors.AsType[*TakenError](err)
 			if ok != (tt.taken != "") || err != nil && !ok {
@@ -111,20 +112,20 @@ func TestPrepareLooksOncePerRun(t *testing.T) {
 			if ok && (taken.Path != filepath.Join(out, tt.taken) || !strings.Contains(err.Error(), "remove it, or name another place")) {
 				t.Errorf("got %v, want %s and what to do", err, tt.taken)
 			}
-			if strings.Contains(filesIn(t, out), "app@0") {
+			if strings.Contains(folder.Content(t, out), "app@0") {
 				t.Error("what a dead run of the app has left is still there")
 			}
 		})
 	}
 	out := t.TempDir()
 	file := filepath.Join(out, "file")
-	layFiles(t, out, map[string]string{"file": ""})
+	folder.Lay(t, out, map[string]string{"file": ""})
 	if _, ok := errors.AsType[*TakenError](leaveOf(localStore(t), file, "w-0").Prepare(t.Context())); !ok {
 		t.Error("a file in the place of the folder is not refused")
 	}
 	l := leaveOf(localStore(t), t.TempDir(), "w-0")
 	l.Saves = "/interResult_"
-	layFiles(t, l.Out, map[string]string{"interResult_2026_01_02_03_04_05/w-0/model": ""})
+	folder.Lay(t, l.Out, map[string]string{"interResult_2026_01_02_03_04_05/w-0/model": ""})
 	if err := l.Prepare(t.Context()); err != nil {
 		t.Errorf("XLearning's interim saves: got %v", err)
 	}
@@ -137,50 +138,50 @@ func TestUploadReplaces(t *testing.T) {
 	must(t, l.Prepare(t.Context()))
 	for i, content := range []map[string]string{{"a": "1", "b": "1"}, {"a": "2"}, {}} {
 		from := t.TempDir()
-		layFiles(t, from, content)
-		if _, err := l.Upload(t.Context(), rootOf(t, from), transfer.Transfer{}); err != nil {
+		folder.Lay(t, from, content)
+		if _, err := l.Upload(t.Context(), folder.Root(t, from), transfer.Transfer{}); err != nil {
 			t.Fatal(err)
 		}
 		want := []string{
 			"_temporary/app@1/w-0/whole/a=1 _temporary/app@1/w-0/whole/b=1", "_temporary/app@1/w-0/whole/a=2", "_temporary/app@1/w-0/",
 		}[i]
-		if got := filesIn(t, out); got != want {
+		if got := folder.Content(t, out); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
-	layFiles(t, out, map[string]string{"_temporary/app@1/w-0/half-dead/x": "half", "_temporary/app@1/w-0/whole/a": "3"})
+	folder.Lay(t, out, map[string]string{"_temporary/app@1/w-0/half-dead/x": "half", "_temporary/app@1/w-0/whole/a": "3"})
 	must(t, l.Prepare(t.Context()))
-	if got, want := filesIn(t, out), "_temporary/app@1/w-0/whole/a=3"; got != want {
+	if got, want := folder.Content(t, out), "_temporary/app@1/w-0/whole/a=3"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	must(t, l.GiveUp(t.Context()))
-	if done, err := l.Conclude(t.Context(), false); !done || err != nil || filesIn(t, out) != "" {
-		t.Errorf("after a failure: %t, %v, there is %s", done, err, filesIn(t, out))
+	if done, err := l.Conclude(t.Context(), false); !done || err != nil || folder.Content(t, out) != "" {
+		t.Errorf("after a failure: %t, %v, there is %s", done, err, folder.Content(t, out))
 	}
 }
 
 func TestUploadRefusesLinksOut(t *testing.T) {
 	out, from := t.TempDir(), t.TempDir()
-	layFiles(t, from, map[string]string{"a": "1"})
+	folder.Lay(t, from, map[string]string{"a": "1"})
 	if err := os.Symlink("/etc/hostname", filepath.Join(from, "host")); err != nil {
 		t.Fatal(err)
 	}
 	l := leaveOf(localStore(t), out, "w-0")
-	_, err := l.Upload(t.Context(), rootOf(t, from), transfer.Transfer{Parallel: 1})
-	if err == nil || !strings.Contains(err.Error(), "host") || filesIn(t, out) != "" {
-		t.Errorf("got %v, and there is %s", err, filesIn(t, out))
+	_, err := l.Upload(t.Context(), folder.Root(t, from), transfer.Transfer{Parallel: 1})
+	if err == nil || !strings.Contains(err.Error(), "host") || folder.Content(t, out) != "" {
+		t.Errorf("got %v, and there is %s", err, folder.Content(t, out))
 	}
 }
 
 // A name that a stranger has taken meanwhile stays his, and nothing is lost.
 func TestRevealKeepsWhatIsThere(t *testing.T) {
 	out, from := t.TempDir(), t.TempDir()
-	layFiles(t, from, map[string]string{"a": "mine"})
+	folder.Lay(t, from, map[string]string{"a": "mine"})
 	l := leaveOf(localStore(t), out, "w-0")
 	must(t, l.Prepare(t.Context()))
-	_, err := l.Upload(t.Context(), rootOf(t, from), transfer.Transfer{})
+	_, err := l.Upload(t.Context(), folder.Root(t, from), transfer.Transfer{})
 	must(t, err)
-	layFiles(t, out, map[string]string{"w-0/a": "his"})
+	folder.Lay(t, out, map[string]string{"w-0/a": "his"})
 	_, err = l.Reveal(t.Context())
 	if _, ok := errors.AsType[*TakenError](err); !ok {
 		t.Errorf("got %v", err)
@@ -188,7 +189,7 @@ func TestRevealKeepsWhatIsThere(t *testing.T) {
 	if done, err := l.Conclude(t.Context(), true); done || err != nil {
 		t.Errorf("concluded %t, %v", done, err)
 	}
-	if got, want := filesIn(t, out), "_temporary/app@1/w-0/whole/a=mine w-0/a=his"; got != want {
+	if got, want := folder.Content(t, out), "_temporary/app@1/w-0/whole/a=mine w-0/a=his"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -336,8 +337,8 @@ func TestLeaveSurvivesEveryDeath(t *testing.T) {
 				for death := 1; ; death++ {
 					l := &life{t: t, out: filepath.Join(t.TempDir(), "out"), verdict: verdict}
 					l.from = []string{t.TempDir(), t.TempDir(), t.TempDir()}
-					layFiles(t, l.from[0], map[string]string{"model": "m0", "d/x": "x0"})
-					layFiles(t, l.from[1], map[string]string{"model": "m1"})
+					folder.Lay(t, l.from[0], map[string]string{"model": "m0", "d/x": "x0"})
+					folder.Lay(t, l.from[1], map[string]string{"model": "m1"})
 					// the third leaves nothing
 					left := death
 					opened := mortal{localStore(t), &left, rand.New(rand.NewPCG(uint64(death), 1)), whole}
@@ -380,7 +381,7 @@ func (l *life) through(ctx context.Context, of func(int) store.Store, victim int
 		l.t.Fatalf("started again after the verdict: %v", err)
 	}
 	l.whole()
-	got, want := filesIn(l.t, l.out), ""
+	got, want := folder.Content(l.t, l.out), ""
 	if l.verdict == "succeeded" {
 		want = "_SUCCESS= w-0/d/x=x0 w-0/model=m0 w-1/model=m1"
 	}
@@ -417,12 +418,12 @@ func (l *life) whole() {
 		if _, err := os.Stat(dir); err != nil {
 			continue
 		}
-		if seen++; filesIn(l.t, dir) != content {
-			l.t.Fatalf("w-%d is half there: %s", i, filesIn(l.t, dir))
+		if seen++; folder.Content(l.t, dir) != content {
+			l.t.Fatalf("w-%d is half there: %s", i, folder.Content(l.t, dir))
 		}
 	}
 	if _, err := os.Stat(filepath.Join(l.out, transfer.Success)); err == nil && seen < len(want) {
-		l.t.Fatalf("_SUCCESS over %d of %d: %s", seen, len(want), filesIn(l.t, l.out))
+		l.t.Fatalf("_SUCCESS over %d of %d: %s", seen, len(want), folder.Content(l.t, l.out))
 	}
 }
 
@@ -430,10 +431,10 @@ func (l *life) whole() {
 func TestRevealBySeveral(t *testing.T) {
 	for range 50 {
 		out, from := t.TempDir(), t.TempDir()
-		layFiles(t, from, map[string]string{"a": "1"})
+		folder.Lay(t, from, map[string]string{"a": "1"})
 		l := leaveOf(localStore(t), out, "w-0")
 		must(t, l.Prepare(t.Context()))
-		_, err := l.Upload(t.Context(), rootOf(t, from), transfer.Transfer{})
+		_, err := l.Upload(t.Context(), folder.Root(t, from), transfer.Transfer{})
 		must(t, err)
 		errs := make(chan error)
 		for range 4 {
@@ -450,7 +451,7 @@ func TestRevealBySeveral(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if got := filesIn(t, out); got != "_SUCCESS= w-0/a=1" {
+		if got := folder.Content(t, out); got != "_SUCCESS= w-0/a=1" {
 			t.Fatalf("got %s", got)
 		}
 	}
@@ -474,7 +475,7 @@ func TestSaveTellsItsProgress(t *testing.T) {
 	for i := range 25 {
 		files[fmt.Sprintf("part-%d", i)] = strings.Repeat("x", 100)
 	}
-	layFiles(t, from, files)
+	folder.Lay(t, from, files)
 	root, err := os.OpenRoot(from)
 	must(t, err)
 	defer root.Close()
@@ -489,7 +490,7 @@ func TestSaveTellsItsProgress(t *testing.T) {
 
 func TestSave(t *testing.T) {
 	out, from := t.TempDir(), t.TempDir()
-	layFiles(t, from, map[string]string{"model": "m", "log": "", "short": "s", "d/x": "1"})
+	folder.Lay(t, from, map[string]string{"model": "m", "log": "", "short": "s", "d/x": "1"})
 	grow := func(name string) {
 		f, err := os.OpenFile(filepath.Join(from, name), os.O_APPEND|os.O_WRONLY, 0)
 		if err == nil {
@@ -514,23 +515,23 @@ func TestSave(t *testing.T) {
 	}}
 	s := Save{Leave: leaveOf(opened, out, "w-0"), Stamp: "2026_01_02_03_04_05"}
 	must(t, s.Prepare(t.Context()))
-	saved, err := s.Run(t.Context(), rootOf(t, from), transfer.Transfer{Parallel: 2})
+	saved, err := s.Run(t.Context(), folder.Root(t, from), transfer.Transfer{Parallel: 2})
 	if err != nil || saved.Files != 2 || !slices.Equal(saved.Restless, []string{"log", "short"}) {
 		t.Fatalf("got %+v, %v", saved, err)
 	}
 	const first = "interResult/interResult_2026_01_02_03_04_05/w-0/d/x=1 interResult/interResult_2026_01_02_03_04_05/w-0/model=m+"
-	if got, want := filesIn(t, out), "_temporary/app@1/w-0/ "+first; got != want {
+	if got, want := folder.Content(t, out), "_temporary/app@1/w-0/ "+first; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 
 	s.Stamp, s.Since, s.Store = "2026_01_02_03_05_00", saved.Seen, localStore(t)
 	grow("d/x")
-	saved, err = s.Run(t.Context(), rootOf(t, from), transfer.Transfer{Parallel: 2})
+	saved, err = s.Run(t.Context(), folder.Root(t, from), transfer.Transfer{Parallel: 2})
 	if err != nil || saved.Files != 2 {
 		t.Fatalf("only what has changed: got %+v, %v", saved, err)
 	}
 	second := "interResult/interResult_2026_01_02_03_05_00/w-0/"
-	if got, want := filesIn(t, out), "_temporary/app@1/w-0/ "+first+" "+second+"d/x=1+ "+second+"log=+++"; got != want {
+	if got, want := folder.Content(t, out), "_temporary/app@1/w-0/ "+first+" "+second+"d/x=1+ "+second+"log=+++"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 
@@ -538,10 +539,10 @@ func TestSave(t *testing.T) {
 	over := errors.New("the process ended")
 	s.Stamp, s.Since = "2026_01_02_03_06_00", nil
 	s.Store = restless{localStore(t), func(string) { cancel(over) }}
-	if _, err := s.Run(ctx, rootOf(t, from), transfer.Transfer{Parallel: 1}); !errors.Is(err, over) {
+	if _, err := s.Run(ctx, folder.Root(t, from), transfer.Transfer{Parallel: 1}); !errors.Is(err, over) {
 		t.Errorf("called off: got %v", err)
 	}
-	if got := filesIn(t, out); strings.Contains(got, "06_00") || strings.Contains(got, "half-") {
+	if got := folder.Content(t, out); strings.Contains(got, "06_00") || strings.Contains(got, "half-") {
 		t.Errorf("called off, and there is %s", got)
 	}
 }
@@ -552,31 +553,31 @@ func TestSaveSurvivesEveryDeath(t *testing.T) {
 	for _, whole := range []bool{false, true} {
 		for death := 1; ; death++ {
 			out, from := t.TempDir(), t.TempDir()
-			layFiles(t, from, map[string]string{"model": "m", "d/x": "1"})
+			folder.Lay(t, from, map[string]string{"model": "m", "d/x": "1"})
 			must(t, leaveOf(localStore(t), out, "w-0").Prepare(t.Context()))
 			left := death
 			opened := mortal{localStore(t), &left, rand.New(rand.NewPCG(uint64(death), 2)), whole}
 			s := Save{Leave: leaveOf(opened, out, "w-0"), Stamp: "2026_01_02_03_04_05"}
-			_, err := s.Run(t.Context(), rootOf(t, from), transfer.Transfer{Parallel: 1})
+			_, err := s.Run(t.Context(), folder.Root(t, from), transfer.Transfer{Parallel: 1})
 			if (left > 0) != (err == nil) {
 				t.Fatalf("death %d: got %v", death, err)
 			}
 			saved := filepath.Join(out, "interResult", "interResult_2026_01_02_03_04_05", "w-0")
-			if _, lost := os.Stat(saved); lost == nil && filesIn(t, saved) != "d/x=1 model=m" || err == nil && lost != nil {
-				t.Fatalf("death %d: the save holds %s (%v)", death, filesIn(t, saved), lost)
+			if _, lost := os.Stat(saved); lost == nil && folder.Content(t, saved) != "d/x=1 model=m" || err == nil && lost != nil {
+				t.Fatalf("death %d: the save holds %s (%v)", death, folder.Content(t, saved), lost)
 			}
 			l := leaveOf(localStore(t), out, "w-0")
 			l.Turn = "t2" // of the agent that comes back
 			must(t, l.Prepare(t.Context()))
-			_, err = l.Upload(t.Context(), rootOf(t, from), transfer.Transfer{Parallel: 1})
+			_, err = l.Upload(t.Context(), folder.Root(t, from), transfer.Transfer{Parallel: 1})
 			must(t, err)
 			_, err = l.Reveal(t.Context())
 			must(t, err)
-			if done, err := l.Conclude(t.Context(), true); !done || err != nil || filesIn(t, filepath.Join(out, "w-0")) != "d/x=1 model=m" {
+			if done, err := l.Conclude(t.Context(), true); !done || err != nil || folder.Content(t, filepath.Join(out, "w-0")) != "d/x=1 model=m" {
 				t.Fatalf("death %d: concluded %t, %v", death, done, err)
 			}
 			if _, err := os.Stat(filepath.Join(out, transfer.Temporary)); err == nil {
-				t.Fatalf("death %d: there is %s", death, filesIn(t, out))
+				t.Fatalf("death %d: there is %s", death, folder.Content(t, out))
 			}
 			if left > 0 {
 				break // it has outlived all it does
@@ -592,7 +593,7 @@ func TestConcludeOfNothing(t *testing.T) {
 		t.Errorf("got %t, %v", done, err)
 	}
 	if _, err := os.Stat(out); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("there is %s", filesIn(t, out))
+		t.Errorf("there is %s", folder.Content(t, out))
 	}
 }
 
@@ -610,7 +611,7 @@ func TestUploadOfLinkedFolders(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	enough := errors.New("enough")
 	go cancel(enough)
-	_, err := leaveOf(localStore(t), t.TempDir(), "w-0").Upload(ctx, rootOf(t, from), transfer.Transfer{})
+	_, err := leaveOf(localStore(t), t.TempDir(), "w-0").Upload(ctx, folder.Root(t, from), transfer.Transfer{})
 	if !errors.Is(err, enough) {
 		t.Errorf("got %v, want that it is called off", err)
 	}

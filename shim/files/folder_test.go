@@ -1,7 +1,6 @@
 package files
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,43 +11,20 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/tests/folder"
 	"github.com/muster-agent/muster/tests/need"
 )
 
 // hostile is a work folder in which an earlier process has put links to a folder of the host's.
 func hostile(t *testing.T) (w Folder, outside string) {
 	t.Helper()
-	dir := t.TempDir()
-	outside = t.TempDir()
-	if err := os.WriteFile(filepath.Join(outside, "victim"), []byte("whole"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	dir, outside := folder.Hostile(t)
 	w, err := As(nil).Below(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { w.Close() })
 	return w, outside
-}
-
-func plant(t *testing.T, w Folder, name, target string) {
-	t.Helper()
-	path := filepath.Join(w.Name(), name)
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.Symlink(target, path)); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func untouched(t *testing.T, outside string) {
-	t.Helper()
-	entries, err := os.ReadDir(outside)
-	if err != nil || len(entries) != 1 {
-		t.Errorf("outside are %v, %v; want the victim alone", entries, err)
-	}
-	text, err := os.ReadFile(filepath.Join(outside, "victim"))
-	if err != nil || string(text) != "whole" {
-		t.Errorf("the victim holds %q, %v", text, err)
-	}
 }
 
 func TestFilesLeaveNoLinkBehind(t *testing.T) {
@@ -59,7 +35,7 @@ func TestFilesLeaveNoLinkBehind(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w, outside := hostile(t)
 			for link, target := range links {
-				plant(t, w, link, filepath.Join(outside, target))
+				folder.Plant(t, w.Name(), link, filepath.Join(outside, target))
 			}
 			path := filepath.Join(w.Name(), "w-0", "roster.json")
 			if err := w.Write(path, "new", false); err != nil {
@@ -68,7 +44,7 @@ func TestFilesLeaveNoLinkBehind(t *testing.T) {
 			if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
 				t.Errorf("got %v, %v; want a file", info, err)
 			}
-			untouched(t, outside)
+			folder.Untouched(t, outside)
 		})
 	}
 }
@@ -76,12 +52,12 @@ func TestFilesLeaveNoLinkBehind(t *testing.T) {
 func TestFoldersFollowNoLink(t *testing.T) {
 	for _, link := range []string{"w-0/app", "w-0/app/conf", "w-0/app/conf/env"} {
 		w, outside := hostile(t)
-		plant(t, w, link, outside)
+		folder.Plant(t, w.Name(), link, outside)
 		path := filepath.Join(w.Name(), "w-0", "app", "conf", "env", "X")
 		if err := w.Write(path, "new", false); err == nil || !strings.Contains(err.Error(), "is a link, want a folder") {
 			t.Errorf("%s: got %v, want it refused", link, err)
 		}
-		untouched(t, outside)
+		folder.Untouched(t, outside)
 	}
 	w, _ := hostile(t)
 	for _, path := range []string{w.Name() + "/../x", "/etc"} {

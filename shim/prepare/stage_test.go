@@ -8,43 +8,20 @@ import (
 
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/tests/folder"
 	"github.com/muster-agent/muster/tests/need"
 )
 
 // hostile is a work folder in which an earlier process has put links to a folder of the host's.
 func hostile(t *testing.T) (w files.Folder, outside string) {
 	t.Helper()
-	dir := t.TempDir()
-	outside = t.TempDir()
-	if err := os.WriteFile(filepath.Join(outside, "victim"), []byte("whole"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	dir, outside := folder.Hostile(t)
 	w, err := files.As(nil).Below(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { w.Close() })
 	return w, outside
-}
-
-func plant(t *testing.T, w files.Folder, name, target string) {
-	t.Helper()
-	path := filepath.Join(w.Name(), name)
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.Symlink(target, path)); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func untouched(t *testing.T, outside string) {
-	t.Helper()
-	entries, err := os.ReadDir(outside)
-	if err != nil || len(entries) != 1 {
-		t.Errorf("outside are %v, %v; want the victim alone", entries, err)
-	}
-	text, err := os.ReadFile(filepath.Join(outside, "victim"))
-	if err != nil || string(text) != "whole" {
-		t.Errorf("the victim holds %q, %v", text, err)
-	}
 }
 
 func TestStageFollowsNoLink(t *testing.T) {
@@ -63,7 +40,7 @@ func TestStageFollowsNoLink(t *testing.T) {
 		for _, kind := range []string{plan.StageFolder, plan.StagePackage} {
 			t.Run(name+", "+kind, func(t *testing.T) {
 				w, outside := hostile(t)
-				plant(t, w, tt.link, outside)
+				folder.Plant(t, w.Name(), tt.link, outside)
 				to := filepath.Join(w.Name(), "w-0", "app", "install")
 				err := stageItem(t.Context(), w, plan.StageItem{Kind: kind, From: from, To: to})
 				if (err != nil) != tt.refused {
@@ -72,7 +49,7 @@ func TestStageFollowsNoLink(t *testing.T) {
 				if _, err := os.Stat(filepath.Join(to, "run.sh")); (err != nil) != tt.refused {
 					t.Errorf("what was staged: %v", err)
 				}
-				untouched(t, outside)
+				folder.Untouched(t, outside)
 			})
 		}
 	}

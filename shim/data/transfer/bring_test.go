@@ -13,49 +13,8 @@ import (
 
 	"github.com/muster-agent/muster/shim/store"
 	"github.com/muster-agent/muster/shim/store/file"
+	"github.com/muster-agent/muster/tests/folder"
 )
-
-// lay writes files, by path and content; one that ends in / is a folder.
-func lay(t *testing.T, dir string, files map[string]string) {
-	t.Helper()
-	for name, text := range files {
-		path := filepath.Join(dir, name)
-		err := os.MkdirAll(filepath.Dir(path), 0o755)
-		if strings.HasSuffix(name, "/") {
-			err = errors.Join(err, os.MkdirAll(path, 0o755))
-		} else {
-			err = errors.Join(err, os.WriteFile(path, []byte(text), 0o600))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// found is what lies in a folder: files with their content, folders that are empty.
-func found(t *testing.T, dir string) string {
-	t.Helper()
-	var lines []string
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		name, _ := filepath.Rel(dir, path)
-		if d.IsDir() {
-			if entries, _ := os.ReadDir(path); len(entries) == 0 && path != dir {
-				lines = append(lines, name+"/")
-			}
-			return nil
-		}
-		text, err := os.ReadFile(path)
-		lines = append(lines, name+"="+string(text))
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.Join(lines, " ")
-}
 
 func local(t *testing.T) store.Store {
 	t.Helper()
@@ -66,19 +25,9 @@ func local(t *testing.T) store.Store {
 	return opened
 }
 
-func openRoot(t *testing.T, dir string) *os.Root {
-	t.Helper()
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = root.Close() })
-	return root
-}
-
 func TestList(t *testing.T) {
 	dir := t.TempDir()
-	lay(t, dir, map[string]string{
+	folder.Lay(t, dir, map[string]string{
 		"a/2": "", "a/10": "", "a/1": "", "a/sub/3": "", "b/x.csv": "", "b/y.txt": "", "b/deep/z.csv": "", "empty/": "",
 		"out/part": "", "out/_SUCCESS": "", "out/_temporary/r/w/half": "",
 	})
@@ -139,7 +88,7 @@ func (v vanishing) List(ctx context.Context, path string) ([]store.Info, error) 
 
 func TestListWithout(t *testing.T) {
 	dir := t.TempDir()
-	lay(t, dir, map[string]string{"a": "1", "w/task-0/x": "2", "b/w": "3"})
+	folder.Lay(t, dir, map[string]string{"a": "1", "w/task-0/x": "2", "b/w": "3"})
 	work := filepath.Join(dir, "w")
 	l := Listing{Store: vanishing{local(t), work}, Without: func(path string) bool { return path == work }}
 	for _, pattern := range []string{"", "*"} {
@@ -155,7 +104,7 @@ func TestListWithout(t *testing.T) {
 
 func TestBring(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
-	lay(t, from, map[string]string{"a": "one", "b": "two", "run": "#!"})
+	folder.Lay(t, from, map[string]string{"a": "one", "b": "two", "run": "#!"})
 	if err := os.Chmod(filepath.Join(from, "run"), 0o755); err != nil { //nolint:gosec // it is to be run
 		t.Fatal(err)
 	}
@@ -167,10 +116,10 @@ func TestBring(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := (Transfer{Parallel: 2}).Bring(t.Context(), openRoot(t, to), copies); err != nil {
+	if err := (Transfer{Parallel: 2}).Bring(t.Context(), folder.Root(t, to), copies); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := found(t, to), "data/a=one data/b=two data/run=#!"; got != want {
+	if got, want := folder.Content(t, to), "data/a=one data/b=two data/run=#!"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	for name, want := range map[string]fs.FileMode{"a": 0o644, "run": 0o755} {
@@ -183,7 +132,7 @@ func TestBring(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(to, "data", "a"), []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := found(t, from); !strings.Contains(got, "a=one") {
+	if got := folder.Content(t, from); !strings.Contains(got, "a=one") {
 		t.Errorf("the source is changed: %s", got)
 	}
 }
@@ -218,7 +167,7 @@ func (f fail) Read([]byte) (int, error) {
 
 func TestBringLeavesNothingHalf(t *testing.T) {
 	from := t.TempDir()
-	lay(t, from, map[string]string{"a": "one", "b": "two"})
+	folder.Lay(t, from, map[string]string{"a": "one", "b": "two"})
 	for _, tt := range []struct {
 		name string
 		err  error
@@ -232,11 +181,11 @@ func TestBringLeavesNothingHalf(t *testing.T) {
 			to := t.TempDir()
 			opened := shortStore{local(t), "b", tt.err}
 			copies := []Copy{{File{Store: opened, Path: filepath.Join(from, "b"), Size: 3}, "d/b"}}
-			err := Transfer{Parallel: 1, Retries: -1}.Bring(t.Context(), openRoot(t, to), copies)
+			err := Transfer{Parallel: 1, Retries: -1}.Bring(t.Context(), folder.Root(t, to), copies)
 			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), filepath.Join(from, "b")) {
 				t.Errorf("got %v, want %s, and the file", err, tt.want)
 			}
-			if got := found(t, to); got != "d/" {
+			if got := folder.Content(t, to); got != "d/" {
 				t.Errorf("there is left: %s", got)
 			}
 		})
@@ -245,13 +194,13 @@ func TestBringLeavesNothingHalf(t *testing.T) {
 
 func TestBringIsCalledOff(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
-	lay(t, from, map[string]string{"a": "one"})
+	folder.Lay(t, from, map[string]string{"a": "one"})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("enough")
 	cancel(why)
-	err := Transfer{Parallel: 1}.Bring(ctx, openRoot(t, to), []Copy{{File{Store: local(t), Path: filepath.Join(from, "a"), Size: 3}, "a"}})
-	if !errors.Is(err, why) || found(t, to) != "" {
-		t.Errorf("got %v, %s, want %v and nothing", err, found(t, to), why)
+	err := Transfer{Parallel: 1}.Bring(ctx, folder.Root(t, to), []Copy{{File{Store: local(t), Path: filepath.Join(from, "a"), Size: 3}, "a"}})
+	if !errors.Is(err, why) || folder.Content(t, to) != "" {
+		t.Errorf("got %v, %s, want %v and nothing", err, folder.Content(t, to), why)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/muster-agent/muster/shim/store"
+	"github.com/muster-agent/muster/tests/folder"
 )
 
 // brought is what one agent after another does with a folder: list what there is, and bring what is missing.
@@ -47,7 +48,7 @@ func (b *brought) bring() error {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	ledger, err := OpenLedger(openRoot(b.t, filepath.Dir(b.ledger)), filepath.Base(b.ledger))
+	ledger, err := OpenLedger(folder.Root(b.t, filepath.Dir(b.ledger)), filepath.Base(b.ledger))
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -60,7 +61,7 @@ func (b *brought) bring() error {
 			cancel(errEnded)
 		}
 	}}
-	folder := openRoot(b.t, b.to)
+	folder := folder.Root(b.t, b.to)
 	if err := ledger.Sweep(folder, "in", copies); err != nil {
 		b.t.Fatal(err)
 	}
@@ -189,15 +190,15 @@ func TestWhatHasComeIsKept(t *testing.T) {
 // A file that is not to be had is not kept in half.
 func TestNoHalfIsLeftOfWhatWillNotCome(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
-	lay(t, from, map[string]string{"a": strings.Repeat("x", 1000)})
-	ledger, err := OpenLedger(openRoot(t, to), "ledger")
+	folder.Lay(t, from, map[string]string{"a": strings.Repeat("x", 1000)})
+	ledger, err := OpenLedger(folder.Root(t, to), "ledger")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer ledger.Close()
 	for err, half := range map[error]bool{fmt.Errorf("%w: no", os.ErrPermission): false, fmt.Errorf("%w, %w", errCut, store.ErrWaited): false, errCut: true} {
 		opened := &brittle{Store: local(t), after: 500, breaks: 1, err: err}
-		got := Transfer{Ledger: ledger, Retries: -1}.Bring(t.Context(), openRoot(t, to), []Copy{{File{Store: opened, Path: filepath.Join(from, "a"), Version: versionOf(t, filepath.Join(from, "a"))}, "a"}})
+		got := Transfer{Ledger: ledger, Retries: -1}.Bring(t.Context(), folder.Root(t, to), []Copy{{File{Store: opened, Path: filepath.Join(from, "a"), Version: versionOf(t, filepath.Join(from, "a"))}, "a"}})
 		_, lost := os.Stat(filepath.Join(to, halfOf("a")))
 		if !errors.Is(got, err) || (lost == nil) != half {
 			t.Errorf("%v: got %v, half of it: %v", err, got, lost)
@@ -219,7 +220,7 @@ func versionOf(t *testing.T, path string) string {
 func TestCalledOffWhileWhatHasComeIsChecked(t *testing.T) {
 	from, to, content := t.TempDir(), t.TempDir(), noise(1<<20)
 	noError(t, os.WriteFile(filepath.Join(from, "a"), content, 0o600))
-	ledger, err := OpenLedger(openRoot(t, to), "ledger")
+	ledger, err := OpenLedger(folder.Root(t, to), "ledger")
 	noError(t, err)
 	defer ledger.Close()
 	c := Copy{File{Store: local(t), Path: filepath.Join(from, "a"), Version: versionOf(t, filepath.Join(from, "a"))}, "x"}
@@ -233,10 +234,10 @@ func TestCalledOffWhileWhatHasComeIsChecked(t *testing.T) {
 	}{{halfOf("x"), 1 << 19, false}, {"x", 1 << 20, true}} {
 		noError(t, os.WriteFile(filepath.Join(to, tt.name), content[:tt.bytes], 0o600))
 		ledger.note(arrival{To: "x", From: sourceOf(c.From), Version: c.From.Version, Bytes: int64(tt.bytes), Sum: crc32.Checksum(content[:tt.bytes], castagnoli), Whole: tt.whole})
-		if err := bring(over, p, openRoot(t, to), c); !errors.Is(err, errEnded) {
+		if err := bring(over, p, folder.Root(t, to), c); !errors.Is(err, errEnded) {
 			t.Errorf("%s: got %v", tt.name, err)
 		}
-		if _, err := begin(over, p, openRoot(t, to), c, halfOf("x")); !errors.Is(err, errEnded) && !tt.whole {
+		if _, err := begin(over, p, folder.Root(t, to), c, halfOf("x")); !errors.Is(err, errEnded) && !tt.whole {
 			t.Errorf("%s: got %v", tt.name, err)
 		}
 		if got, err := os.ReadFile(filepath.Join(to, tt.name)); err != nil || !bytes.Equal(got, content[:tt.bytes]) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/muster-agent/muster/shim/store"
 	"github.com/muster-agent/muster/shim/store/web"
+	"github.com/muster-agent/muster/tests/folder"
 )
 
 // What is secret in a URL is in no error, in nothing that is told, and not in the ledger on disk.
@@ -30,7 +31,7 @@ func TestSecretsOfURLsAreNotTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir, told := t.TempDir(), ""
-	ledger, err := OpenLedger(openRoot(t, dir), "ledger")
+	ledger, err := OpenLedger(folder.Root(t, dir), "ledger")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +41,7 @@ func TestSecretsOfURLsAreNotTold(t *testing.T) {
 	}
 	how := Transfer{Ledger: ledger, Retries: 1, Again: func(file, why string) { told += file + ": " + why }}
 	how.Moved = func(file string, _ int64) { told += file }
-	if err := how.Bring(t.Context(), openRoot(t, dir), files(info.Validator)); err != nil {
+	if err := how.Bring(t.Context(), folder.Root(t, dir), files(info.Validator)); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "ledger"))
@@ -48,9 +49,9 @@ func TestSecretsOfURLsAreNotTold(t *testing.T) {
 		t.Fatalf("the ledger is empty: %v", err)
 	}
 	broken := &brittle{Store: opened, breaks: 9, err: errCut}
-	err = how.Bring(t.Context(), openRoot(t, dir), []Copy{{File{Store: broken, Path: at, URL: opened.(store.Located).URL(at)}, "y"}})
+	err = how.Bring(t.Context(), folder.Root(t, dir), []Copy{{File{Store: broken, Path: at, URL: opened.(store.Located).URL(at)}, "y"}})
 	server.Close()
-	lost := how.Bring(t.Context(), openRoot(t, dir), files("another"))
+	lost := how.Bring(t.Context(), folder.Root(t, dir), files("another"))
 	if err == nil || lost == nil || !strings.Contains(lost.Error(), "/a?…") || !strings.Contains(lost.Error(), "ada:xxxxx@") {
 		t.Errorf("got %v, %v, want what could not be copied", err, lost)
 	}

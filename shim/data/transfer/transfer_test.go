@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/shim/store"
+	"github.com/muster-agent/muster/tests/folder"
 )
 
 // brittle is a store that breaks after so many bytes of each try, and then heals.
@@ -95,7 +96,7 @@ func TestBringGoesOn(t *testing.T) {
 		var again []string
 		var last Progress
 		how := Transfer{Again: func(file, why string) { again = append(again, file+": "+why) }, Report: func(p Progress) { last = p }}
-		if err := how.Bring(t.Context(), openRoot(t, to), []Copy{{File{Store: opened, Path: filepath.Join(from, "a")}, "a"}}); err != nil {
+		if err := how.Bring(t.Context(), folder.Root(t, to), []Copy{{File{Store: opened, Path: filepath.Join(from, "a")}, "a"}}); err != nil {
 			t.Fatal(err)
 		}
 		got, err := os.ReadFile(filepath.Join(to, "a"))
@@ -125,7 +126,7 @@ func TestBringDoesNotMixVersions(t *testing.T) {
 				t.Error(err)
 			}
 		}}
-		if err := change.Bring(t.Context(), openRoot(t, to), []Copy{{File{Store: opened, Path: path}, "a"}}); err != nil {
+		if err := change.Bring(t.Context(), folder.Root(t, to), []Copy{{File{Store: opened, Path: path}, "a"}}); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := os.ReadFile(filepath.Join(to, "a")); err != nil || string(got) != strings.Repeat("newer", 500) {
@@ -151,12 +152,12 @@ func TestTriesAreBounded(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				from, to := t.TempDir(), t.TempDir()
-				lay(t, from, map[string]string{"a": "something"})
+				folder.Lay(t, from, map[string]string{"a": "something"})
 				opened := &brittle{Store: local(t), after: 0, breaks: 100, err: tt.err}
 				begun := time.Now()
-				err := tt.how.Bring(t.Context(), openRoot(t, to), []Copy{{File{Store: opened, Path: filepath.Join(from, "a")}, "a"}})
-				if !errors.Is(err, tt.err) || len(opened.opened) != tt.tries || found(t, to) != "" {
-					t.Errorf("%v after %d tries, want %v after %d; left %q", err, len(opened.opened), tt.err, tt.tries, found(t, to))
+				err := tt.how.Bring(t.Context(), folder.Root(t, to), []Copy{{File{Store: opened, Path: filepath.Join(from, "a")}, "a"}})
+				if !errors.Is(err, tt.err) || len(opened.opened) != tt.tries || folder.Content(t, to) != "" {
+					t.Errorf("%v after %d tries, want %v after %d; left %q", err, len(opened.opened), tt.err, tt.tries, folder.Content(t, to))
 				}
 				if took := time.Since(begun); tt.tries > 3 && (took < 15*time.Second || took > 3*time.Minute) {
 					t.Errorf("took %s", took)
@@ -184,7 +185,7 @@ func TestAStallIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var why []string
 		how := Transfer{Retries: 1, Again: func(_, reason string) { why = append(why, reason) }}
-		err := how.Bring(t.Context(), openRoot(t, t.TempDir()), []Copy{{File{Store: silent{local(t)}, Path: "/x/y"}, "y"}})
+		err := how.Bring(t.Context(), folder.Root(t, t.TempDir()), []Copy{{File{Store: silent{local(t)}, Path: "/x/y"}, "y"}})
 		if !errors.Is(err, store.ErrUnreachable) || len(why) != 1 || !strings.Contains(why[0], "nothing moved for 2m0s") || !strings.Contains(err.Error(), "/x/y") {
 			t.Errorf("got %v, %q", err, why)
 		}
@@ -197,7 +198,7 @@ func TestALimitNamesTheFile(t *testing.T) {
 		limit := errors.New("not done after 5s")
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 5*time.Second, limit)
 		defer cancel()
-		err := Transfer{}.Bring(ctx, openRoot(t, t.TempDir()), []Copy{{File{Store: silent{local(t)}, Path: "/x/y"}, "y"}})
+		err := Transfer{}.Bring(ctx, folder.Root(t, t.TempDir()), []Copy{{File{Store: silent{local(t)}, Path: "/x/y"}, "y"}})
 		if !errors.Is(err, limit) || !strings.Contains(err.Error(), "copy /x/y to ") {
 			t.Errorf("got %v", err)
 		}
@@ -211,7 +212,7 @@ func TestSendBeginsAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		opened := &brittle{Store: local(t), after: 600_000, breaks: 2, err: errCut}
-		if err := (Transfer{}).Send(t.Context(), opened, []store.Upload{{From: openRoot(t, from), Name: "a", To: filepath.Join(to, "d", "a")}}); err != nil {
+		if err := (Transfer{}).Send(t.Context(), opened, []store.Upload{{From: folder.Root(t, from), Name: "a", To: filepath.Join(to, "d", "a")}}); err != nil {
 			t.Fatal(err)
 		}
 		got, err := os.ReadFile(filepath.Join(to, "d", "a"))
@@ -219,7 +220,7 @@ func TestSendBeginsAgain(t *testing.T) {
 			t.Errorf("got %d bytes, %v after %d tries, want %d after 3", len(got), err, opened.created, len(want))
 		}
 		// what is there before the first try is somebody's
-		err = Transfer{}.Send(t.Context(), opened, []store.Upload{{From: openRoot(t, from), Name: "a", To: filepath.Join(to, "d", "a")}})
+		err = Transfer{}.Send(t.Context(), opened, []store.Upload{{From: folder.Root(t, from), Name: "a", To: filepath.Join(to, "d", "a")}})
 		if !errors.Is(err, fs.ErrExist) {
 			t.Errorf("over a file of another's: got %v", err)
 		}
@@ -296,7 +297,7 @@ func TestSendGoesOn(t *testing.T) {
 				opened := &blocks{brittle: &brittle{Store: local(t), after: 600_000, breaks: 2, err: errCut}, size: 500_000, refuses: tt.refuses}
 				moved := int64(0)
 				how := Transfer{Moved: func(_ string, n int64) { moved += n }}
-				if err := how.Send(t.Context(), opened, []store.Upload{{From: openRoot(t, from), Name: "a", To: filepath.Join(to, "a")}}); err != nil {
+				if err := how.Send(t.Context(), opened, []store.Upload{{From: folder.Root(t, from), Name: "a", To: filepath.Join(to, "a")}}); err != nil {
 					t.Fatal(err)
 				}
 				if got, err := os.ReadFile(filepath.Join(to, "a")); err != nil || !bytes.Equal(got, want) {
@@ -330,9 +331,9 @@ func (s slowEndWriter) Close() error {
 func TestALongLookIsNoStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		from, to := t.TempDir(), t.TempDir()
-		lay(t, from, map[string]string{"a": "something"})
+		folder.Lay(t, from, map[string]string{"a": "something"})
 		how := Transfer{Again: func(_, why string) { t.Error(why) }}
-		if err := how.Send(t.Context(), slowEnd{local(t)}, []store.Upload{{From: openRoot(t, from), Name: "a", To: filepath.Join(to, "a")}}); err != nil {
+		if err := how.Send(t.Context(), slowEnd{local(t)}, []store.Upload{{From: folder.Root(t, from), Name: "a", To: filepath.Join(to, "a")}}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -392,12 +393,12 @@ func TestParallelIsABound(t *testing.T) {
 			up, down := &busy{Store: local(t)}, &busy{Store: local(t)}
 			for i := range 30 {
 				name := fmt.Sprint(i)
-				lay(t, from, map[string]string{name: "something"})
-				uploads = append(uploads, store.Upload{From: openRoot(t, from), Name: name, To: filepath.Join(there, name)})
+				folder.Lay(t, from, map[string]string{name: "something"})
+				uploads = append(uploads, store.Upload{From: folder.Root(t, from), Name: name, To: filepath.Join(there, name)})
 				copies = append(copies, Copy{File{Store: down, Path: filepath.Join(there, name)}, name})
 			}
 			how := Transfer{Parallel: parallel}
-			if err := errors.Join(how.Send(t.Context(), up, uploads), how.Bring(t.Context(), openRoot(t, back), copies)); err != nil {
+			if err := errors.Join(how.Send(t.Context(), up, uploads), how.Bring(t.Context(), folder.Root(t, back), copies)); err != nil {
 				t.Fatal(err)
 			}
 			if up.most != want || down.most != want || up.now != 0 || down.now != 0 {
@@ -418,7 +419,7 @@ func (knowing) Open(ctx context.Context, _ string, _ store.Position) (*store.Con
 // A stall hides nothing of what it called off.
 func TestAStallSaysWhatItCalledOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		err := Transfer{Retries: -1}.Bring(t.Context(), openRoot(t, t.TempDir()), []Copy{{File{Store: knowing{local(t)}, Path: "/x/y"}, "y"}})
+		err := Transfer{Retries: -1}.Bring(t.Context(), folder.Root(t, t.TempDir()), []Copy{{File{Store: knowing{local(t)}, Path: "/x/y"}, "y"}})
 		if !store.Transient(err) || !strings.Contains(err.Error(), "nothing moved for 2m0s: DataNode dn1 was asked") {
 			t.Errorf("got %v", err)
 		}
