@@ -41,8 +41,8 @@ type Contents struct {
 	ConfigFiles     []ConfigFile `json:"config_files,omitempty"`
 	ExportedConfigs []string     `json:"exported_configs,omitempty"`
 	Addons          []Addon      `json:"addons,omitempty"`
-	// AppResources are the files of application.resources, relative to the top of the package. Each instance gets them in
-	// app/resources, under their own names without folders.
+	// AppResources are the files of application.resources, relative to the top of the package. Each instance gets them
+	// in app/resources, under their own names without folders.
 	AppResources []string `json:"app_resources,omitempty"`
 }
 

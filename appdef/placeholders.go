@@ -2,8 +2,8 @@ package appdef
 
 import "slices"
 
-// placeholderRow is a name that may stand between `${` and `}`. The manual prints the table; a test compares it with the
-// resolver.
+// placeholderRow is a name that may stand between `${` and `}`. The manual prints the table; a test compares it with
+// the resolver.
 type placeholderRow struct {
 	Name    string // COMPONENT, DICTIONARY and KEY stand for any
 	Lower   bool   // NAME.lc is the same in lower case

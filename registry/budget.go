@@ -12,5 +12,6 @@ type Budget struct {
 	Used int         `json:"used"`
 	At   []time.Time `json:"at,omitempty"`
 	Step int64       `json:"step,omitempty"` // newest checkpoint step when it was last charged
-	Anew bool        `json:"anew,omitempty"` // the gang began anew, and has gone on from no step since: none refills the account
+	// the gang began anew, and has gone on from no step since: none refills the account
+	Anew bool `json:"anew,omitempty"`
 }

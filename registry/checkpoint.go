@@ -2,13 +2,14 @@ package registry
 
 import "slices"
 
-// Here is what an instance has in its folder of checkpoints at the time when it acknowledges a generation: nothing older than that
-// runs then.
+// Here is what an instance has in its folder of checkpoints at the time when it acknowledges a generation: nothing
+// older than that runs then.
 type Here struct {
 	Gen    int     `json:"gen,omitempty"` // the generation that the folder last went on with; 0: none of this app did
 	Shared bool    `json:"shared,omitempty"`
 	Steps  []int64 `json:"steps"` // the newest, at most MostSteps
-	// Unknown: it could not be looked at. What the registry names of the instance counts, and that it has nothing else is not said.
+	// Unknown: it could not be looked at. What the registry names of the instance counts, and that it has nothing else
+	// is not said.
 	Unknown bool `json:"unknown,omitempty"`
 }
 
@@ -31,7 +32,9 @@ func Sound(stored map[Instance]Checkpoint) map[Instance]Checkpoint {
 	}
 	sound := make(map[Instance]Checkpoint, len(stored))
 	for in, c := range stored {
-		c.Steps = slices.DeleteFunc(slices.Clone(c.Steps), func(s CheckpointStep) bool { return bad[BadCopy{s.URI, s.SHA256}] })
+		c.Steps = slices.DeleteFunc(slices.Clone(c.Steps), func(s CheckpointStep) bool {
+			return bad[BadCopy{s.URI, s.SHA256}]
+		})
 		sound[in] = c
 	}
 	return sound
@@ -39,13 +42,15 @@ func Sound(stored map[Instance]Checkpoint) map[Instance]Checkpoint {
 
 // Checkpoint is the key `checkpoint/<c>/<i>`: the newest whole checkpoints that an instance stored.
 type Checkpoint struct {
-	Version int              `json:"version"`
-	Gen     int              `json:"gen"`
-	Inc     string           `json:"inc"`
-	Steps   []CheckpointStep `json:"steps"` // in the order of their commits: the newest five, and what the gang could go on from
+	Version int    `json:"version"`
+	Gen     int    `json:"gen"`
+	Inc     string `json:"inc"`
+	// in the order of their commits: the newest five, and what the gang could go on from
+	Steps []CheckpointStep `json:"steps"`
 	// Own: it has stored something of its own folder at some time, whatever there is now.
 	Own bool `json:"own,omitempty"`
-	// Bad are copies, its own or others', that this instance found not to be as they were stored: nobody goes on from those.
+	// Bad are copies, its own or others', that this instance found not to be as they were stored: nobody goes on from
+	// those.
 	Bad []BadCopy `json:"bad,omitempty"`
 }
 

@@ -54,7 +54,8 @@ const (
 	PhaseLost   Phase = "lost"   // the conductor gave it up
 )
 
-// Member is the key `members/<c>/<i>`: what an instance is and did. It outlives its agent. Its JSON is flat, in this order.
+// Member is the key `members/<c>/<i>`: what an instance is and did. It outlives its agent. Its JSON is flat, in this
+// order.
 type Member struct {
 	Version int    `json:"version"`
 	Run     string `json:"run"`
@@ -153,13 +154,14 @@ func (m Member) Row(in Instance, rank int, role string) Row {
 }
 
 // SameRow tells whether this member may run with the row: the same incarnation, or, in the instance
-// scope, the same addresses and ports. Where its agent answers other hosts may differ in a member that goes by its name: it has
-// moved, and who resolves the name again finds it.
+// scope, the same addresses and ports. Where its agent answers other hosts may differ in a member that goes by its
+// name: it has moved, and who resolves the name again finds it.
 func (m Member) SameRow(r Row, scope string) bool {
 	if m.Inc == r.Inc {
 		return true
 	}
-	return scope == ScopeInstance && m.ClusterAddr() == r.Addr && (m.Peer == r.Peer || m.byName()) && maps.Equal(m.Ports, r.Ports)
+	return scope == ScopeInstance && m.ClusterAddr() == r.Addr && (m.Peer == r.Peer || m.byName()) &&
+		maps.Equal(m.Ports, r.Ports)
 }
 
 // byName tells whether the member is written by a name that is not its host's.

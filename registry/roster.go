@@ -17,7 +17,8 @@ func (r Roster) Row(in Instance) (Row, bool) {
 
 // HostOf cuts the port off `host:port` and the brackets off an IPv6 address.
 func HostOf(addr string) string {
-	if i := strings.LastIndexByte(addr, ':'); i >= 0 && (strings.Count(addr, ":") == 1 || strings.HasPrefix(addr, "[") && !strings.HasSuffix(addr, "]")) {
+	if i := strings.LastIndexByte(addr, ':'); i >= 0 && (strings.Count(addr, ":") == 1 ||
+		strings.HasPrefix(addr, "[") && !strings.HasSuffix(addr, "]")) {
 		addr = addr[:i]
 	}
 	return strings.Trim(addr, "[]")

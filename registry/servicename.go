@@ -13,8 +13,8 @@ const mostLabel = 63
 // DefaultDomain is where Consul answers DNS unless its operator says otherwise.
 const DefaultDomain = "consul"
 
-// ServiceName is the Consul service that a component's instances are in: `<app>-<component>` as one label of DNS. Two apps
-// may share one where their names differ only in what no label can say; the true names are in the service's meta.
+// ServiceName is the Consul service that a component's instances are in: `<app>-<component>` as one label of DNS. Two
+// apps may share one where their names differ only in what no label can say; the true names are in the service's meta.
 func ServiceName(app, component string) string {
 	return label(app+"-"+component, mostLabel)
 }
@@ -23,7 +23,8 @@ func ServiceName(app, component string) string {
 // as they stand, a part of their digest follows, so that no other app can have the same tag in the same service.
 func MemberTag(app string, in Instance) string {
 	tail := "-" + strconv.Itoa(in.Index)
-	if whole := app + "-" + in.Component; ServiceName(app, in.Component) != whole || label(in.Component, mostLabel-len(tail)) != in.Component {
+	if whole := app + "-" + in.Component; ServiceName(app, in.Component) != whole ||
+		label(in.Component, mostLabel-len(tail)) != in.Component {
 		sum := sha256.Sum256([]byte(app + "\x00" + in.Component)) // no name has a zero byte
 		tail += "-" + hex.EncodeToString(sum[:4])
 	}

@@ -33,8 +33,9 @@ func DefaultTimes() Times {
 func (t Times) OrDefaults() Times {
 	d := DefaultTimes()
 	return Times{
-		TTL: cmp.Or(t.TTL, d.TTL), Renew: cmp.Or(t.Renew, d.Renew), Request: cmp.Or(t.Request, d.Request), LostMass: cmp.Or(t.LostMass, d.LostMass),
-		Lost: cmp.Or(t.Lost, d.Lost), Barrier: cmp.Or(t.Barrier, d.Barrier), Wait: cmp.Or(t.Wait, d.Wait),
+		TTL: cmp.Or(t.TTL, d.TTL), Renew: cmp.Or(t.Renew, d.Renew), Request: cmp.Or(t.Request, d.Request),
+		LostMass: cmp.Or(t.LostMass, d.LostMass),
+		Lost:     cmp.Or(t.Lost, d.Lost), Barrier: cmp.Or(t.Barrier, d.Barrier), Wait: cmp.Or(t.Wait, d.Wait),
 	}
 }
 
@@ -64,8 +65,8 @@ func (t Times) Expiry() time.Duration { return 3 * t.TTL }
 // Check returns every inequality that the times break, each naming both sides.
 func (t Times) Check() []error {
 	gone := t.Gone() + clockMargin
-	why := fmt.Sprintf("a member that is cut off needs so long to be gone: fence %s + evidence %s + stop %s + margin %s",
-		t.Fence(), EvidenceValid, FenceStop, clockMargin)
+	why := fmt.Sprintf("the time that a member without a registry needs to stop: "+
+		"fence %s + evidence %s + stop %s + margin %s", t.Fence(), EvidenceValid, FenceStop, clockMargin)
 	rules := []struct {
 		name string
 		got  time.Duration
@@ -74,12 +75,16 @@ func (t Times) Check() []error {
 		hint string
 	}{
 		{"session ttl", t.TTL, t.TTL >= minTTL, "at least " + minTTL.String(), "the registry takes no shorter session"},
-		{"renewal", t.Renew, t.Renew > 0 && 3*t.Renew <= t.TTL, fmt.Sprintf("at most a third of the session ttl %s", t.TTL), "three tries must fit in it"},
-		{"renewal's time-out", t.Request, t.Request > 0 && t.Request < t.Renew, fmt.Sprintf("less than the renewal %s", t.Renew), "tries must not overlap"},
+		{"renewal", t.Renew, t.Renew > 0 && 3*t.Renew <= t.TTL,
+			fmt.Sprintf("at most a third of the session ttl %s", t.TTL), "three tries must fit in it"},
+		{"renewal's time-out", t.Request, t.Request > 0 && t.Request < t.Renew,
+			fmt.Sprintf("less than the renewal %s", t.Renew), "tries must not overlap"},
 		{"lost grace", t.Lost, t.Lost >= gone, "at least " + gone.String(), why},
-		{"lost mass", t.LostMass, t.LostMass >= max(gone, t.Lost), "at least " + max(gone, t.Lost).String(), "it is the longer of the two graces, and " + why},
+		{"lost mass", t.LostMass, t.LostMass >= max(gone, t.Lost), "at least " + max(gone, t.Lost).String(),
+			"it is the longer of the two graces, and " + why},
 		{"barrier timeout", t.Barrier, t.Barrier > 0, "more than 0", "it bounds the wait for the gang"},
-		{"blocking read", t.Wait, t.Wait > 0 && t.Wait <= maxWait, "at most " + maxWait.String(), "a deleted token must be noticed"},
+		{"blocking read", t.Wait, t.Wait > 0 && t.Wait <= maxWait, "at most " + maxWait.String(),
+			"a deleted token must be noticed"},
 	}
 	var broken []error
 	for _, r := range rules {
@@ -93,7 +98,8 @@ func (t Times) Check() []error {
 // Advice names what the times make impossible without making it unsafe; empty when nothing.
 func (t Times) Advice() string {
 	if need := t.LostMass + relaunch; t.Barrier <= need {
-		return fmt.Sprintf("barrier timeout %s: a member that vanishes without proof of death is replaced only after %s (lost mass %s + relaunch %s), so the barrier gives up first",
+		return fmt.Sprintf("barrier timeout %s: a member that vanishes without proof of death is replaced only after "+
+			"%s (lost mass %s + relaunch %s), so the barrier gives up first",
 			t.Barrier, need, t.LostMass, relaunch)
 	}
 	return ""

@@ -23,7 +23,7 @@ func TestTimesCheck(t *testing.T) {
 			"renewal: got 3s, want at most a third of the session ttl 5s; three tries must fit in it",
 		}},
 		{"long session", func(x *registry.Times) { x.TTL = 20 * time.Second }, []string{
-			"lost grace: got 1m0s, want at least 1m20s; a member that is cut off needs so long to be gone: fence 50s + evidence 5s + stop 20s + margin 5s",
+			"lost grace: got 1m0s, want at least 1m20s; the time that a member without a registry needs to stop: fence 50s + evidence 5s + stop 20s + margin 5s",
 		}},
 		{"short grace", func(x *registry.Times) { x.Lost = 40 * time.Second }, []string{"lost grace: got 40s, want at least 1m0s"}},
 		{"mass below grace", func(x *registry.Times) { x.Lost, x.LostMass = 5*time.Minute, 4*time.Minute }, []string{"lost mass: got 4m0s, want at least 5m0s"}},

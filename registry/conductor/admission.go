@@ -37,7 +37,8 @@ func refusal(look Snapshot, me Newcomer) Admission {
 		if d := misplaced(look, me); d != nil {
 			return d
 		}
-		return NewRun{App: foundRecord(me, look.Now), AppIndex: look.AppIndex, Directive: nextRun(*d, me, look.Now), Free: d.Claimable()}
+		return NewRun{App: foundRecord(me, look.Now), AppIndex: look.AppIndex, Directive: nextRun(*d, me, look.Now),
+			Free: d.Claimable()}
 	}
 	switch {
 	case d.Verdict == nil && d.Run != me.Run:
@@ -115,7 +116,8 @@ func answering(look Snapshot, me Newcomer, alive func(registry.Process) Life) bo
 	if look.Answers {
 		return true
 	}
-	return look.LiveSession != "" && samePIDs(look.Member.Process, me.Member.Process) && alive(look.Member.Process) == LifeAlive
+	return look.LiveSession != "" && samePIDs(look.Member.Process, me.Member.Process) &&
+		alive(look.Member.Process) == LifeAlive
 }
 
 // resultCounts tells whether the record holds a result that no newcomer may overwrite: an `ended`, or
@@ -149,7 +151,8 @@ func prove(look Snapshot, me Newcomer, alive func(registry.Process) Life) Proof 
 		}
 	}
 	switch {
-	case sameMachine(m.Process, me.Member.Process) && m.Addr == me.Member.Addr && m.Boot != "" && me.Member.Boot != "" && m.Boot != me.Member.Boot:
+	case sameMachine(m.Process, me.Member.Process) && m.Addr == me.Member.Addr && m.Boot != "" &&
+		me.Member.Boot != "" && m.Boot != me.Member.Boot:
 		return ProofBoot
 	case m.Slot != "" && m.Slot == me.Member.Slot:
 		return ProofSlot
@@ -187,7 +190,8 @@ func claim(look Snapshot, me Newcomer, proof Proof, alive func(registry.Process)
 		return c // its agent may be alive, and has proved the end
 	case proof == ProofFree:
 		// What was lost was given up for its time alone; an agent that is dead here may have left what trains on.
-		if f := m.Process; m.Phase == registry.PhaseLost && samePIDs(m.Process, me.Member.Process) && alive(f) == LifeDead {
+		if f := m.Process; m.Phase == registry.PhaseLost && samePIDs(m.Process, me.Member.Process) &&
+			alive(f) == LifeDead {
 			c.Clear = &f
 		}
 		return c
@@ -234,7 +238,8 @@ func claimRecord(look Snapshot, me Newcomer) registry.Member {
 
 // started tells that a process ran, or may have run, since the attempt was last counted.
 func started(m registry.Member, d registry.Directive) bool {
-	return m.Phase != registry.PhaseJoined && !(m.Phase == registry.PhaseReady && d.Act == registry.ActWait && m.Gen == d.Gen)
+	return m.Phase != registry.PhaseJoined && !(m.Phase == registry.PhaseReady && d.Act == registry.ActWait &&
+		m.Gen == d.Gen)
 }
 
 // charged counts the old holder's death, once: in the record of an instance scope, by the claimer of
@@ -242,14 +247,16 @@ func started(m registry.Member, d registry.Directive) bool {
 func charged(r, m registry.Member, look Snapshot, me Newcomer) registry.Member {
 	d := *look.Directive
 	c, ok := me.Facts.component(look.Instance.Component)
-	if !ok || !c.Waited || c.Scope != registry.ScopeInstance || d.Act != registry.ActRun || m.Phase != registry.PhaseReady {
+	if !ok || !c.Waited || c.Scope != registry.ScopeInstance || d.Act != registry.ActRun ||
+		m.Phase != registry.PhaseReady {
 		return r
 	}
 	b, ok := Charge(m.Budget, c.Budget, wall(look.Now), look.Step)
 	r.Budget = b
 	if !ok {
 		r.Phase, r.Gen = registry.PhaseFailed, d.Gen
-		r.Exit = &registry.MemberExit{Gen: d.Gen, Class: registry.ClassHost, Why: "its agent died", Final: true, At: wall(look.Now)}
+		r.Exit = &registry.MemberExit{Gen: d.Gen, Class: registry.ClassHost, Why: "its agent died", Final: true,
+			At: wall(look.Now)}
 	}
 	return r
 }

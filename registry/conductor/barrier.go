@@ -55,7 +55,9 @@ func (r *decision) seal() bool {
 	}
 	names, waits := r.released(n, nil)
 	n.Released, n.Why = names, waitsFor(waits)
-	roster := buildRoster(r.c.Facts, n, n.Resume, func(in registry.Instance) registry.Member { return r.v.Records[in].Member })
+	roster := buildRoster(r.c.Facts, n, n.Resume, func(in registry.Instance) registry.Member {
+		return r.v.Records[in].Member
+	})
 	packed, err := registry.Pack(roster)
 	if err != nil {
 		// A roster is strings and numbers, which JSON can always say.

@@ -10,8 +10,8 @@ import (
 // Charge counts one restart. ok is false, and the budget unchanged, when the rule allows no more:
 // then the failure is final. now is wall time: the window outlives agents and hosts. step is the
 // newest checkpoint step known, 0 for none; a newer one than at the last charge empties the account
-// first, if the rule says so. After the gang began anew none does before it has gone on from one: what it saves may never be
-// everybody's, and is no progress then.
+// first, if the rule says so. After the gang began anew none does before it has gone on from one: what it saves may
+// never be everybody's, and is no progress then.
 func Charge(b registry.Budget, rule BudgetRule, now time.Time, step int64) (registry.Budget, bool) {
 	if rule.RefillCheckpoint && !b.Anew && step > b.Step {
 		b = registry.Budget{Step: step}

@@ -40,7 +40,8 @@ func stopped(c State, now time.Time, view View, a registry.Ask) End {
 	if who := a.Args["who"]; who != "" {
 		cause += " by " + who
 	}
-	return ending(c, now, view, registry.Verdict{Outcome: registry.Stopped, Class: registry.ClassStopped, Cause: cause, By: a.By})
+	return ending(c, now, view, registry.Verdict{Outcome: registry.Stopped, Class: registry.ClassStopped, Cause: cause,
+		By: a.By})
 }
 
 // noGrace is how a directive says zero: there 0 means each instance's own grace.
@@ -60,7 +61,8 @@ func askedGrace(asks []registry.Ask) float64 {
 func advice(c registry.Class, app string, first registry.Instance, exit *registry.MemberExit) string {
 	switch c {
 	case registry.ClassOOM:
-		return fmt.Sprintf("raise yarn.memory of %s, let it grow with muster.memory.autoscale, or make the program use less", first.Component)
+		return fmt.Sprintf("raise yarn.memory of %s, let it grow with muster.memory.autoscale, or make the program "+
+			"use less", first.Component)
 	case registry.ClassHost, registry.ClassPreempted:
 		return "launch the app again: it goes on from its checkpoint"
 	case registry.ClassGPU:
@@ -88,7 +90,8 @@ func advice(c registry.Class, app string, first registry.Instance, exit *registr
 			return "" // the cause says it, and where the rest stands
 		}
 	case registry.ClassNone, registry.ClassStopped:
-	case registry.ClassLauncher, registry.ClassRegistry, registry.ClassFlex, registry.ClassMismatch: // they decide no verdict
+	// they decide no verdict
+	case registry.ClassLauncher, registry.ClassRegistry, registry.ClassFlex, registry.ClassMismatch:
 	}
 	found := ""
 	if exit != nil && exit.Code != nil && *exit.Code == notFound {
@@ -97,5 +100,6 @@ func advice(c registry.Class, app string, first registry.Instance, exit *registr
 	return fmt.Sprintf("%ssee, on its host, muster logs %s/%s --stderr --tail 20", found, app, first)
 }
 
-// notFound is what a shell ends with that does not find a command (POSIX.1-2017, XCU 2.8.2), and glibc's loader without a library.
+// notFound is what a shell ends with that does not find a command (POSIX.1-2017, XCU 2.8.2), and glibc's loader without
+// a library.
 const notFound = 127

@@ -46,7 +46,8 @@ type ComponentFacts struct {
 	Budget       BudgetRule
 	Grows        bool // it has more memory after an end for want of it
 	Saves        bool // its instances have outputs that can be saved in between
-	// Ranks is how its instances' checkpoints belong together: RanksAuto (also when empty), RanksAll, RanksSome, RanksEach.
+	// Ranks is how its instances' checkpoints belong together: RanksAuto (also when empty), RanksAll, RanksSome,
+	// RanksEach.
 	Ranks string
 	// After is what must hold before an instance starts, merged over all orders that name the component.
 	After []Requirement

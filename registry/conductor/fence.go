@@ -78,8 +78,8 @@ func (p *Panel) sample(me registry.Instance) {
 // Rows are those to ask, all at the same moment.
 func (p Panel) Rows() []registry.Row { return p.rows }
 
-// Movers are those to ask whose agents may answer elsewhere than their rows say: who goes by a name keeps its row wherever it
-// comes up.
+// Movers are those to ask whose agents may answer elsewhere than their rows say: who goes by a name keeps its row
+// wherever it comes up.
 func (p Panel) Movers(app string) []registry.Instance {
 	var all []registry.Instance
 	for _, row := range p.rows {
@@ -107,7 +107,9 @@ func (p Panel) At(records map[registry.Instance]registry.Member) Panel {
 func (p Panel) Evidence(t registry.Times, answers []Silence) (silent, of int, shown bool) {
 	silent, of = p.own, p.own+len(p.rows)
 	for _, row := range p.rows {
-		if slices.ContainsFunc(answers, func(a Silence) bool { return p.hears(row, a) && a.For >= t.Silent() && !a.Fenced }) {
+		if slices.ContainsFunc(answers, func(a Silence) bool {
+			return p.hears(row, a) && a.For >= t.Silent() && !a.Fenced
+		}) {
 			silent++
 		}
 	}
@@ -129,11 +131,13 @@ type Contact struct {
 	Asked    time.Duration // when they were last asked at all, all answers being in; 0: never
 }
 
-// askAgain is the pause from the end of one asking to the next: three that take all their time end before the evidence of the first does.
+// askAgain is the pause from the end of one asking to the next: three that take all their time end before the evidence
+// of the first does.
 const askAgain = time.Second
 
-// Due tells that the peers are to be asked again. One asking that comes to nothing, as a peer was busy, is followed by another
-// while the last evidence holds, though each lasts for AskRound: who asks must look as soon as an asking is over.
+// Due tells that the peers are to be asked again. One asking that comes to nothing, as a peer was busy, is followed by
+// another while the last evidence holds, though each lasts for AskRound: who asks must look as soon as an asking is
+// over.
 func (c Contact) Due(s Standing, now time.Duration) bool {
 	return (s == Asking || s == Holding) && now-c.Asked >= askAgain
 }
@@ -150,8 +154,8 @@ const (
 )
 
 // Standing rules on a member at a moment. Evidence holds for a little; where there is none, the fence falls
-// once the peers were asked after its time had come, and again when that was over, and did not show any: they may come to
-// theirs a little later, and one asking may fail for a busy peer. Whatever they say, it falls after Times.Outage.
+// once the peers were asked after its time had come, and again when that was over, and did not show any: they may come
+// to theirs a little later, and one asking may fail for a busy peer. Whatever they say, it falls after Times.Outage.
 func (c Contact) Standing(t registry.Times, now time.Duration) Standing {
 	silence := now - c.Heard
 	switch {
@@ -161,7 +165,8 @@ func (c Contact) Standing(t registry.Times, now time.Duration) Standing {
 		return InTouch
 	case c.shown(t) && now-c.Evidence <= registry.EvidenceValid:
 		return Holding
-	case silence < t.Fence(), silence < t.Fence()+registry.EvidenceValid && c.Asked < c.Heard+t.Fence()+registry.AskRound:
+	case silence < t.Fence(), silence < t.Fence()+registry.EvidenceValid &&
+		c.Asked < c.Heard+t.Fence()+registry.AskRound:
 		return Asking
 	}
 	return CutOff
@@ -170,8 +175,8 @@ func (c Contact) Standing(t registry.Times, now time.Duration) Standing {
 // shown tells that there was evidence since the last answer of the registry.
 func (c Contact) shown(t registry.Times) bool { return c.Evidence >= c.Heard+t.Silent() }
 
-// End is the moment until which the process may live if nothing more is heard of this agent: that of the dead-man timer of its
-// guard.
+// End is the moment until which the process may live if nothing more is heard of this agent: that of the dead-man timer
+// of its guard.
 func (c Contact) End(t registry.Times) time.Duration {
 	end := c.Heard + t.Gone()
 	if c.shown(t) {

@@ -25,7 +25,8 @@ func (r *decision) flex() bool {
 			continue
 		}
 		want, err := r.wanted(a) // one ask at a time: two may contradict each other
-		if err != nil || maps.Equal(want, r.d.Target) || r.d.Target == nil && maps.Equal(want, r.completed(r.d.Counts)) {
+		if err != nil || maps.Equal(want, r.d.Target) || r.d.Target == nil &&
+			maps.Equal(want, r.completed(r.d.Counts)) {
 			return r.only(DropAsk{Ask: a}) // served, or it never can be
 		}
 		return r.retarget(want)
@@ -63,7 +64,8 @@ func (r *decision) joined() bool {
 	}
 	return !slices.ContainsFunc(r.joining, func(a *absence) bool {
 		m := &a.rec.Member
-		return m.Inc == "" || m.Run != r.d.Run || m.Phase != registry.PhaseJoined && m.Phase != registry.PhaseReady || !staged(*m)
+		return m.Inc == "" || m.Run != r.d.Run || m.Phase != registry.PhaseJoined && m.Phase != registry.PhaseReady ||
+			!staged(*m)
 	})
 }
 
@@ -106,7 +108,8 @@ func (r *decision) goneServed(a registry.Ask) bool {
 		return true
 	}
 	rec, ok := r.v.Records[in]
-	return ok && rec.Inc != "" && (rec.Inc != a.Args["inc"] || rec.Phase == registry.PhaseLost || rec.Phase == registry.PhaseLeft)
+	return ok && rec.Inc != "" && (rec.Inc != a.Args["inc"] || rec.Phase == registry.PhaseLost ||
+		rec.Phase == registry.PhaseLeft)
 }
 
 func countsText(have, want map[string]int) string {

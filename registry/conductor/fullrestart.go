@@ -29,7 +29,9 @@ func (r *decision) doubts() bool {
 		return false
 	}
 	named := slices.ContainsFunc(r.v.Roster.Rows, func(row registry.Row) bool { return row.Inc == r.c.Inc })
-	inPlace := slices.ContainsFunc(r.c.Facts.Components, func(f ComponentFacts) bool { return f.Waited && f.Scope == registry.ScopeInstance })
+	inPlace := slices.ContainsFunc(r.c.Facts.Components, func(f ComponentFacts) bool {
+		return f.Waited && f.Scope == registry.ScopeInstance
+	})
 	r.c.continued = named || !inPlace
 	return !r.c.continued
 }

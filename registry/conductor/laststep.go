@@ -7,9 +7,12 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// LeastStep is the oldest checkpoint step of an instance that its gang could still go on from: the newest that all have who must
-// agree, 0 where they have none in common yet, and beyond every step where the instance goes on from its own newest.
-func (f Facts) LeastStep(d registry.Directive, stored map[registry.Instance]registry.Checkpoint, in registry.Instance) int64 {
+// LeastStep is the oldest checkpoint step of an instance that its gang could still go on from: the newest that all have
+// who must agree, 0 where they have none in common yet, and beyond every step where the instance goes on from its own
+// newest.
+func (f Facts) LeastStep(
+	d registry.Directive, stored map[registry.Instance]registry.Checkpoint, in registry.Instance,
+) int64 {
 	c, ok := f.component(in.Component)
 	if ok && !c.Resumes() {
 		return math.MaxInt64
@@ -36,9 +39,9 @@ func (f Facts) LeastStep(d registry.Directive, stored map[registry.Instance]regi
 // newestNamed is how many of an instance's checkpoints its key names at least.
 const newestNamed = 5
 
-// Named are those of an instance's checkpoints that its key goes on naming, in the order of their commits: the newest five, and
-// all of this step and later ones. Of more than MostSteps those go that came last before the newest five: who is behind comes to
-// the older ones first.
+// Named are those of an instance's checkpoints that its key goes on naming, in the order of their commits: the newest
+// five, and all of this step and later ones. Of more than MostSteps those go that came last before the newest five: who
+// is behind comes to the older ones first.
 func Named(steps []registry.CheckpointStep, least int64) []registry.CheckpointStep {
 	last := max(0, len(steps)-newestNamed)
 	var kept []registry.CheckpointStep

@@ -59,8 +59,8 @@ func (r *decision) losses() {
 	r.c.loss = loss
 }
 
-// stale tells that the record of somebody who was not missed before is newer than what is known of live/: who has just claimed is
-// in the one and not in the other, and its time must not begin before its loss.
+// stale tells that the record of somebody who was not missed before is newer than what is known of live/: who has just
+// claimed is in the one and not in the other, and its time must not begin before its loss.
 func (r *decision) stale(away []*absence) bool {
 	return slices.ContainsFunc(away, func(a *absence) bool {
 		t, missed := r.c.loss[a.Instance]
@@ -85,9 +85,9 @@ func (r *decision) knowsRoster() bool {
 	return x != nil && strings.HasPrefix(r.d.Roster.ID, strconv.Itoa(x.Gen)+"-")
 }
 
-// unread finds the members of the last roster that count no more and are not there. Nobody else reads their records, which alone say
-// who of them has left; true means that mass cannot be told before. A record must be no older than the reading that its member is not
-// in: who was on its way out then has left by now.
+// unread finds the members of the last roster that count no more and are not there. Nobody else reads their records,
+// which alone say who of them has left; true means that mass cannot be told before. A record must be no older than the
+// reading that its member is not in: who was on its way out then has left by now.
 func (r *decision) unread() bool {
 	if r.d.Roster.ID == "" {
 		return false
@@ -95,7 +95,8 @@ func (r *decision) unread() bool {
 	var unread []registry.Instance
 	for _, row := range r.v.Roster.Rows {
 		i := slices.IndexFunc(r.c.Facts.Components, func(c ComponentFacts) bool { return c.Name == row.Component })
-		if i < 0 || !r.c.Facts.Components[i].Waited || row.Index < r.c.Facts.count(r.d, i) || !r.isExpired(row.Instance) {
+		if i < 0 || !r.c.Facts.Components[i].Waited || row.Index < r.c.Facts.count(r.d, i) ||
+			!r.isExpired(row.Instance) {
 			continue
 		}
 		if latest(r.v.Records[row.Instance].At, r.v.AllAt).Before(r.v.LiveAt) {
@@ -157,7 +158,8 @@ func (c State) Losses() []registry.Loss {
 		all = append(all, registry.Loss{Instance: in, Inc: t.inc, Since: t.since, End: t.end, Mass: c.mass})
 	}
 	slices.SortFunc(all, func(a, b registry.Loss) int {
-		return cmp.Or(cmp.Compare(a.Instance.Component, b.Instance.Component), cmp.Compare(a.Instance.Index, b.Instance.Index))
+		return cmp.Or(cmp.Compare(a.Instance.Component, b.Instance.Component),
+			cmp.Compare(a.Instance.Index, b.Instance.Index))
 	})
 	return all
 }

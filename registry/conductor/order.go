@@ -93,7 +93,8 @@ func (r *decision) requires(d registry.Directive, c ComponentFacts) []wait {
 				continue
 			}
 			for k := range r.c.Facts.count(d, i) {
-				if in := (registry.Instance{Component: f.Name, Index: k}); !reached(r.v.Records[in].Member, d, f, q.State) {
+				if in := (registry.Instance{Component: f.Name, Index: k}); !reached(r.v.Records[in].Member, d, f,
+					q.State) {
 					w.lacks = append(w.lacks, in)
 				}
 			}
@@ -155,7 +156,8 @@ func (r *decision) releaseOverdue(waits []wait) bool {
 	}
 	return r.conclude(registry.Verdict{
 		Outcome: registry.Failed, Class: registry.ClassTimeout, First: waits[0].lacks[0].String(),
-		Cause:  fmt.Sprintf("%s was not released within %s: %s", strings.Join(r.unreleased(), ", "), seconds(r.limit()), waitsFor(waits)),
+		Cause: fmt.Sprintf("%s was not released within %s: %s", strings.Join(r.unreleased(), ", "), seconds(r.limit()),
+			waitsFor(waits)),
 		Advice: "see why those that are waited for did not start, or raise muster.barrier.timeout",
 	})
 }
@@ -208,7 +210,8 @@ func (r *decision) deadlocked() bool {
 		return false
 	}
 	return r.only(r.end(registry.Verdict{
-		Outcome: registry.Failed, Class: registry.ClassDefinition, Cause: "commandOrders: " + strings.Join(names, ", ") + " wait for each other to have started",
+		Outcome: registry.Failed, Class: registry.ClassDefinition,
+		Cause:  "commandOrders: " + strings.Join(names, ", ") + " wait for each other to have started",
 		Advice: advice(registry.ClassDefinition, r.c.Facts.App, registry.Instance{}, nil),
 	}))
 }

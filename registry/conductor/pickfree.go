@@ -12,7 +12,10 @@ import (
 // hint's own, so that a thousand newcomers do not all try the lowest. Instances that are free but
 // whose record still wants a proof come after all others. records may lack instances, or be nil; of those
 // older than the generation since (Retries.Gen) no result counts.
-func PickFree(live map[registry.Instance]bool, records map[registry.Instance]registry.Member, claimable []registry.Instance, hint uint64, since int) []registry.Instance {
+func PickFree(
+	live map[registry.Instance]bool, records map[registry.Instance]registry.Member, claimable []registry.Instance,
+	hint uint64, since int,
+) []registry.Instance {
 	var sure, unsure []registry.Instance
 	for start := 0; start < len(claimable); {
 		end := start
@@ -39,6 +42,8 @@ func shuffled(in []registry.Instance, hint uint64) []registry.Instance {
 	first := int(hint % uint64(len(out)))
 	out[0], out[first] = out[first], out[0]
 	rest := out[1:]
-	rand.New(rand.NewPCG(hint, uint64(len(in)))).Shuffle(len(rest), func(i, j int) { rest[i], rest[j] = rest[j], rest[i] })
+	rand.New(rand.NewPCG(hint, uint64(len(in)))).Shuffle(len(rest), func(i, j int) {
+		rest[i], rest[j] = rest[j], rest[i]
+	})
 	return out
 }

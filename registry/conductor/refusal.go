@@ -14,21 +14,24 @@ type HeldError struct {
 }
 
 func (e *HeldError) Error() string {
-	return fmt.Sprintf("%s is held by pid %d on %s since %s", e.Instance, e.Holder.Pid, e.Holder.Host, e.Holder.Since.Format(time.RFC3339))
+	return fmt.Sprintf("%s is held by pid %d on %s since %s", e.Instance, e.Holder.Pid, e.Holder.Host,
+		e.Holder.Since.Format(time.RFC3339))
 }
 
 // DigestError refuses an agent with another definition.
 type DigestError struct{ Have, Want string }
 
 func (e *DigestError) Error() string {
-	return fmt.Sprintf("definition differs: this agent has digest %s, the app runs %s: another package, --set or --template; muster plan shows this agent's", e.Have, e.Want)
+	return fmt.Sprintf("definition differs: this agent has digest %s, the app runs %s: another package, --set or "+
+		"--template; muster plan shows this agent's", e.Have, e.Want)
 }
 
 // TimesError refuses an agent with other times than its run's.
 type TimesError struct{ Have, Want registry.AgreedTimes }
 
 func (e *TimesError) Error() string {
-	return fmt.Sprintf("times differ: this agent has %s, the run goes by %s: all agents of a run must be given the same", e.Have, e.Want)
+	return fmt.Sprintf("times differ: this agent has %s, the run uses %s: give all agents of a run the same times",
+		e.Have, e.Want)
 }
 
 // RunError refuses another run while one is unfinished.

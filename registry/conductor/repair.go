@@ -88,7 +88,8 @@ func (r *decision) breaksInstance(a *absence, row registry.Row) (failure, bool) 
 	case a.live && moved(r.c.Facts.App, m, row):
 		f.free, f.what = true, fmt.Sprintf("%s moved to %s", a.Instance, m.ClusterAddr())
 		return f, true
-	case m.Phase == registry.PhaseFailed && f.class != registry.ClassLauncher: // that one leaves: its replacement is waited for
+	// that one leaves: its replacement is waited for
+	case m.Phase == registry.PhaseFailed && f.class != registry.ClassLauncher:
 		return f, true
 	}
 	return failure{}, false

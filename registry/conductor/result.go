@@ -44,7 +44,8 @@ func resultGen(m registry.Member) int {
 
 // free tells the classes that no budget is charged for: nothing that the app did.
 func free(c registry.Class) bool {
-	return c == registry.ClassLauncher || c == registry.ClassRegistry || c == registry.ClassFlex || c == registry.ClassMismatch
+	return c == registry.ClassLauncher || c == registry.ClassRegistry || c == registry.ClassFlex ||
+		c == registry.ClassMismatch
 }
 
 // verdictClass is the class that a verdict may have: some classes are only for reports.
@@ -58,7 +59,8 @@ func verdictClass(c registry.Class) registry.Class {
 		return registry.ClassHost
 	case registry.ClassFlex, registry.ClassMismatch:
 		return registry.ClassMuster
-	case registry.ClassApp, registry.ClassOOM, registry.ClassGPU, registry.ClassHost, registry.ClassNetwork, registry.ClassData, registry.ClassImage, registry.ClassPreempted, registry.ClassStopped,
+	case registry.ClassApp, registry.ClassOOM, registry.ClassGPU, registry.ClassHost, registry.ClassNetwork,
+		registry.ClassData, registry.ClassImage, registry.ClassPreempted, registry.ClassStopped,
 		registry.ClassTimeout, registry.ClassDefinition, registry.ClassNotPermitted, registry.ClassMuster:
 	}
 	return c

@@ -17,9 +17,12 @@ type holding struct {
 	unknown bool // what else it has, nobody knows
 }
 
-// holdings are those of all ranks that must agree. here is nil where nobody asks what lies in folders; over tells who is at work
-// no more.
-func (f Facts) holdings(d registry.Directive, stored map[registry.Instance]registry.Checkpoint, here func(registry.Instance) *registry.Here, over func(registry.Instance) bool) []holding {
+// holdings are those of all ranks that must agree. here is nil where nobody asks what lies in folders; over tells who
+// is at work no more.
+func (f Facts) holdings(
+	d registry.Directive, stored map[registry.Instance]registry.Checkpoint, here func(registry.Instance) *registry.Here,
+	over func(registry.Instance) bool,
+) []holding {
 	stored = registry.Sound(stored)
 	shared := sharedSteps(stored)
 	var all []holding
@@ -41,12 +44,16 @@ func (f Facts) holdings(d registry.Directive, stored map[registry.Instance]regis
 			ranks = append(ranks, h)
 		}
 		strict := c.Ranks == RanksAll || c.Ranks != RanksSome && savers > 1
-		all = append(all, slices.DeleteFunc(ranks, func(h holding) bool { return len(h.steps) == 0 && (h.unknown || !h.saver && !strict) })...)
+		all = append(all, slices.DeleteFunc(ranks, func(h holding) bool {
+			return len(h.steps) == 0 && (h.unknown || !h.saver && !strict)
+		})...)
 	}
 	return all
 }
 
-func holdingOf(in registry.Instance, c registry.Checkpoint, shared []int64, here func(registry.Instance) *registry.Here, gen int) holding {
+func holdingOf(
+	in registry.Instance, c registry.Checkpoint, shared []int64, here func(registry.Instance) *registry.Here, gen int,
+) holding {
 	h := holding{Instance: in, saver: c.Own}
 	for _, s := range c.Steps {
 		if h.saver = h.saver || !s.Shared; s.Kept() && !s.Shared {
@@ -92,15 +99,17 @@ func common(all []holding) (int64, bool) {
 	}
 	best, ok := registry.NoStep, false
 	for _, step := range all[0].steps {
-		if step > best && !slices.ContainsFunc(all[1:], func(h holding) bool { return !slices.Contains(h.steps, step) }) {
+		if step > best && !slices.ContainsFunc(all[1:], func(h holding) bool {
+			return !slices.Contains(h.steps, step)
+		}) {
 			best, ok = step, true
 		}
 	}
 	return best, ok
 }
 
-// resume is what a generation goes on from: the newest step that every rank has, nil where nobody has any, NoStep where ranks
-// have some and none in common. Then why says who has which.
+// resume is what a generation goes on from: the newest step that every rank has, nil where nobody has any, NoStep where
+// ranks have some and none in common. Then why says who has which.
 func (r *decision) resume() (step *int64, why string) {
 	here := func(in registry.Instance) *registry.Here { return r.v.Records[in].Here }
 	over := func(in registry.Instance) bool {
@@ -124,7 +133,9 @@ func (r *decision) resume() (step *int64, why string) {
 
 // Differing tells who has which where ranks have stored steps by now, first several of them, and none is everybody's: a
 // restart would begin anew. Empty: nothing of the kind.
-func (f Facts) Differing(d registry.Directive, stored map[registry.Instance]registry.Checkpoint) (why string, first registry.Instance) {
+func (f Facts) Differing(
+	d registry.Directive, stored map[registry.Instance]registry.Checkpoint,
+) (why string, first registry.Instance) {
 	all := f.holdings(d, stored, nil, nil)
 	if _, ok := common(all); ok {
 		return "", registry.Instance{}

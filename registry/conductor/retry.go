@@ -30,7 +30,8 @@ const (
 // shell's 128+n is the signal n.
 func retryable(exit *registry.MemberExit, class registry.Class) recovery {
 	switch class {
-	case registry.ClassHost, registry.ClassPreempted, registry.ClassGPU, registry.ClassNetwork, registry.ClassLauncher, registry.ClassRegistry, registry.ClassFlex, registry.ClassMismatch:
+	case registry.ClassHost, registry.ClassPreempted, registry.ClassGPU, registry.ClassNetwork, registry.ClassLauncher,
+		registry.ClassRegistry, registry.ClassFlex, registry.ClassMismatch:
 		return transient
 	case registry.ClassImage:
 		if exit != nil && exit.Passing {

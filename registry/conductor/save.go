@@ -41,7 +41,8 @@ func (r *decision) save() bool {
 		switch {
 		case a.Kind == registry.AskStop && slices.Contains(begun, a.ID):
 			stop = i
-		case (a.Kind == registry.AskSave || a.Kind == registry.AskStop) && !slices.Contains(asks, a.ID) && len(asks) < mostSaveAsks:
+		case (a.Kind == registry.AskSave || a.Kind == registry.AskStop) && !slices.Contains(asks, a.ID) &&
+			len(asks) < mostSaveAsks:
 			asks = append(asks, a.ID)
 		}
 	}
@@ -133,7 +134,9 @@ func (r *decision) stamp() string {
 
 // stopping starts the clock of a save that is asked for before a stop.
 func (t timers) stopping(asks []registry.Ask, now time.Time) timers {
-	asked := slices.ContainsFunc(asks, func(a registry.Ask) bool { return a.Kind == registry.AskStop && a.Args["save"] != "" })
+	asked := slices.ContainsFunc(asks, func(a registry.Ask) bool {
+		return a.Kind == registry.AskStop && a.Args["save"] != ""
+	})
 	if !asked {
 		t.stopAt = time.Time{}
 	} else if t.stopAt.IsZero() {

@@ -22,12 +22,15 @@ func byName(r registry.Row, app string) bool {
 
 // buildRoster makes the rows of every instance whose record is given. Services without a record are
 // left out, nobody waits for them; a waited instance that ended for good without one has a bare row.
-func buildRoster(f Facts, d registry.Directive, resume *int64, record func(registry.Instance) registry.Member) registry.Roster {
+func buildRoster(
+	f Facts, d registry.Directive, resume *int64, record func(registry.Instance) registry.Member,
+) registry.Roster {
 	r := registry.Roster{Version: 1, Run: d.Run, Gen: d.Gen, Resume: resume}
 	for rank, in := range f.Instances(d) {
 		c, _ := f.component(in.Component)
 		m := record(in)
-		if !c.Waited && (m.Inc == "" || m.Run != d.Run || m.Phase == registry.PhaseLost || m.Phase == registry.PhaseLeft) {
+		if !c.Waited && (m.Inc == "" || m.Run != d.Run || m.Phase == registry.PhaseLost ||
+			m.Phase == registry.PhaseLeft) {
 			continue
 		}
 		row := m.Row(in, rank, c.Role)

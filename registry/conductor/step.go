@@ -22,13 +22,16 @@ func (c State) Step(now time.Time, v View) (State, []Effect) {
 		c.loss = nil
 	}
 	c.timers = c.stopping(v.Asks, now)
-	if i := slices.IndexFunc(v.Asks, func(a registry.Ask) bool { return a.Kind == registry.AskStop && !c.savesFirst(now, d, a) }); i >= 0 {
+	if i := slices.IndexFunc(v.Asks, func(a registry.Ask) bool {
+		return a.Kind == registry.AskStop && !c.savesFirst(now, d, a)
+	}); i >= 0 {
 		return c, []Effect{stopped(c, now, v, v.Asks[i])}
 	}
 	if v.ReadyAt.IsZero() || v.ReadyGen != d.Gen {
 		return c, []Effect{ReadReady{}}
 	}
-	if d.Act == registry.ActRun && (v.Roster == nil || v.Roster.Gen != d.Gen || v.Roster.Run != d.Run) && d.Roster.ID != "" {
+	if d.Act == registry.ActRun && (v.Roster == nil || v.Roster.Gen != d.Gen || v.Roster.Run != d.Run) &&
+		d.Roster.ID != "" {
 		return c, []Effect{ReadRoster{Ref: d.Roster}}
 	}
 	r := newDecision(c, now, v)

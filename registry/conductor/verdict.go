@@ -25,7 +25,8 @@ func (r *decision) failed() bool {
 	class := verdictClass(f.class)
 	return r.conclude(registry.Verdict{
 		Outcome: registry.Failed, Class: class, Cause: f.sentence() + many, First: f.Instance.String(), Exit: f.exit,
-		Advice: advice(class, r.c.Facts.App, f.Instance, f.exit), Retry: class == registry.ClassHost || class == registry.ClassGPU || class == registry.ClassPreempted,
+		Advice: advice(class, r.c.Facts.App, f.Instance, f.exit),
+		Retry:  class == registry.ClassHost || class == registry.ClassGPU || class == registry.ClassPreempted,
 	})
 }
 

@@ -12,7 +12,9 @@ func waitLimit(wait time.Duration) time.Duration { return wait + wait/16 + 6*tim
 
 // blockKey waits until key has another index than the given one, or wait is over. An index that fell
 // (a restored or a new server) starts from 0 again.
-func (l *connection) blockKey(ctx context.Context, key string, index uint64, wait time.Duration, c consistency) (*api.KVPair, uint64, error) {
+func (l *connection) blockKey(
+	ctx context.Context, key string, index uint64, wait time.Duration, c consistency,
+) (*api.KVPair, uint64, error) {
 	var pair *api.KVPair
 	next, err := l.block(ctx, "watch "+key, index, wait, c, func(q *api.QueryOptions) (meta *api.QueryMeta, err error) {
 		pair, meta, err = l.api.KV().Get(key, q)
@@ -22,12 +24,15 @@ func (l *connection) blockKey(ctx context.Context, key string, index uint64, wai
 }
 
 // blockNames is blockKey for the names under a prefix.
-func (l *connection) blockNames(ctx context.Context, prefix string, index uint64, wait time.Duration) ([]string, uint64, error) {
+func (l *connection) blockNames(
+	ctx context.Context, prefix string, index uint64, wait time.Duration,
+) ([]string, uint64, error) {
 	var names []string
-	next, err := l.block(ctx, "watch "+prefix, index, wait, byDefault, func(q *api.QueryOptions) (meta *api.QueryMeta, err error) {
-		names, meta, err = l.api.KV().Keys(prefix, "", q)
-		return meta, err
-	})
+	next, err := l.block(ctx, "watch "+prefix, index, wait, byDefault,
+		func(q *api.QueryOptions) (meta *api.QueryMeta, err error) {
+			names, meta, err = l.api.KV().Keys(prefix, "", q)
+			return meta, err
+		})
 	return names, next, err
 }
 

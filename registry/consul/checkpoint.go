@@ -20,16 +20,17 @@ type checkpointKey struct {
 	index uint64
 }
 
-// Checkpoint is T13: a whole checkpoint is where it says. It is committed under the live key and the record as it was when
-// Checkpoint was called: a commit that is still on its way when the member acknowledges a newer generation is refused, and
-// answered with registry.ErrOvertaken. The newest five are remembered.
+// Checkpoint is T13: a whole checkpoint is where it says. It is committed under the live key and the record as it was
+// when Checkpoint was called: a commit that is still on its way when the member acknowledges a newer generation is
+// refused, and answered with registry.ErrOvertaken. The newest five are remembered.
 func (s *Membership) Checkpoint(ctx context.Context, one registry.CheckpointStep) error {
 	return s.changeSteps(ctx, s.held().record.Gen, func(steps []registry.CheckpointStep) []registry.CheckpointStep {
 		return conductor.Named(withStep(steps, one), math.MaxInt64)
 	})
 }
 
-// Store is Checkpoint of several, which were saved in that generation: those that are committed already stay until Trim.
+// Store is Checkpoint of several, which were saved in that generation: those that are committed already stay until
+// Trim.
 func (s *Membership) Store(ctx context.Context, gen int, stored ...registry.CheckpointStep) error {
 	return s.changeSteps(ctx, gen, func(steps []registry.CheckpointStep) []registry.CheckpointStep {
 		for _, one := range stored {
@@ -39,8 +40,8 @@ func (s *Membership) Store(ctx context.Context, gen int, stored ...registry.Chec
 	})
 }
 
-// Trim has the key name no more than is asked for: the newest, and what the gang could go on from, which is of the step least or
-// a later one.
+// Trim has the key name no more than is asked for: the newest, and what the gang could go on from, which is of the step
+// least or a later one.
 func (s *Membership) Trim(ctx context.Context, least int64) error {
 	return s.changeSteps(ctx, s.held().record.Gen, func(steps []registry.CheckpointStep) []registry.CheckpointStep {
 		return conductor.Named(steps, least)
@@ -65,7 +66,9 @@ func (s *Membership) Forget(ctx context.Context, uri string) error {
 // Condemn is the word that a copy, whoever has committed it, is not as it was stored: nobody goes on from it any more.
 func (s *Membership) Condemn(ctx context.Context, bad registry.BadCopy) error {
 	return s.changeKey(ctx, s.held().record.Gen, func(c registry.Checkpoint) registry.Checkpoint {
-		c.Steps = slices.DeleteFunc(slices.Clone(c.Steps), func(one registry.CheckpointStep) bool { return one.URI == bad.URI && one.SHA256 == bad.SHA256 })
+		c.Steps = slices.DeleteFunc(slices.Clone(c.Steps), func(one registry.CheckpointStep) bool {
+			return one.URI == bad.URI && one.SHA256 == bad.SHA256
+		})
 		if !slices.Contains(c.Bad, bad) {
 			c.Bad = append(slices.Clone(c.Bad), bad)
 		}
@@ -97,14 +100,18 @@ func (s *Membership) Stored(ctx context.Context) (map[registry.Instance]registry
 func (s *Membership) Founded() time.Time { return s.founded }
 
 // changeSteps writes the own key's steps as a member of that generation.
-func (s *Membership) changeSteps(ctx context.Context, gen int, change func([]registry.CheckpointStep) []registry.CheckpointStep) error {
+func (s *Membership) changeSteps(
+	ctx context.Context, gen int, change func([]registry.CheckpointStep) []registry.CheckpointStep,
+) error {
 	return s.changeKey(ctx, gen, func(c registry.Checkpoint) registry.Checkpoint {
 		c.Steps = change(slices.Clone(c.Steps))
 		return c
 	})
 }
 
-func (s *Membership) changeKey(ctx context.Context, gen int, change func(registry.Checkpoint) registry.Checkpoint) error {
+func (s *Membership) changeKey(
+	ctx context.Context, gen int, change func(registry.Checkpoint) registry.Checkpoint,
+) error {
 	var b backoff
 	for {
 		err := s.commitCheckpoint(ctx, gen, change)
@@ -120,7 +127,9 @@ func (s *Membership) changeKey(ctx context.Context, gen int, change func(registr
 	}
 }
 
-func (s *Membership) commitCheckpoint(ctx context.Context, gen int, change func(registry.Checkpoint) registry.Checkpoint) error {
+func (s *Membership) commitCheckpoint(
+	ctx context.Context, gen int, change func(registry.Checkpoint) registry.Checkpoint,
+) error {
 	if err := s.over(); err != nil {
 		return err
 	}

@@ -25,7 +25,8 @@ func (j *joining) claim(ctx context.Context, d conductor.Claim, look conductor.S
 	}
 	if j.session == "" {
 		j.born = boottime()
-		session, err := j.calls.createSession(ctx, sessionName(j.me.App, d.Instance.String()), api.SessionBehaviorDelete, j.times.TTL)
+		session, err := j.calls.createSession(ctx, sessionName(j.me.App, d.Instance.String()),
+			api.SessionBehaviorDelete, j.times.TTL)
 		if err != nil {
 			return nil, err
 		}
@@ -69,14 +70,17 @@ func (j *joining) commitClaim(ctx context.Context, d conductor.Claim, look condu
 
 // verifyClaim finds out whether a claim whose answer was lost was done: only we know our session and
 // incarnation.
-func (j *joining) verifyClaim(ctx context.Context, d conductor.Claim, look conductor.Snapshot, lost error) (*Membership, error) {
+func (j *joining) verifyClaim(
+	ctx context.Context, d conductor.Claim, look conductor.Snapshot, lost error,
+) (*Membership, error) {
 	k, in := j.keys, d.Instance
 	var b backoff
 	for {
 		res, err := j.calls.readKeys(ctx, consistent, k.live(in), k.member(in), k.directive())
 		if err == nil {
 			live, member, directive := res.at(k.live(in)), res.at(k.member(in)), res.at(k.directive())
-			if live != nil && live.Session == j.session && member != nil && string(member.Value) == string(encode(d.Record)) && directive != nil {
+			if live != nil && live.Session == j.session && member != nil &&
+				string(member.Value) == string(encode(d.Record)) && directive != nil {
 				return j.newMembership(d, look, directive, member.ModifyIndex)
 			}
 			session := j.session
@@ -91,7 +95,9 @@ func (j *joining) verifyClaim(ctx context.Context, d conductor.Claim, look condu
 }
 
 // newMembership makes the membership of a claim that was done.
-func (j *joining) newMembership(d conductor.Claim, look conductor.Snapshot, directive *api.KVPair, index uint64) (*Membership, error) {
+func (j *joining) newMembership(
+	d conductor.Claim, look conductor.Snapshot, directive *api.KVPair, index uint64,
+) (*Membership, error) {
 	s := &Membership{
 		gang: j.gang, instance: d.Instance, previous: look.Member, turn: make(chan struct{}, 1),
 		session: j.session, renewed: j.born, record: d.Record, index: index,

@@ -92,7 +92,9 @@ func (l *connection) do(ctx context.Context, act string, request func(context.Co
 	return l.within(ctx, callTime, act, request)
 }
 
-func (l *connection) within(ctx context.Context, limit time.Duration, act string, request func(context.Context) error) error {
+func (l *connection) within(
+	ctx context.Context, limit time.Duration, act string, request func(context.Context) error,
+) error {
 	before := l.limited.Load()
 	timed, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -13,10 +13,12 @@ import (
 // in which they stand in base64 (4/3); what remains, 44,000 bytes, is for 128 operations and their keys.
 const mostValues = 360_000
 
-// fitDefinition makes an app's record fit into the transaction that writes it with its directive (T2, T15). A definition
-// that does not goes ahead, in chunks named by its content: nobody reads them without a record that names them.
-// there are the checks that they still stand when the record is written.
-func (j *joining) fitDefinition(ctx context.Context, app registry.AppRecord, d registry.Directive) (_ registry.AppRecord, there []*api.TxnOp, err error) {
+// fitDefinition makes an app's record fit into the transaction that writes it with its directive (T2, T15). A
+// definition that does not goes ahead, in chunks named by its content: nobody reads them without a record that names
+// them. there are the checks that they still stand when the record is written.
+func (j *joining) fitDefinition(
+	ctx context.Context, app registry.AppRecord, d registry.Directive,
+) (_ registry.AppRecord, there []*api.TxnOp, err error) {
 	const written = 2 // times that T2 writes the directive
 	if len(encode(app))+written*len(encode(d)) <= mostValues {
 		return app, nil, nil

@@ -138,7 +138,8 @@ func (g *gang) since() time.Time {
 
 // lockDirective is T6.
 func (g *gang) lockDirective(last *seenDirective) (*conductorLock, error) {
-	session, err := g.calls.createSession(g.ctx, sessionName(g.me.App, conductorSession), api.SessionBehaviorRelease, g.times.TTL)
+	session, err := g.calls.createSession(g.ctx, sessionName(g.me.App, conductorSession), api.SessionBehaviorRelease,
+		g.times.TTL)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +150,8 @@ func (g *gang) lockDirective(last *seenDirective) (*conductorLock, error) {
 		opIndex(g.keys.directive(), last.index),
 		opLock(g.keys.directive(), session, value))
 	if err == nil {
-		g.observe(&api.KVPair{Key: g.keys.directive(), Value: value, ModifyIndex: res.index(g.keys.directive()), Session: session}, unsure)
+		g.observe(&api.KVPair{Key: g.keys.directive(), Value: value, ModifyIndex: res.index(g.keys.directive()),
+			Session: session}, unsure)
 		return &conductorLock{session}, nil
 	}
 	// After an unknown result the lock tells: only we know our session.
@@ -213,7 +215,8 @@ func (g *gang) releaseLock(session string) {
 			opIndex(g.keys.directive(), last.index),
 			opUnlock(g.keys.directive(), session, last.value))
 		if err == nil {
-			g.observe(&api.KVPair{Key: g.keys.directive(), Value: last.value, ModifyIndex: res.index(g.keys.directive())}, unsure)
+			g.observe(&api.KVPair{Key: g.keys.directive(), Value: last.value,
+				ModifyIndex: res.index(g.keys.directive())}, unsure)
 			break
 		}
 		if g.refresh(ctx) != nil {

@@ -40,7 +40,9 @@ const (
 // It refuses with *registry.HeldError, *DigestError, *TimesError, *RunError, *FinishedError or *IndexError. notify is
 // called from one goroutine, in order, until the membership is closed; it may call the membership's methods, except
 // Close and Leave.
-func (c *Client) Join(ctx context.Context, me conductor.Newcomer, h Hooks, notify func(registry.Event)) (*Membership, error) {
+func (c *Client) Join(
+	ctx context.Context, me conductor.Newcomer, h Hooks, notify func(registry.Event),
+) (*Membership, error) {
 	if me.Instance == nil && len(me.Claimable) == 0 {
 		return nil, errors.New("join: neither an instance nor any that may be claimed")
 	}
@@ -104,7 +106,8 @@ var errAgain = errors.New("look again")
 
 // passes tells whether a newcomer tries again.
 func passes(err error) bool {
-	return errors.Is(err, errAgain) || isRefusal(err) || errors.Is(err, registry.ErrUnreachable) || errors.Is(err, registry.ErrTooManyConnections)
+	return errors.Is(err, errAgain) || isRefusal(err) || errors.Is(err, registry.ErrUnreachable) ||
+		errors.Is(err, registry.ErrTooManyConnections)
 }
 
 // round looks once at each candidate and acts on it; it returns without an error when it has waited.
@@ -234,8 +237,9 @@ func (j *joining) admit(ctx context.Context, look *conductor.Snapshot) conductor
 	return conductor.Admit(*look, j.me, alive)
 }
 
-// answerMatters tells that an answer of the holder's agent would matter: a launcher's word, or the operator's, that it is gone may be
-// wrong whether its session has ended or not; and who was started from a shell is not to wait behind one that is there.
+// answerMatters tells that an answer of the holder's agent would matter: a launcher's word, or the operator's, that it
+// is gone may be wrong whether its session has ended or not; and who was started from a shell is not to wait behind one
+// that is there.
 func answerMatters(d conductor.Admission, look conductor.Snapshot, launcher bool) bool {
 	if look.Member == nil {
 		return false
@@ -307,7 +311,8 @@ func (j *joining) createSession(ctx context.Context) (string, error) {
 func (j *joining) conductFrom(ctx context.Context, session string, value []byte, res results, err error) error {
 	if err == nil {
 		j.inherit(session)
-		j.start(&api.KVPair{Key: j.keys.directive(), Value: value, ModifyIndex: res.index(j.keys.directive()), Session: session})
+		j.start(&api.KVPair{Key: j.keys.directive(), Value: value, ModifyIndex: res.index(j.keys.directive()),
+			Session: session})
 		return nil
 	}
 	if !isUnknown(err) {

@@ -205,7 +205,8 @@ func (s *Membership) reattach(ended string) bool {
 
 // passes tells whether an error is one that passes.
 func (s *Membership) passes(err error) bool {
-	return isUnknown(err) || isRefusal(err) || errors.Is(err, errDataLost) || errors.Is(err, registry.ErrTooManyConnections)
+	return isUnknown(err) || isRefusal(err) || errors.Is(err, errDataLost) ||
+		errors.Is(err, registry.ErrTooManyConnections)
 }
 
 // reconcile makes this membership and the registry agree: it reads with consistency, takes over the record's

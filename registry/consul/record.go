@@ -181,8 +181,8 @@ func (s *Membership) Publish(ctx context.Context, update func(*registry.Member))
 	})
 }
 
-// Saved says how the instance has answered a save, unless it has answered a later one. Nobody wakes: the conductor reads the
-// record when it needs to.
+// Saved says how the instance has answered a save, unless it has answered a later one. Nobody wakes: the conductor
+// reads the record when it needs to.
 func (s *Membership) Saved(ctx context.Context, saved registry.Saved) error {
 	return s.write(ctx, writing{
 		change: func(m *registry.Member) error {

@@ -22,7 +22,9 @@ func (c *Client) roster(ctx context.Context, k keys, ref registry.RosterRef) (re
 	return c.rosterBy(ctx, k, ref, byDefault)
 }
 
-func (c *Client) rosterBy(ctx context.Context, k keys, ref registry.RosterRef, how consistency) (registry.Roster, []byte, error) {
+func (c *Client) rosterBy(
+	ctx context.Context, k keys, ref registry.RosterRef, how consistency,
+) (registry.Roster, []byte, error) {
 	chunks := make([][]byte, 0, max(ref.Chunks, 1))
 	for n := range max(ref.Chunks, 1) {
 		chunk, err := c.calls.raw(ctx, k.roster(ref.ID, n), how)
@@ -38,7 +40,9 @@ func (c *Client) rosterBy(ctx context.Context, k keys, ref registry.RosterRef, h
 }
 
 // Members reads the records of so many instances, 128 at most; those that have none are left out.
-func (s *Membership) Members(ctx context.Context, of []registry.Instance) (map[registry.Instance]registry.Member, error) {
+func (s *Membership) Members(
+	ctx context.Context, of []registry.Instance,
+) (map[registry.Instance]registry.Member, error) {
 	names := make([]string, 0, len(of))
 	for _, in := range of {
 		names = append(names, s.gang.keys.member(in))

@@ -33,11 +33,12 @@ type Service struct {
 
 // Equal tells whether nothing would change in Consul.
 func (s Service) Equal(o Service) bool {
-	return s.ID == o.ID && s.Name == o.Name && s.Address == o.Address && s.Port == o.Port && slices.Equal(s.Tags, o.Tags) && maps.Equal(s.Meta, o.Meta)
+	return s.ID == o.ID && s.Name == o.Name && s.Address == o.Address && s.Port == o.Port &&
+		slices.Equal(s.Tags, o.Tags) && maps.Equal(s.Meta, o.Meta)
 }
 
-// Health is what a service's own check says. Consul's DNS gives out both kinds; one that nobody has spoken for is critical
-// and is not given out.
+// Health is what a service's own check says. Consul's DNS gives out both kinds; one that nobody has spoken for is
+// critical and is not given out.
 type Health struct {
 	Passing bool
 	Why     string // in words; with an unchanged status Consul's servers learn them within minutes only
@@ -60,8 +61,8 @@ type Registered struct {
 // reapAfter is when Consul takes a service away for which nobody speaks any more; it knows no shorter time.
 const reapAfter = time.Minute
 
-// Domain is where this Consul answers DNS, without a dot at its end: `consul`, unless its operator says otherwise or the token may
-// not ask (agent read). The error is ErrNoServices where there is no Consul.
+// Domain is where this Consul answers DNS, without a dot at its end: `consul`, unless its operator says otherwise or
+// the token may not ask (agent read). The error is ErrNoServices where there is no Consul.
 func (c *Client) Domain(ctx context.Context) (string, error) {
 	var self struct {
 		DebugConfig struct{ DNSDomain string }
@@ -93,12 +94,14 @@ func (c *Client) Register(ctx context.Context, s Service, h Health, ttl time.Dur
 		Check: &api.AgentServiceCheck{
 			// Words reach the servers at once only with a change of the status: warning comes first.
 			CheckID: checkOf(s.ID), Name: "muster agent", TTL: ttl.String(), Status: api.HealthWarning,
-			Notes:                          "passing: something listens at the port; warning: nothing does; critical: the instance's agent is silent",
+			Notes: "passing: something listens at the port; warning: nothing does; " +
+				"critical: the instance's agent is silent",
 			DeregisterCriticalServiceAfter: reapAfter.String(),
 		},
 	}
 	err := c.calls.do(ctx, "register service "+s.Name, func(ctx context.Context) error {
-		return c.calls.api.Agent().ServiceRegisterOpts(&service, api.ServiceRegisterOpts{ReplaceExistingChecks: true}.WithContext(ctx))
+		return c.calls.api.Agent().ServiceRegisterOpts(&service,
+			api.ServiceRegisterOpts{ReplaceExistingChecks: true}.WithContext(ctx))
 	})
 	if err != nil {
 		return err
@@ -130,12 +133,13 @@ func unknown(err, instead error) error {
 	return err
 }
 
-// Services are those of a name that have the tag: what the Consul agent that we talk to has been told, and what the catalog has of others. A
-// token that may not read nodes sees the former only.
+// Services are those of a name that have the tag: what the Consul agent that we talk to has been told, and what the
+// catalog has of others. A token that may not read nodes sees the former only.
 func (c *Client) Services(ctx context.Context, name, tag string) ([]Registered, error) {
 	var all []Registered
 	err := c.calls.do(ctx, "list services", func(ctx context.Context) error {
-		own, err := c.calls.api.Agent().ServicesWithFilterOpts(fmt.Sprintf("Service == %q and %q in Tags", name, tag), byDefault.options(ctx))
+		own, err := c.calls.api.Agent().ServicesWithFilterOpts(fmt.Sprintf("Service == %q and %q in Tags", name, tag),
+			byDefault.options(ctx))
 		for _, id := range slices.Sorted(maps.Keys(own)) {
 			s := own[id]
 			all = append(all, Registered{Service{s.ID, s.Service, s.Tags, s.Meta, s.Address, s.Port}, "", true})
@@ -153,15 +157,16 @@ func (c *Client) Services(ctx context.Context, name, tag string) ([]Registered, 
 				all[known].Node = s.Node
 				continue
 			}
-			all = append(all, Registered{Service{s.ServiceID, s.ServiceName, s.ServiceTags, s.ServiceMeta, s.ServiceAddress, s.ServicePort}, s.Node, false})
+			all = append(all, Registered{Service{s.ServiceID, s.ServiceName, s.ServiceTags, s.ServiceMeta,
+				s.ServiceAddress, s.ServicePort}, s.Node, false})
 		}
 		return err
 	})
 	return all, err
 }
 
-// Reap takes away what an agent that is proved dead has left. What another Consul agent holds comes back as critical when
-// that agent compares notes with its servers, until it takes it away itself; DNS gives it out no more.
+// Reap takes away what an agent that is proved dead has left. What another Consul agent holds comes back as critical
+// when that agent compares notes with its servers, until it takes it away itself; DNS gives it out no more.
 func (c *Client) Reap(ctx context.Context, s Registered) error {
 	if s.own {
 		return c.Deregister(ctx, s.ID)
@@ -170,8 +175,9 @@ func (c *Client) Reap(ctx context.Context, s Registered) error {
 	return c.calls.put(ctx, callTime, "take service "+s.ID+" away", "/v1/catalog/deregister", body, nil)
 }
 
-// Seen tells whether the catalog has the service as it was registered, so that DNS knows it; the tag, one of the service's, keeps
-// the answer short where the name has many instances. blind: this token may not look (it lacks the right to read nodes).
+// Seen tells whether the catalog has the service as it was registered, so that DNS knows it; the tag, one of the
+// service's, keeps the answer short where the name has many instances. blind: this token may not look (it lacks the
+// right to read nodes).
 func (c *Client) Seen(ctx context.Context, s Service, tag string) (seen, blind bool, err error) {
 	err = c.calls.do(ctx, "look for service "+s.Name, func(ctx context.Context) error {
 		all, meta, err := c.calls.api.Catalog().Service(s.Name, tag, byDefault.options(ctx))
@@ -179,7 +185,8 @@ func (c *Client) Seen(ctx context.Context, s Service, tag string) (seen, blind b
 			return err
 		}
 		seen = slices.ContainsFunc(all, func(o *api.CatalogService) bool {
-			return s.Equal(Service{o.ServiceID, o.ServiceName, o.ServiceTags, o.ServiceMeta, o.ServiceAddress, o.ServicePort})
+			return s.Equal(Service{o.ServiceID, o.ServiceName, o.ServiceTags, o.ServiceMeta, o.ServiceAddress,
+				o.ServicePort})
 		})
 		blind = !seen && meta.ResultsFilteredByACLs
 		return nil

@@ -42,7 +42,8 @@ func (s Status) Interrupted() bool { return s.Verdict == nil && s.Live == 0 && s
 func (c *Client) Status(ctx context.Context, app string) (Status, error) {
 	k := keysOf(app)
 	tree := func(prefix string) *api.TxnOp { return op(api.KVTxnOp{Verb: api.KVGetTree, Key: prefix}) }
-	res, err := c.calls.commit(ctx, opGetOrEmpty(k.app()), opGetOrEmpty(k.directive()), tree(k.members()), tree(k.lives()))
+	res, err := c.calls.commit(ctx, opGetOrEmpty(k.app()), opGetOrEmpty(k.directive()), tree(k.members()),
+		tree(k.lives()))
 	if err != nil {
 		return Status{}, err
 	}

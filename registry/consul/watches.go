@@ -151,11 +151,14 @@ func latest[T any](c chan T, v T) {
 }
 
 // blockList is blockKey for all keys under a prefix.
-func (l *connection) blockList(ctx context.Context, prefix string, index uint64, wait time.Duration) (api.KVPairs, uint64, error) {
+func (l *connection) blockList(
+	ctx context.Context, prefix string, index uint64, wait time.Duration,
+) (api.KVPairs, uint64, error) {
 	var pairs api.KVPairs
-	next, err := l.block(ctx, "watch "+prefix, index, wait, byDefault, func(q *api.QueryOptions) (meta *api.QueryMeta, err error) {
-		pairs, meta, err = l.api.KV().List(prefix, q)
-		return meta, err
-	})
+	next, err := l.block(ctx, "watch "+prefix, index, wait, byDefault,
+		func(q *api.QueryOptions) (meta *api.QueryMeta, err error) {
+			pairs, meta, err = l.api.KV().List(prefix, q)
+			return meta, err
+		})
 	return pairs, next, err
 }

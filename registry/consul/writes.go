@@ -35,7 +35,8 @@ func (c *conducting) direct(ctx context.Context, index uint64, d registry.Direct
 	if err != nil {
 		return err
 	}
-	pair := &api.KVPair{Key: c.keys.directive(), Value: value, ModifyIndex: res.index(c.keys.directive()), Session: c.session}
+	pair := &api.KVPair{Key: c.keys.directive(), Value: value, ModifyIndex: res.index(c.keys.directive()),
+		Session: c.session}
 	c.observe(pair, unsure)
 	if d.Roster.ID != c.view.Directive.Roster.ID {
 		c.view.Roster = nil
@@ -91,7 +92,8 @@ func (c *conducting) end(ctx context.Context, e conductor.End) error {
 	if err := c.direct(ctx, e.Index, e.Directive, ops...); err != nil {
 		return err
 	}
-	c.log.Info("verdict", "run", e.Verdict.Run, "outcome", string(e.Verdict.Outcome), "class", string(e.Verdict.Class), "cause", e.Verdict.Cause)
+	c.log.Info("verdict", "run", e.Verdict.Run, "outcome", string(e.Verdict.Outcome), "class", string(e.Verdict.Class),
+		"cause", e.Verdict.Cause)
 	return nil
 }
 
@@ -144,7 +146,8 @@ func (c *conducting) cleanUp(ctx context.Context, keep string) error {
 		opDeleteTree(c.keys.asks()),
 	}
 	for _, name := range names {
-		if id, _, _ := strings.Cut(strings.TrimPrefix(name, c.keys.rosters()), "/"); id != keep && len(ops) < droppedAsks {
+		if id, _, _ := strings.Cut(strings.TrimPrefix(name, c.keys.rosters()), "/"); id != keep &&
+			len(ops) < droppedAsks {
 			ops = append(ops, opDelete(name))
 		}
 	}

@@ -82,7 +82,9 @@ func (s *server) look(read func(*keyStore)) {
 // query reads and, when the index of what it found is not above the reader's, waits for a change of
 // the target and reads again, until the wait is over. found is false when there is nothing there yet:
 // then only its appearance or, the first time, a newer index ends the wait, as in Consul.
-func (s *server) query(ctx context.Context, w waiting, on target, read func(*keyStore) (index uint64, found bool)) uint64 {
+func (s *server) query(
+	ctx context.Context, w waiting, on target, read func(*keyStore) (index uint64, found bool),
+) uint64 {
 	var timeout <-chan time.Time
 	least, missing := w.index, false
 	for {

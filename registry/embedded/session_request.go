@@ -62,7 +62,8 @@ func (s *server) sessionCreate(r *http.Request) (reply, error) {
 	}
 	want.settleChecks()
 	id, err := s.createSession(sessionInfo{
-		Name: want.Name, Node: want.Node, LockDelay: time.Duration(want.LockDelay), Behavior: want.Behavior, TTL: want.TTL,
+		Name: want.Name, Node: want.Node, LockDelay: time.Duration(want.LockDelay), Behavior: want.Behavior,
+		TTL:        want.TTL,
 		NodeChecks: want.NodeChecks, ServiceChecks: want.ServiceChecks, Checks: want.Checks,
 	})
 	if err != nil {

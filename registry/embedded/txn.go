@@ -230,7 +230,8 @@ func (t *tx) checkIndex(op operation) (*entry, error) {
 		return nil, fmt.Errorf("failed to check index, key %q doesn't exist", op.Key)
 	}
 	if e.ModifyIndex != op.Index {
-		return nil, fmt.Errorf("failed index check for key %q, current modify index %d != %d", op.Key, e.ModifyIndex, op.Index)
+		return nil, fmt.Errorf("failed index check for key %q, current modify index %d != %d", op.Key, e.ModifyIndex,
+			op.Index)
 	}
 	return e, nil
 }
@@ -241,7 +242,8 @@ func (t *tx) checkSession(op operation) (*entry, error) {
 		return nil, fmt.Errorf("failed to check session, key %q doesn't exist", op.Key)
 	}
 	if e.Session != op.Session {
-		return nil, fmt.Errorf("failed session check for key %q, current session %q != %q", op.Key, e.Session, op.Session)
+		return nil, fmt.Errorf("failed session check for key %q, current session %q != %q", op.Key, e.Session,
+			op.Session)
 	}
 	return e, nil
 }
@@ -303,7 +305,8 @@ func (t *tx) unlock(op operation) (*entry, error) {
 	}
 	old := t.look(op.Key)
 	if old == nil || old.Session != op.Session {
-		return nil, refusal(fmt.Sprintf("failed to unlock key %q, lock isn't held, or is held by another session", op.Key))
+		return nil, refusal(fmt.Sprintf("failed to unlock key %q, lock isn't held, or is held by another session",
+			op.Key))
 	}
 	return t.put(entry{Key: op.Key, Value: op.Value, Flags: op.Flags, LockIndex: old.LockIndex}), nil
 }

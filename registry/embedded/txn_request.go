@@ -93,7 +93,8 @@ func (o *txnOp) foreign() error {
 		if len(body) > 0 && string(body) != "null" {
 			return httpError{
 				http.StatusNotImplemented,
-				"operation " + name + " in a transaction is not in muster's embedded registry; use a real Consul for it",
+				"operation " + name +
+					" in a transaction is not in muster's embedded registry; use a real Consul for it",
 			}
 		}
 	}

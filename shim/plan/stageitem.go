@@ -27,11 +27,12 @@ const (
 
 // The kinds of StageItem that lie in a store. From is a path or URL.
 const (
-	StageCopy       = "copy"        // a file or folder that is copied to To
-	StageUnpacked   = "unpacked"    // an archive whose content is the folder To
-	StageCode       = "code"        // a folder that is copied to To
-	StageCodeBeside = "code-beside" // a folder that is copied to To, kept read-only, and copied on into the instance's folder
-	StageOutput     = "output"      // a folder that is created at From
+	StageCopy     = "copy"     // a file or folder that is copied to To
+	StageUnpacked = "unpacked" // an archive whose content is the folder To
+	StageCode     = "code"     // a folder that is copied to To
+	// a folder that is copied to To, kept read-only, and copied on into the instance's folder
+	StageCodeBeside = "code-beside"
+	StageOutput     = "output" // a folder that is created at From
 )
 
 // FromStore tells whether the item is data in a store and no part of the app package.

@@ -26,7 +26,7 @@ func TestConsulIsAwayForAll(t *testing.T) {
 	j.times = []string{"--lost-grace", "90s"}
 	other := j.agent(spare, 0)
 	other.ends(64)
-	other.says("all agents of a run must be given the same")
+	other.says("give all agents of a run the same times")
 
 	j.net.Cut(consulHost)
 	cut := time.Now()

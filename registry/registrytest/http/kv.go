@@ -138,7 +138,8 @@ func indexes(t *testing.T, s Server) {
 	l.must("PUT", l.kv("i")+"?flags=1", "one")
 	flagged := l.have("i")
 	if flagged.ModifyIndex <= first.ModifyIndex || flagged.CreateIndex != first.CreateIndex {
-		l.Errorf("other flags: got %d/%d after %d/%d", flagged.CreateIndex, flagged.ModifyIndex, first.CreateIndex, first.ModifyIndex)
+		l.Errorf("other flags: got %d/%d after %d/%d", flagged.CreateIndex, flagged.ModifyIndex, first.CreateIndex,
+			first.ModifyIndex)
 	}
 	l.accept("two keys in one commit", l.set("x", "1"), l.set("y", "1"))
 	want(l, "one commit, one index", l.have("x").ModifyIndex, l.have("y").ModifyIndex)
@@ -236,7 +237,8 @@ func badRequests(t *testing.T, s Server) {
 		{"GET", "/v1/session/info/", 400, "Missing session"},
 	} {
 		a := l.do(c.method, c.path, "v")
-		want(l, c.method+" "+c.path, fmt.Sprint(a.code, " ", strings.TrimSpace(a.body)), fmt.Sprint(c.code, " ", c.text))
+		want(l, c.method+" "+c.path, fmt.Sprint(a.code, " ", strings.TrimSpace(a.body)),
+			fmt.Sprint(c.code, " ", c.text))
 	}
 	want(l, "nothing was written", string(l.have("b").Value), "x")
 }

@@ -145,7 +145,8 @@ func want[T comparable](l *lab, what string, got, want T) {
 // session makes a session with the TTL of the protocol and no health checks.
 func (l *lab) session(behavior, lockDelay string) string {
 	l.Helper()
-	return l.sessionOf(fmt.Sprintf(`{"TTL":"10s","Behavior":%q,"LockDelay":%q,"NodeChecks":[],"Name":"conformance"}`, behavior, lockDelay))
+	return l.sessionOf(fmt.Sprintf(`{"TTL":"10s","Behavior":%q,"LockDelay":%q,"NodeChecks":[],"Name":"conformance"}`,
+		behavior, lockDelay))
 }
 
 func (l *lab) sessionOf(body string) string {

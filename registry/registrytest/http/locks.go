@@ -86,7 +86,8 @@ func lockDelay(t *testing.T, s Server) {
 				l.accept(what, l.lock(key, b, "y"))
 				continue
 			}
-			l.refuse(what, fmt.Sprintf("1: failed to lock key %q due to lock delay", key), l.set("other", "x"), l.lock(key, b, "y"))
+			l.refuse(what, fmt.Sprintf("1: failed to lock key %q due to lock delay", key), l.set("other", "x"),
+				l.lock(key, b, "y"))
 			want(l, what+" by the KV form", l.acquire(key, b), false)
 			l.put(key, "writes are not delayed")
 		}
@@ -108,7 +109,8 @@ func session(t *testing.T, s Server) {
 	if err != nil || e == nil {
 		l.Fatalf("info: got %v, %v", e, err)
 	}
-	want(l, "info", fmt.Sprint([]any{e.ID, e.Name, e.TTL, e.Behavior, e.LockDelay, e.NodeChecks, e.ServiceChecks}), "["+id+" n 11s delete 1ms [] []]")
+	want(l, "info", fmt.Sprint([]any{e.ID, e.Name, e.TTL, e.Behavior, e.LockDelay, e.NodeChecks, e.ServiceChecks}),
+		"["+id+" n 11s delete 1ms [] []]")
 	if e.CreateIndex == 0 || meta.LastIndex < e.CreateIndex || e.Node == "" {
 		l.Errorf("info: got created %d, index %d, node %q", e.CreateIndex, meta.LastIndex, e.Node)
 	}
@@ -199,6 +201,7 @@ func sessionReleases(t *testing.T, s Server) {
 		l.Errorf("index: got %d after %d", after.ModifyIndex, before.ModifyIndex)
 	}
 	next := l.session("release", "1ms")
-	l.acceptLater("the next one is elected", l.checkIndex("directive", after.ModifyIndex), l.lock("directive", next, "wait"))
+	l.acceptLater("the next one is elected", l.checkIndex("directive", after.ModifyIndex),
+		l.lock("directive", next, "wait"))
 	want(l, "lock index", l.have("directive").LockIndex, before.LockIndex+1)
 }

@@ -41,7 +41,8 @@ func protocolFound(l *lab) (conductor string) {
 		l.lock("directive", conductor, `{"gen":1,"act":"wait"}`),
 	}
 	l.accept("T2 found", found...)
-	l.refuse("T2 again", `0: failed to set key "app", index is stale; 1: failed to set key "directive", index is stale`, found...)
+	l.refuse("T2 again", `0: failed to set key "app", index is stale; 1: failed to set key "directive", index is stale`,
+		found...)
 	want(l, "T2 conducts", l.have("directive").Session, conductor)
 	return conductor
 }
@@ -60,7 +61,8 @@ func protocolClaim(l *lab) (session string, record uint64) {
 	record = got[2].ModifyIndex
 	want(l, "T3 answers the record's index", record, l.at("members/worker/0"))
 	l.refuse("T3 of another", `1: key "members/worker/0" exists; 2: key "live/worker/0" exists; `+
-		`3: failed to lock key "live/worker/0", lock is already held; 4: failed to set key "members/worker/0", index is stale`,
+		`3: failed to lock key "live/worker/0", lock is already held; `+
+		`4: failed to set key "members/worker/0", index is stale`,
 		claim(l.session("delete", "1ms"), "b")...)
 	acknowledge := []*api.KVTxnOp{
 		l.checkSession("live/worker/0", session), l.cas("members/worker/0", record, `{"inc":"a","gen":1,"ph":"ready"}`),
@@ -68,7 +70,8 @@ func protocolClaim(l *lab) (session string, record uint64) {
 	}
 	record = l.accept("T4 acknowledge", acknowledge...)[1].ModifyIndex
 	l.refuse("T4 twice", `1: failed to set key "members/worker/0", index is stale`, acknowledge...)
-	record = l.accept("T4b again", l.checkSession("live/worker/0", session), l.cas("members/worker/0", record, `{"inc":"a","gen":1,"ph":"ready","again":1}`),
+	record = l.accept("T4b again", l.checkSession("live/worker/0", session),
+		l.cas("members/worker/0", record, `{"inc":"a","gen":1,"ph":"ready","again":1}`),
 		l.lock("ready/1/worker/0", session, ""), l.op(api.KVDelete, "ready/0/worker/0"),
 		l.checkIndex("directive", l.at("directive")))[1].ModifyIndex
 	return session, record
@@ -100,7 +103,8 @@ func protocolElect(l *lab, c1 string) (c2 string) {
 	want(l, "nobody conducts", seen[0].Session, "")
 	want(l, "the directive is kept", string(seen[0].Value), `{"gen":1,"act":"run"}`)
 	c2 = l.session("release", "1ms")
-	l.acceptLater("T6 elect", l.checkIndex("directive", seen[0].ModifyIndex), l.lock("directive", c2, `{"gen":1,"act":"run","by":2}`))
+	l.acceptLater("T6 elect", l.checkIndex("directive", seen[0].ModifyIndex),
+		l.lock("directive", c2, `{"gen":1,"act":"run","by":2}`))
 	l.refuse("T6 of another", fmt.Sprintf(`0: failed index check for key "directive", current modify index %d != %d; `+
 		`1: failed to lock key "directive", lock is already held`, l.at("directive"), seen[0].ModifyIndex),
 		l.checkIndex("directive", seen[0].ModifyIndex), l.lock("directive", l.session("release", "1ms"), "mine"))
@@ -119,7 +123,8 @@ func protocolLose(l *lab, c2, a string, record uint64) (string, uint64) {
 	l.gone("live/worker/0", "ready/1/worker/0")
 	want(l, "T8 leaves the record", l.at("members/worker/0"), record)
 	back := l.session("delete", "1ms")
-	l.acceptLater("T9 re-attach", l.checkIndex("members/worker/0", record), l.lock("live/worker/0", back, "a"), l.lock("ready/1/worker/0", back, ""))
+	l.acceptLater("T9 re-attach", l.checkIndex("members/worker/0", record), l.lock("live/worker/0", back, "a"),
+		l.lock("ready/1/worker/0", back, ""))
 	l.destroy(back)
 	lost := l.accept("T7 lost", lose()...)[1].ModifyIndex
 	l.acceptLaterRefused("T9 after lost", `0: failed index check for key "members/worker/0"`,
@@ -127,7 +132,8 @@ func protocolLose(l *lab, c2, a string, record uint64) (string, uint64) {
 	l.gone("live/worker/0")
 	b := l.session("delete", "1ms")
 	got := l.acceptLater("T3 by a replacement, T4 with it",
-		l.checkIndex("directive", l.at("directive")), l.checkIndex("members/worker/0", lost), l.op(api.KVCheckNotExists, "live/worker/0"),
+		l.checkIndex("directive", l.at("directive")), l.checkIndex("members/worker/0", lost),
+		l.op(api.KVCheckNotExists, "live/worker/0"),
 		l.lock("live/worker/0", b, "b"), l.cas("members/worker/0", lost, `{"inc":"b","gen":1,"ph":"ready"}`),
 		l.lock("ready/1/worker/0", b, ""), l.op(api.KVGet, "directive"))
 	return b, got[3].ModifyIndex
@@ -151,11 +157,15 @@ func (l *lab) acceptLaterRefused(what, reason string, ops ...*api.KVTxnOp) {
 }
 
 func protocolReport(l *lab, b string, record uint64) uint64 {
-	record = l.accept("T10b restarted in place", l.checkSession("live/worker/0", b), l.cas("members/worker/0", record, `{"attempt":2}`))[1].ModifyIndex
+	record = l.accept("T10b restarted in place", l.checkSession("live/worker/0", b),
+		l.cas("members/worker/0", record, `{"attempt":2}`))[1].ModifyIndex
 	stranger := l.session("delete", "1ms")
-	l.refuse("T10 of a stranger", fmt.Sprintf(`0: failed session check for key "live/worker/0", current session %q != %q`, b, stranger),
-		l.checkSession("live/worker/0", stranger), l.cas("members/worker/0", record, `{"ph":"failed"}`), l.op(api.KVDelete, "ready/1/worker/0"))
-	record = l.accept("T10 report", l.checkSession("live/worker/0", b), l.cas("members/worker/0", record, `{"ph":"failed"}`),
+	l.refuse("T10 of a stranger",
+		fmt.Sprintf(`0: failed session check for key "live/worker/0", current session %q != %q`, b, stranger),
+		l.checkSession("live/worker/0", stranger), l.cas("members/worker/0", record,
+			`{"ph":"failed"}`), l.op(api.KVDelete, "ready/1/worker/0"))
+	record = l.accept("T10 report", l.checkSession("live/worker/0", b),
+		l.cas("members/worker/0", record, `{"ph":"failed"}`),
 		l.op(api.KVDelete, "ready/1/worker/0"))[1].ModifyIndex
 	l.gone("ready/1/worker/0")
 	return record
@@ -164,21 +174,25 @@ func protocolReport(l *lab, b string, record uint64) uint64 {
 func protocolCheckpoint(l *lab, b string, record uint64) {
 	commit := func(index uint64) []*api.KVTxnOp {
 		return []*api.KVTxnOp{
-			l.checkSession("live/worker/0", b), l.checkIndex("members/worker/0", index), l.cas("checkpoint/worker/0", 0, `{"step":1}`),
+			l.checkSession("live/worker/0", b), l.checkIndex("members/worker/0", index),
+			l.cas("checkpoint/worker/0", 0, `{"step":1}`),
 		}
 	}
 	l.refuse("T13 in flight since before the last acknowledgement",
-		fmt.Sprintf(`1: failed index check for key "members/worker/0", current modify index %d != %d`, record, record-1), commit(record-1)...)
+		fmt.Sprintf(`1: failed index check for key "members/worker/0", current modify index %d != %d`, record,
+			record-1), commit(record-1)...)
 	l.accept("T13 checkpoint", commit(record)...)
 }
 
 func protocolEnd(l *lab, c2 string) {
 	old := l.at("directive")
-	l.accept("T11 rebuild", l.checkSession("directive", c2), l.checkIndex("directive", old), l.lock("directive", c2, `{"gen":2,"act":"wait"}`))
+	l.accept("T11 rebuild", l.checkSession("directive", c2), l.checkIndex("directive", old),
+		l.lock("directive", c2, `{"gen":2,"act":"wait"}`))
 	l.put("ask/stop/1", "{}")
 	verdict := func(outcome string) []*api.KVTxnOp {
 		return []*api.KVTxnOp{
-			l.checkSession("directive", c2), l.checkIndex("directive", l.at("directive")), l.cas("verdict/1", 0, outcome),
+			l.checkSession("directive", c2), l.checkIndex("directive", l.at("directive")),
+			l.cas("verdict/1", 0, outcome),
 			l.lock("directive", c2, `{"gen":2,"act":"stop"}`), l.op(api.KVDelete, "ask/stop/1"),
 		}
 	}
@@ -187,21 +201,27 @@ func protocolEnd(l *lab, c2 string) {
 	l.refuse("T12 again", `2: failed to set key "verdict/1", index is stale`, verdict("failed")...)
 	want(l, "the verdict", string(l.have("verdict/1").Value), "stopped")
 	newRun := []*api.KVTxnOp{
-		l.checkSession("directive", c2), l.checkIndex("directive", l.at("directive")), l.cas("app", l.at("app"), `{"run":"2"}`),
+		l.checkSession("directive", c2), l.checkIndex("directive", l.at("directive")),
+		l.cas("app", l.at("app"), `{"run":"2"}`),
 		l.lock("directive", c2, `{"run":"2","gen":3,"act":"wait"}`),
 	}
 	l.accept("T15 new run", newRun...)
 	old = l.at("directive")
-	l.accept("T16 step down", l.checkIndex("directive", old), l.unlock("directive", c2, `{"run":"2","gen":3,"act":"wait"}`))
+	l.accept("T16 step down", l.checkIndex("directive", old),
+		l.unlock("directive", c2, `{"run":"2","gen":3,"act":"wait"}`))
 	next := l.session("release", "1ms")
-	l.accept("T6 at once after T16", l.checkIndex("directive", l.at("directive")), l.lock("directive", next, `{"run":"2","gen":3,"act":"wait","by":3}`))
-	l.refuse("T15 by a conductor of before", fmt.Sprintf(`0: failed session check for key "directive", current session %q != %q; `+
-		`1: failed index check for key "directive", current modify index %d != %d; 2: failed to set key "app", index is stale; `+
-		`3: failed to lock key "directive", lock is already held`, next, c2, l.at("directive"), newRun[1].Index), newRun...)
+	l.accept("T6 at once after T16", l.checkIndex("directive", l.at("directive")),
+		l.lock("directive", next, `{"run":"2","gen":3,"act":"wait","by":3}`))
+	l.refuse("T15 by a conductor of before",
+		fmt.Sprintf(`0: failed session check for key "directive", current session %q != %q; `+
+			`1: failed index check for key "directive", current modify index %d != %d; `+
+			`2: failed to set key "app", index is stale; `+
+			`3: failed to lock key "directive", lock is already held`, next, c2, l.at("directive"), newRun[1].Index), newRun...)
 }
 
 func protocolLeave(l *lab, b string) {
-	l.accept("T14 leave", l.checkSession("live/worker/0", b), l.cas("members/worker/0", l.at("members/worker/0"), `{"ph":"left"}`),
+	l.accept("T14 leave", l.checkSession("live/worker/0", b),
+		l.cas("members/worker/0", l.at("members/worker/0"), `{"ph":"left"}`),
 		l.op(api.KVDelete, "ready/3/worker/0"), l.op(api.KVDelete, "live/worker/0"))
 	l.destroy(b)
 	a := l.do("GET", l.kv("live/")+"?keys", "")

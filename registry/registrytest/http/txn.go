@@ -73,7 +73,8 @@ func txnRefused(t *testing.T, s Server) {
 		{l.cas("k", index-1, ""), `failed to set key "k", index is stale`},
 		{l.cas("no", index, ""), `failed to set key "no", index is stale`},
 		{l.checkIndex("k", 0), fmt.Sprintf(`failed index check for key "k", current modify index %d != 0`, index)},
-		{l.checkIndex("k", index-1), fmt.Sprintf(`failed index check for key "k", current modify index %d != %d`, index, index-1)},
+		{l.checkIndex("k", index-1), fmt.Sprintf(`failed index check for key "k", current modify index %d != %d`, index,
+			index-1)},
 		{l.checkIndex("no", 0), `failed to check index, key "no" doesn't exist`},
 		{l.checkSession("held", b), fmt.Sprintf(`failed session check for key "held", current session %q != %q`, a, b)},
 		{l.checkSession("held", ""), fmt.Sprintf(`failed session check for key "held", current session %q != ""`, a)},
@@ -90,7 +91,8 @@ func txnRefused(t *testing.T, s Server) {
 		what := fmt.Sprintf("%s %s", c.op.Verb, strings.TrimPrefix(c.op.Key, l.prefix))
 		l.refuse(what, "0: "+c.what, c.op)
 		if c.op != noKey { // which is refused before anything is looked at
-			l.refuse(what+" beside others", "1: "+c.what+`; 2: key "lost" doesn't exist`, l.set("new", "x"), c.op, l.op(api.KVGet, "lost"))
+			l.refuse(what+" beside others", "1: "+c.what+`; 2: key "lost" doesn't exist`, l.set("new", "x"), c.op,
+				l.op(api.KVGet, "lost"))
 		}
 	}
 	l.gone("new", "no")
@@ -109,7 +111,8 @@ func txnWhole(t *testing.T, s Server) {
 	l.refuse("created keys are no longer there", `0: key "made" doesn't exist`, l.op(api.KVGet, "made"))
 
 	got := l.accept("later operations see earlier ones",
-		l.op(api.KVDelete, "kept"), l.op(api.KVCheckNotExists, "kept"), l.cas("kept", 0, "second life"), l.op(api.KVGet, "kept"),
+		l.op(api.KVDelete, "kept"), l.op(api.KVCheckNotExists, "kept"), l.cas("kept", 0, "second life"),
+		l.op(api.KVGet, "kept"),
 		l.lock("kept", a, "third"), l.checkSession("kept", a), l.op(api.KVGetTree, "tree/"))
 	want(l, "results", len(got), 5) // delete and check-not-exists answer nothing
 	want(l, "get within", string(got[1].Value), "second life")
@@ -125,7 +128,8 @@ func txnLimits(t *testing.T, s Server) {
 	want(l, "128 operations", len(l.accept("128 operations", many...)), 128)
 	one := `{"KV":{"Verb":"set","Key":"` + l.k("many") + `","Value":""}}`
 	a := l.do("PUT", "/v1/txn", "["+strings.Repeat(one+",", 128)+one+"]")
-	want(l, "129 operations", fmt.Sprint(a.code, " ", a.body), "413 Transaction contains too many operations (129 > 128)")
+	want(l, "129 operations", fmt.Sprint(a.code, " ", a.body),
+		"413 Transaction contains too many operations (129 > 128)")
 
 	whole := func(size int) string {
 		head, tail := `[{"KV":{"Verb":"set","Key":"`+l.k("big")+`","Value":"`, `"}}]`

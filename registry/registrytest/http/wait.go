@@ -192,7 +192,8 @@ func sessionRenewed(t *testing.T, s Server) {
 	defer pause.Stop()
 	<-pause.C
 	l.must("PUT", "/v1/session/renew/"+renewed, "")
-	want(l, "the other one ends", l.answered(l.read(fmt.Sprintf("%s?index=%d", l.kv("dying"), at))).code, http.StatusNotFound)
+	want(l, "the other one ends", l.answered(l.read(fmt.Sprintf("%s?index=%d", l.kv("dying"), at))).code,
+		http.StatusNotFound)
 	p := l.have("renewed")
 	want(l, "the renewed one holds", p.Session, renewed)
 	var seen []api.KVPair
