@@ -29,7 +29,7 @@ func Admit(look Snapshot, me Newcomer, alive func(registry.Process) Life) Admiss
 	return decideIndex(look, me, alive)
 }
 
-// refusal answers what does not depend on the index: digest, run and verdict.
+// refusal answers a newcomer for reasons that do not depend on its index: digest, run and verdict.
 func refusal(look Snapshot, me Newcomer) Admission {
 	d := look.Directive
 	follows := me.NewRun && d.Run != me.Run
@@ -54,8 +54,7 @@ func refusal(look Snapshot, me Newcomer) Admission {
 	return nil
 }
 
-// misplaced refuses a newcomer whose index would not be in the run that it is about to begin, before
-// there is anything of it.
+// misplaced refuses a newcomer whose index is not part of the run that it would begin. The run is not begun.
 func misplaced(look Snapshot, me Newcomer) Admission {
 	first := firstDirective(me, look.Now)
 	look.Directive = &first
@@ -65,7 +64,8 @@ func misplaced(look Snapshot, me Newcomer) Admission {
 	return nil
 }
 
-// outside answers for an index that the app does not have. Under a launcher it may come with a flex.
+// outside answers a newcomer whose index the app does not have. Under a launcher the newcomer waits: a flex may add the
+// index.
 func outside(look Snapshot, me Newcomer) Admission {
 	in := look.Instance
 	at := slices.IndexFunc(me.Facts.Components, func(c ComponentFacts) bool { return c.Name == in.Component })
@@ -111,7 +111,7 @@ func decideIndex(look Snapshot, me Newcomer, alive func(registry.Process) Life) 
 	return Standby{Holder: *m}
 }
 
-// answering tells that the holder is known to be alive: its API answers, or its process is in /proc.
+// answering tells whether the holder is known to be alive: its API answers, or its process is in /proc.
 func answering(look Snapshot, me Newcomer, alive func(registry.Process) Life) bool {
 	if look.Answers {
 		return true
@@ -120,14 +120,14 @@ func answering(look Snapshot, me Newcomer, alive func(registry.Process) Life) bo
 		alive(look.Member.Process) == LifeAlive
 }
 
-// resultCounts tells whether the record holds a result that no newcomer may overwrite: an `ended`, or
-// a failure for good that the conductor still has to rule on. A service's results count for nothing.
+// resultCounts tells whether the record holds a result that no newcomer may overwrite: `ended`, or a final failure that
+// the conductor has not judged yet. Results of services do not count.
 func resultCounts(look Snapshot, me Newcomer) bool {
 	c, ok := me.Facts.component(look.Instance.Component)
 	return ok && c.Waited && resultOf(*look.Member, *look.Directive, c.Scope) != noResult
 }
 
-// prove finds the first proof that the old holder's process is gone.
+// prove finds the first proof that the process of the old holder is gone.
 func prove(look Snapshot, me Newcomer, alive func(registry.Process) Life) Proof {
 	m := look.Member
 	free := look.LiveSession == ""
@@ -147,7 +147,7 @@ func prove(look Snapshot, me Newcomer, alive func(registry.Process) Life) Proof 
 			return ProofProcess
 		case LifeAlive:
 			return ProofNone
-		case LifeUnknown: // another proof may do
+		case LifeUnknown: // another proof may decide
 		}
 	}
 	switch {
@@ -164,14 +164,14 @@ func prove(look Snapshot, me Newcomer, alive func(registry.Process) Life) Proof 
 
 func sameMachine(a, b registry.Process) bool { return a.Machine != "" && a.Machine == b.Machine }
 
-// samePIDs tells that both see one table of processes. Without the namespace, every container's
-// pid 1 would be "dead" to the next.
+// samePIDs tells whether two processes have the same table of pids. Without the comparison of namespaces, pid 1 of any
+// container would count as dead in the next one.
 func samePIDs(a, b registry.Process) bool {
 	return sameMachine(a, b) && a.Boot != "" && a.Boot == b.Boot && a.PidNS != "" && a.PidNS == b.PidNS
 }
 
-// declaredGone tells that the operator declared this incarnation gone: an ask of kind gone whose args
-// name `instance` and `inc`. Without the incarnation it would hold for every successor too.
+// declaredGone tells whether the operator declared this incarnation gone: an ask of kind gone with the args `instance`
+// and `inc`. Without the incarnation it would also hold for every successor.
 func declaredGone(asks []registry.Ask, in registry.Instance, inc string) bool {
 	return slices.ContainsFunc(asks, func(a registry.Ask) bool {
 		return a.Kind == registry.AskGone && inc != "" && a.Args["instance"] == in.String() && a.Args["inc"] == inc
@@ -187,9 +187,10 @@ func claim(look Snapshot, me Newcomer, proof Proof, alive func(registry.Process)
 	m := look.Member
 	switch {
 	case m == nil || proof == ProofRecord:
-		return c // its agent may be alive, and has proved the end
+		return c // its agent may be alive; it has proved that the process is gone
 	case proof == ProofFree:
-		// What was lost was given up for its time alone; an agent that is dead here may have left what trains on.
+		// A lost member was given up for its silence alone. If its agent is dead on this host, its training process may
+		// still run.
 		if f := m.Process; m.Phase == registry.PhaseLost && samePIDs(m.Process, me.Member.Process) &&
 			alive(f) == LifeDead {
 			c.Clear = &f
@@ -206,8 +207,8 @@ func claim(look Snapshot, me Newcomer, proof Proof, alive func(registry.Process)
 	return c
 }
 
-// claimRecord is the record of the newcomer: its own facts, and of the old holder what outlives an
-// agent: budget, attempts, how the last process ended, the ports to ask for first.
+// claimRecord is the record of the newcomer: its own facts, and what outlives the old holder: budget, attempts, the end
+// of the last process, and the ports to ask for first.
 func claimRecord(look Snapshot, me Newcomer) registry.Member {
 	d := *look.Directive
 	r := me.Member
@@ -228,7 +229,7 @@ func claimRecord(look Snapshot, me Newcomer) registry.Member {
 		r.Attempt++
 	}
 	if resultGen(*m) < d.Retries.Gen {
-		r.Budget = r.Budget.Fresh() // each time the gang is formed anew the accounts begin again
+		r.Budget = r.Budget.Fresh() // each full restart resets the budgets
 	}
 	if len(r.Ports) == 0 && sameMachine(m.Process, me.Member.Process) {
 		r.Ports = m.Ports
@@ -236,14 +237,14 @@ func claimRecord(look Snapshot, me Newcomer) registry.Member {
 	return charged(r, *m, look, me)
 }
 
-// started tells that a process ran, or may have run, since the attempt was last counted.
+// started tells whether a process ran, or may have run, since the attempt was last counted.
 func started(m registry.Member, d registry.Directive) bool {
 	return m.Phase != registry.PhaseJoined && !(m.Phase == registry.PhaseReady && d.Act == registry.ActWait &&
 		m.Gen == d.Gen)
 }
 
-// charged counts the old holder's death, once: in the record of an instance scope, by the claimer of
-// a record in ready under a run directive. A spent budget makes the claim itself the final report.
+// charged charges the death of the old holder once. It applies to the instance scope: the claimer of a record in ready
+// charges it under a run directive. If the budget is spent, the claim itself reports the final failure.
 func charged(r, m registry.Member, look Snapshot, me Newcomer) registry.Member {
 	d := *look.Directive
 	c, ok := me.Facts.component(look.Instance.Component)
@@ -280,8 +281,9 @@ func firstDirective(me Newcomer, now time.Time) registry.Directive {
 	}
 }
 
-// nextRun is T15's directive: the generation goes on, so that no older process is mistaken, and so does the sealed
-// roster until the next: members of it that hear nothing of the registry may be holding on together (losses).
+// nextRun is T15's directive. The generation number goes on, so that no older process is mistaken for a member. The
+// sealed roster stays until the next one is sealed: its members may have lost the registry together and still run
+// (losses).
 func nextRun(d registry.Directive, me Newcomer, now time.Time) registry.Directive {
 	n := firstDirective(me, now)
 	n.Gen, n.Seq, n.Roster, n.Why = d.Gen+1, d.Seq+1, d.Roster, "new run after "+d.Run

@@ -9,8 +9,8 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// barrier rules on a waiting generation: it seals when all are there, and ends when that takes too
-// long. True means that the step's effect is decided.
+// barrier decides about a waiting generation. It seals the generation when all members are ready, and ends the run when
+// that takes too long. True means that the step's effect is decided.
 func (r *decision) barrier() bool {
 	if r.deadlocked() {
 		return true
@@ -33,7 +33,7 @@ func (r *decision) barrier() bool {
 	return r.conclude(r.timedOut())
 }
 
-// seal is T5. All keys are there: now everything is read once, and only what that shows is sealed.
+// seal is T5. All keys are present: now everything is read once, and only what that reading shows is sealed.
 func (r *decision) seal() bool {
 	if r.c.complete.IsZero() {
 		r.c.complete = r.now
@@ -51,7 +51,7 @@ func (r *decision) seal() bool {
 	case n.Anew != "":
 		n.Budget.Anew = true
 	case n.Budget.Anew && n.Resume != nil:
-		n.Budget.Step, n.Budget.Anew = *n.Resume, false // what is saved from now on is newer than that
+		n.Budget.Step, n.Budget.Anew = *n.Resume, false // every later checkpoint is newer than that
 	}
 	names, waits := r.released(n, nil)
 	n.Released, n.Why = names, waitsFor(waits)
@@ -60,15 +60,15 @@ func (r *decision) seal() bool {
 	})
 	packed, err := registry.Pack(roster)
 	if err != nil {
-		// A roster is strings and numbers, which JSON can always say.
+		// A roster consists of strings and numbers: JSON can always express it.
 		panic(err)
 	}
 	n.Roster = packed.Ref
 	return r.only(Seal{Index: r.v.DirectiveIndex, Directive: n, Roster: roster, Packed: packed})
 }
 
-// rereadPaced reads keys and records anew by turns: they were read at two moments, and something
-// changed in between. If they go on to disagree, that must not become a busy loop.
+// rereadPaced rereads keys and records in turn, because a change fell between two readings. Readings that keep
+// disagreeing must not become a busy loop.
 func (r *decision) rereadPaced() bool {
 	if r.v.ReadyAt.Before(r.v.AllAt) {
 		return r.only(ReadReady{})
@@ -95,7 +95,7 @@ func (r *decision) allReady() bool {
 	return true
 }
 
-// newestStep is the newest step that anybody has stored, 0 for none.
+// newestStep is the newest step that any member has stored, 0 for none.
 func (r *decision) newestStep() int64 {
 	step := int64(0)
 	for _, c := range r.v.Checkpoints {
@@ -106,7 +106,7 @@ func (r *decision) newestStep() int64 {
 	return step
 }
 
-// timedOut names who is missing from the barrier and how far they came.
+// timedOut names the members that are missing from the barrier and how far each came.
 func (r *decision) timedOut() registry.Verdict {
 	var names []string
 	first, n := "", 0

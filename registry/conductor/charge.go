@@ -7,11 +7,11 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// Charge counts one restart. ok is false, and the budget unchanged, when the rule allows no more:
-// then the failure is final. now is wall time: the window outlives agents and hosts. step is the
-// newest checkpoint step known, 0 for none; a newer one than at the last charge empties the account
-// first, if the rule says so. After the gang began anew none does before it has gone on from one: what it saves may
-// never be everybody's, and is no progress then.
+// Charge counts one restart. It returns ok false and an unchanged budget if the rule allows no more restarts: then the
+// failure is final. now is wall time, because the window outlives agents and hosts. step is the newest checkpoint step
+// known, 0 for none. If the rule says so, a step newer than at the last charge resets the budget first. After a restart
+// without a checkpoint (Anew) steps do not reset the budget until the gang has resumed from one: those steps may never
+// be complete in all members, and then they are no progress.
 func Charge(b registry.Budget, rule BudgetRule, now time.Time, step int64) (registry.Budget, bool) {
 	if rule.RefillCheckpoint && !b.Anew && step > b.Step {
 		b = registry.Budget{Step: step}
@@ -27,7 +27,7 @@ func Charge(b registry.Budget, rule BudgetRule, now time.Time, step int64) (regi
 	return b, true
 }
 
-// within forgets the restarts that the window no longer holds.
+// within drops the restarts that are older than the window.
 func within(b registry.Budget, window time.Duration, now time.Time) registry.Budget {
 	if window <= 0 || len(b.At) == 0 {
 		return b

@@ -6,7 +6,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// limit is the longest wait for a generation, or for one replacement in a running one.
+// limit is how long a generation, or a replacement in a running generation, is waited for.
 func (r *decision) limit() time.Duration {
 	if r.c.Facts.Barrier > 0 {
 		return r.c.Facts.Barrier
@@ -33,8 +33,8 @@ func (r *decision) rebuild(first, why string, b registry.Budget) bool {
 	return r.only(Rebuild{Index: r.v.DirectiveIndex, Directive: n})
 }
 
-// findServices lists the services that have no live key. They hold up nothing; the conductor only
-// sees to it that a lost one's index becomes free for a replacement.
+// findServices lists the services that have no live key. Nobody waits for services: the conductor only frees the index
+// of a lost one for a replacement.
 func (r *decision) findServices() {
 	if r.v.LiveAt.IsZero() {
 		return
@@ -61,17 +61,17 @@ func (r *decision) hasServices() bool {
 	return false
 }
 
-// How old what was read may be.
+// The largest age of each reading.
 const (
 	recordsEvery  = 2 * time.Second  // records of missing members: a claim does not wake the watch
-	manyEvery     = 10 * time.Second // the same, when so many are missing that all are read
-	liveEvery     = 5 * time.Second  // live/, while somebody is missing
-	servicesEvery = 30 * time.Second // live/, when only services are looked after
-	manyRecords   = 64               // more are read with one recursive read
+	manyEvery     = 10 * time.Second // records, when so many members are missing that all are read
+	liveEvery     = 5 * time.Second  // live/, while a member is missing
+	servicesEvery = 30 * time.Second // live/, when only services are watched
+	manyRecords   = 64               // more records than this are read with one recursive read
 	disagreePause = 100 * time.Millisecond
 )
 
-// decision is one Step at work.
+// decision is the work of one Step.
 type decision struct {
 	c   State
 	now time.Time
@@ -79,21 +79,21 @@ type decision struct {
 	d   registry.Directive
 
 	missing  []*absence // waited instances without a ready key, in rank order
-	joining  []*absence // flex up: instances of the target that do not count yet
+	joining  []*absence // flex up: instances of the target that are not members yet
 	services []*absence // services without a live key
 
 	results
 	output
 }
 
-// results are what has ended, as far as it counts.
+// results are the ends that count.
 type results struct {
 	ended    map[string]int // instances per component that ended with 0
-	done     map[string]int // instances per component that ended or failed for good
-	failures []failure      // for good, in rank order
+	done     map[string]int // instances per component that ended with 0 or failed for good
+	failures []failure      // final failures, in rank order
 }
 
-// output is what a decision asks for so far.
+// output collects what a decision asks for.
 type output struct {
 	due     []registry.Instance // records to read again
 	all     bool                // read all records again
@@ -102,7 +102,7 @@ type output struct {
 	wake    time.Time
 }
 
-// absence is an instance that is not where it should be, with what is known of it.
+// absence is an instance without a ready key, and what is known about it.
 type absence struct {
 	registry.Instance
 	facts *ComponentFacts
@@ -168,7 +168,7 @@ func (r *decision) liveAgain(period time.Duration) {
 	}
 }
 
-// only makes e the one effect of this step.
+// only makes e the single effect of this step.
 func (r *decision) only(e Effect) bool {
 	r.output = output{effects: []Effect{e}}
 	return true
@@ -196,7 +196,7 @@ func (r *decision) readRecords() ReadRecords {
 	return e
 }
 
-// refills tells that a restart of the gang has to know the checkpoints.
+// refills tells whether a restart of the gang needs the checkpoints, because they may reset its budget.
 func (r *decision) refills() bool { return r.c.Facts.GangBudget.RefillCheckpoint }
 
 func (r *decision) wakeAt(t time.Time) {
@@ -205,7 +205,7 @@ func (r *decision) wakeAt(t time.Time) {
 	}
 }
 
-// next is the directive as it goes on: same run, one step further.
+// next is the directive of the same run, one step further.
 func (r *decision) next() registry.Directive { return nextDirective(r.c, r.d, r.now) }
 
 func nextDirective(c State, d registry.Directive, now time.Time) registry.Directive {
@@ -213,7 +213,7 @@ func nextDirective(c State, d registry.Directive, now time.Time) registry.Direct
 	return d
 }
 
-// wall is a time as it is written: without the monotonic clock, in UTC, to the millisecond.
+// wall is a time in the form that is written: without the monotonic clock, in UTC, to the millisecond.
 func wall(t time.Time) time.Time { return t.Round(0).UTC().Truncate(time.Millisecond) }
 
 func latest(a, b time.Time) time.Time {
@@ -223,7 +223,7 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// missing keeps the clock of every instance that has no ready key and starts those of the new ones.
+// missing keeps the clock of every instance that has no ready key, and starts the clocks of new ones.
 func (t timers) missing(list []*absence, now time.Time) timers {
 	same := len(list) == len(t.absent)
 	for i := 0; same && i < len(list); i++ {

@@ -9,8 +9,8 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// conclude ends the run with this verdict, or forms the whole gang anew where muster.retry says so: every instance
-// starts again, also those that had ended, and all budgets begin again. True means that the step's effect is decided.
+// conclude ends the run with this verdict, or restarts the whole gang if muster.retry allows: every instance starts
+// again, also those that had ended, and all budgets are reset. True means that the step's effect is decided.
 func (r *decision) conclude(v registry.Verdict) bool {
 	next, ok := r.c.Facts.again(r.d.Retries, v)
 	if !ok {
@@ -44,10 +44,10 @@ func stopped(c State, now time.Time, view View, a registry.Ask) End {
 		By: a.By})
 }
 
-// noGrace is how a directive says zero: there 0 means each instance's own grace.
+// noGrace stands for zero in a directive: there 0 means each instance's own grace.
 const noGrace = 0.001
 
-// askedGrace is the grace in seconds that a stop asks for; 0: none was named.
+// askedGrace is the grace in seconds that a stop asks for; 0: the stop names none.
 func askedGrace(asks []registry.Ask) float64 {
 	for _, a := range asks {
 		if g, err := strconv.ParseFloat(a.Args["grace"], 64); a.Kind == registry.AskStop && err == nil && g >= 0 {
@@ -57,7 +57,7 @@ func askedGrace(asks []registry.Ask) float64 {
 	return 0
 }
 
-// advice is one line on what to do about a class of failure. exit is how the first process ended, if it did.
+// advice is one line on how to mend a class of failure. exit is how the first process ended, or nil.
 func advice(c registry.Class, app string, first registry.Instance, exit *registry.MemberExit) string {
 	switch c {
 	case registry.ClassOOM:
@@ -68,7 +68,7 @@ func advice(c registry.Class, app string, first registry.Instance, exit *registr
 	case registry.ClassGPU:
 		return "launch the app again, on another host if the device stays faulty"
 	case registry.ClassNetwork:
-		if exit != nil && exit.Code == nil && exit.Signal == 0 { // it could not even have its ports
+		if exit != nil && exit.Code == nil && exit.Signal == 0 { // not even its ports were available
 			return "widen --ports (or slider.allowed.ports, where it is set) or free some of them"
 		}
 		return "check that the addresses named in the log are reachable from that host"
@@ -78,7 +78,7 @@ func advice(c registry.Class, app string, first registry.Instance, exit *registr
 		return "check the image's name and credentials"
 	case registry.ClassDefinition:
 		if exit != nil && exit.Why != "" {
-			return "" // it names what is wrong, which validate may be unable to see: folders, files
+			return "" // the cause names the fault, which validate cannot always see: folders, files
 		}
 		return "muster validate names what is wrong with the definition"
 	case registry.ClassNotPermitted:
@@ -87,10 +87,10 @@ func advice(c registry.Class, app string, first registry.Instance, exit *registr
 		return fmt.Sprintf("please report it with agent.log of %s", first)
 	case registry.ClassApp, registry.ClassTimeout:
 		if exit != nil && exit.Why != "" {
-			return "" // the cause says it, and where the rest stands
+			return "" // the cause names the fault and where to read more
 		}
 	case registry.ClassNone, registry.ClassStopped:
-	// they decide no verdict
+	// no verdict has these classes
 	case registry.ClassLauncher, registry.ClassRegistry, registry.ClassFlex, registry.ClassMismatch:
 	}
 	found := ""
@@ -100,6 +100,6 @@ func advice(c registry.Class, app string, first registry.Instance, exit *registr
 	return fmt.Sprintf("%ssee, on its host, muster logs %s/%s --stderr --tail 20", found, app, first)
 }
 
-// notFound is what a shell ends with that does not find a command (POSIX.1-2017, XCU 2.8.2), and glibc's loader without
-// a library.
+// notFound is the exit code of a shell that does not find a command (POSIX.1-2017, XCU 2.8.2), and of glibc's loader
+// without a library.
 const notFound = 127

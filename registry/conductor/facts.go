@@ -6,50 +6,50 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// Facts are what the conductor must know of an App; shim/plan makes them (plan.Gang).
+// Facts are what the conductor must know about an App; shim/plan makes them (plan.Gang).
 type Facts struct {
 	App        string
 	Run        string
 	Digest     string
-	Components []ComponentFacts // in rank order: priority, metainfo order; services last
-	Barrier    time.Duration    // longest wait of one generation
+	Components []ComponentFacts // in rank order: by priority, then in metainfo order; services last
+	Barrier    time.Duration    // the longest wait of one generation
 	Times      registry.Times
 	// GangBudget is the restart budget of the gang scope, counted for the app.
 	GangBudget BudgetRule
-	// Retry is how often the whole gang may be formed anew where the run would end; RetryForever, RetryAlways.
+	// Retry is how many full restarts follow where the run would end; RetryForever, RetryAlways.
 	Retry int
-	// RetryTransient forms it anew, uncounted, after every failure that the app cannot help (PAI's rule).
+	// RetryTransient restarts the gang, uncounted, after every failure that the app did not cause (PAI's rule).
 	RetryTransient bool
 	Total          TotalFacts
 	StopGrace      time.Duration
-	SaveEvery      time.Duration // how often all save their outputs in between; 0: when they are asked to
+	SaveEvery      time.Duration // how often all members save their outputs; 0: only when asked to
 }
 
-// TotalFacts count over all instances but those of services and evaluators. Zero values mean never.
+// TotalFacts count all instances except services and evaluators. Zero values mean never.
 type TotalFacts struct {
-	MinSucceeded int     // so many that ended with 0 end the app with success
-	MinFailed    int     // so many that failed for good fail it
-	FailedShare  float64 // the same as a share of all, rounded up, one at least
+	MinSucceeded int     // the app succeeds when this many instances ended with 0
+	MinFailed    int     // the app fails when this many instances failed for good
+	FailedShare  float64 // MinFailed as a share of all, rounded up, at least one
 }
 
-// ComponentFacts are one component's part in the decisions.
+// ComponentFacts are what decisions need about one component.
 type ComponentFacts struct {
 	Name         string
 	Role         string // ps, worker, chief, evaluator, service
-	Count        int    // as defined; a directive's counts win
+	Count        int    // as defined; the counts of a directive win
 	Scope        string // instance, gang, never
-	Waited       bool   // in the barrier and the roster's ranks: all but services
-	Ends         bool   // its instances' success ends the job: chief and worker
-	Fails        bool   // its permanent failure counts: all but services and evaluators
+	Waited       bool   // part of the barrier and of the roster's ranks: all but services
+	Ends         bool   // the success of its instances ends the job: chief and worker
+	Fails        bool   // its final failures count: all but services and evaluators
 	MinFailed    *int   // nil: never
-	MinSucceeded *int   // nil: all of the component; else the app has succeeded when so many have
+	MinSucceeded *int   // nil: all of the component; else the app succeeds with this many
 	Budget       BudgetRule
-	Grows        bool // it has more memory after an end for want of it
-	Saves        bool // its instances have outputs that can be saved in between
-	// Ranks is how its instances' checkpoints belong together: RanksAuto (also when empty), RanksAll, RanksSome,
-	// RanksEach.
+	Grows        bool // it gets more memory after it ran out of memory
+	Saves        bool // its instances have outputs that can be saved during the run
+	// Ranks says how the checkpoints of its instances belong together: ranksAuto (also when empty), RanksAll,
+	// RanksSome, RanksEach.
 	Ranks string
-	// After is what must hold before an instance starts, merged over all orders that name the component.
+	// After lists what must hold before an instance starts, merged over all orders that name the component.
 	After []Requirement
 }
 
@@ -82,55 +82,56 @@ func (f Facts) component(name string) (ComponentFacts, bool) {
 type BudgetRule struct {
 	Max              int           // restarts within Window; -1: no limit
 	Window           time.Duration // 0: for ever
-	RefillCheckpoint bool          // a newer checkpoint step empties the account
+	RefillCheckpoint bool          // a newer checkpoint step resets the budget
 }
 
 // Newcomer describes an agent that joins.
 type Newcomer struct {
 	App      string
 	Run      string
-	NewRun   bool // --run was given: a finished run of another id may be followed by a new one
+	NewRun   bool // --run was given: after a finished run, a run with another id may begin
 	Digest   string
-	Record   registry.AppRecord // what is founded if there is no app yet
+	Record   registry.AppRecord // what this agent founds if there is no app yet
 	Instance *registry.Instance // nil: claim one
-	// Claimable are the instances that may be claimed, in rank order, when Instance is nil.
+	// Claimable are the instances that may be claimed, in rank order; used if Instance is nil.
 	Claimable []registry.Instance
 	Member    registry.Member // facts of this agent; Inc is set
-	Launcher  bool            // started by a launcher: standby behind a live holder, else refused
-	Facts     Facts
+	// a launcher started it: it stands by behind a live holder; without a launcher it is refused
+	Launcher bool
+	Facts    Facts
 }
 
 // How the checkpoints of a component's ranks belong together (ComponentFacts.Ranks).
 const (
-	ranksAuto = "auto" // where several have stored their own, each must have a step; one alone saves for all
-	RanksAll  = "all"  // each must have a step
-	RanksSome = "some" // those who have never stored one do not count
-	RanksEach = "each" // each goes on from its own newest
+	ranksAuto = "auto" // if several ranks have stored checkpoints, each must have the step; a single one saves for all
+	RanksAll  = "all"  // each rank must have the step
+	RanksSome = "some" // ranks that have never stored a step do not count
+	RanksEach = "each" // each rank resumes from its own newest step
 )
 
-// Resumes tells that a rank goes on from a step that is the whole gang's.
+// Resumes tells whether a rank resumes from the step of the whole gang.
 func (f ComponentFacts) Resumes() bool {
 	return f.Waited && f.Scope != registry.ScopeInstance && f.Ranks != RanksEach
 }
 
-// Requirement is what a component waits for before it starts (Slider's commandOrders): that every
-// instance of Component has come as far as State.
+// Requirement is what a component waits for before it starts (Slider's commandOrders): every instance of Component has
+// reached State.
 type Requirement struct {
 	Component string
 	State     string // OrderStarted, OrderInstalled
 }
 
-// The states that may be required. Whoever is ready is installed, so among those who are waited for at
-// the barrier OrderInstalled always holds.
+// The states that may be required. A ready member is installed, so OrderInstalled always holds for members of the
+// barrier.
 const (
-	OrderStarted   = "STARTED"   // its process serves, or has ended with 0
+	OrderStarted   = "STARTED"   // its process serves, or ended with 0
 	OrderInstalled = "INSTALLED" // it has published its exports
 )
 
-// What Facts.Retry may be below zero.
+// Values of Facts.Retry below zero.
 const (
-	RetryForever = -1 // failures whose cause is not known are retried without end
-	RetryAlways  = -2 // the gang is formed anew after every end, a success as well
+	RetryForever = -1 // failures of unknown cause are retried without limit
+	RetryAlways  = -2 // the gang restarts after every end, also a success
 )
 
 // Instances lists every instance that the directive counts, in rank order, services last.
@@ -169,7 +170,7 @@ func (f Facts) Rank(d registry.Directive, in registry.Instance) int {
 	return -1
 }
 
-// World is how many instances are waited for: WORLD_SIZE.
+// World is how many instances the barrier waits for: WORLD_SIZE.
 func (f Facts) World(d registry.Directive) int {
 	n := 0
 	for i, c := range f.Components {

@@ -9,12 +9,12 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// failure is an instance that did not come to a good end, and what it counts for.
+// failure is an instance that did not succeed, and how the failure counts.
 type failure struct {
 	*absence
 	class  registry.Class
 	exit   *registry.MemberExit
-	budget registry.Budget // what it had used
+	budget registry.Budget // the budget it had used
 	rule   BudgetRule
 	free   bool // no budget is charged
 	what   string
@@ -36,7 +36,7 @@ func (r *decision) failureOf(a *absence, b registry.Budget, rule BudgetRule) fai
 	return f
 }
 
-// sortFirst brings the first cause to the front: the earliest end, else the lowest rank.
+// sortFirst moves the first cause to the front: the earliest end, else the lowest rank.
 func sortFirst(list []failure) {
 	slices.SortStableFunc(list, func(a, b failure) int {
 		if x, y := a.at(), b.at(); !x.IsZero() && !y.IsZero() && !x.Equal(y) {
@@ -69,7 +69,7 @@ func instancesOf(list []failure) []registry.Instance {
 	return out
 }
 
-// sentence says what happened: instance, exit, attempts.
+// sentence describes the failure: instance, exit, attempts.
 func (f failure) sentence() string {
 	s := f.what
 	if s == "" {

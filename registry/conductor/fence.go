@@ -9,40 +9,40 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// A member that hears nothing of the registry cannot tell whether the registry is away or it alone is
-// (protocol 6). It asks its peers: when more than half of the gang hears nothing either, all go on; else it
-// stops its process before its place is given to another. The conductor's part is in losses: it waits longer
-// while more than half of the gang is away, for those are the ones that go on.
+// A member without contact to the registry cannot tell whether the registry is down or only this host is cut off
+// (protocol 6). It asks its peers. If more than half of the gang has no contact either, all continue. Otherwise the
+// member stops its process before the conductor gives its place away. The conductor's part is in losses: it waits
+// longer while more than half of the gang is unreachable, because those members continue.
 
-// Moments of this file are durations since some moment of the past, on a clock that counts suspended time
-// and goes on by itself (CLOCK_BOOTTIME): wall time is set, and a monotonic clock sleeps with its machine.
+// Moments in this file are durations since some moment of the past, on a clock that counts suspended time
+// (CLOCK_BOOTTIME). Wall time can be set, and a monotonic clock sleeps with its machine.
 
-// Silence is what a member says when a peer asks how long it has heard nothing.
+// Silence is a member's answer when a peer asks how long it has had no contact to the registry.
 type Silence struct {
 	registry.Instance
 	Inc    string
-	Gen    int           // acknowledged: its own generation
-	For    time.Duration // since its last answered renewal was sent
-	Fenced bool          // it has stopped its process for that, or does so now
+	Gen    int           // the generation that the member acknowledged
+	For    time.Duration // since it sent its last renewal that was answered
+	Fenced bool          // it has stopped its process for this reason, or is stopping it
 }
 
-// Panel is whom a member asks, fixed for a roster.
+// Panel is the set of peers that a member asks, fixed for a roster.
 type Panel struct {
 	gen     int
-	rows    []registry.Row  // asked
+	rows    []registry.Row  // the peers to ask
 	alone   map[string]bool // components whose instances are replaced alone: their rows outlive their agents
-	own     int             // 1 when the asker is a member that counts itself
+	own     int             // 1 if the asker is a member that counts itself
 	sampled bool
 }
 
-// A gang of more members asks so many, chosen by a hash of the asker, and wants more of them to be silent:
-// that a minority's sample looks like a majority is then too rare to happen (4e-5 a time).
+// A larger gang asks a sample of this size, chosen by a hash of the asker, and requires a larger share of silent peers:
+// then a sample almost never shows a majority that does not exist (4e-5 per question).
 const (
 	askedAtMost           = 64
 	sampleNum, sampleDeno = 3, 4
 )
 
-// NewPanel is whom me asks in the sealed roster: all instances that the gang waits for, services not.
+// NewPanel is the panel of member me in the sealed roster: all instances that the gang waits for, no services.
 func NewPanel(f Facts, r registry.Roster, me registry.Instance) Panel {
 	p := Panel{gen: r.Gen, alone: map[string]bool{}}
 	waited := map[string]bool{}
@@ -75,11 +75,11 @@ func (p *Panel) sample(me registry.Instance) {
 	p.rows, p.own, p.sampled = p.rows[:askedAtMost], 0, true
 }
 
-// Rows are those to ask, all at the same moment.
+// Rows are the peers to ask, all at the same moment.
 func (p Panel) Rows() []registry.Row { return p.rows }
 
-// Movers are those to ask whose agents may answer elsewhere than their rows say: who goes by a name keeps its row
-// wherever it comes up.
+// Movers are the peers whose agents may answer elsewhere than their rows say: a member addressed by name keeps its row
+// wherever it runs.
 func (p Panel) Movers(app string) []registry.Instance {
 	var all []registry.Instance
 	for _, row := range p.rows {
@@ -90,7 +90,7 @@ func (p Panel) Movers(app string) []registry.Instance {
 	return all
 }
 
-// At is the panel with the addresses at which members' agents answer by their records.
+// At is the panel with the addresses that the members' records give for their agents.
 func (p Panel) At(records map[registry.Instance]registry.Member) Panel {
 	p.rows = slices.Clone(p.rows)
 	for i, row := range p.rows {
@@ -101,9 +101,10 @@ func (p Panel) At(records map[registry.Instance]registry.Member) Panel {
 	return p
 }
 
-// Evidence tells whether the answers to one asking show that the registry itself is away: with the asker, who
-// is silent or would not ask, more than half of all are silent. No answer is none of silence, nor is that of
-// another life than the row's, nor a fenced one's: it has given in already. silent of so many are for people.
+// Evidence tells whether the answers to one question show that the registry itself is unreachable: together with the
+// asker, more than half of all members are silent. These do not count as silent: a peer that does not answer, an answer
+// of another incarnation than the row's, and a fenced member, which has given up already. silent and all are for
+// people.
 func (p Panel) Evidence(t registry.Times, answers []Silence) (silent, of int, shown bool) {
 	silent, of = p.own, p.own+len(p.rows)
 	for _, row := range p.rows {
@@ -119,43 +120,43 @@ func (p Panel) Evidence(t registry.Times, answers []Silence) (silent, of int, sh
 	return silent, of, 2*silent > of
 }
 
-// hears tells that an answer is of the row's own member. One that is replaced alone keeps its row.
+// hears tells whether an answer comes from the row's own member. A member that is replaced alone keeps its row.
 func (p Panel) hears(row registry.Row, a Silence) bool {
 	return a.Instance == row.Instance && a.Gen == p.gen && (a.Inc == row.Inc || p.alone[row.Component])
 }
 
-// Contact is what a member knows of its own contact with the registry, in moments.
+// Contact is what a member knows about its own contact to the registry, in moments.
 type Contact struct {
-	Heard    time.Duration // when its last answered renewal was sent
-	Evidence time.Duration // when the peers were last asked with evidence as the answer; 0: never
-	Asked    time.Duration // when they were last asked at all, all answers being in; 0: never
+	Heard    time.Duration // when it sent its last renewal that was answered
+	Evidence time.Duration // when it last asked its peers and got evidence; 0: never
+	Asked    time.Duration // when its last question to the peers was completely answered; 0: never
 }
 
-// askAgain is the pause from the end of one asking to the next: three that take all their time end before the evidence
-// of the first does.
+// askAgain is the pause between two questions: three questions that take their full time end before the evidence of the
+// first expires.
 const askAgain = time.Second
 
-// Due tells that the peers are to be asked again. One asking that comes to nothing, as a peer was busy, is followed by
-// another while the last evidence holds, though each lasts for AskRound: who asks must look as soon as an asking is
-// over.
+// Due tells whether to ask the peers again. If one question fails because a peer is busy, another follows while the
+// last evidence holds, although each may take AskRound. So the caller must check as soon as a question is over.
 func (c Contact) Due(s Standing, now time.Duration) bool {
 	return (s == Asking || s == Holding) && now-c.Asked >= askAgain
 }
 
-// Standing is what a member's contact means for its process.
+// Standing is what a member's contact to the registry means for its process.
 type Standing int
 
 // The standings.
 const (
-	InTouch Standing = iota // nothing is to be done
-	Asking                  // the peers are to be asked, and the process goes on
-	Holding                 // the same: the registry itself is away, as the peers show
-	CutOff                  // the process is to be stopped, and none may start
+	InTouch Standing = iota // nothing to do
+	Asking                  // ask the peers; the process continues
+	Holding                 // ask the peers; the process continues, because peers show that the registry is unreachable
+	CutOff                  // stop the process, and start none
 )
 
-// Standing rules on a member at a moment. Evidence holds for a little; where there is none, the fence falls
-// once the peers were asked after its time had come, and again when that was over, and did not show any: they may come
-// to theirs a little later, and one asking may fail for a busy peer. Whatever they say, it falls after Times.Outage.
+// Standing decides about a member at a moment. Evidence holds for a short time. Without evidence the member is cut off
+// after two questions to the peers that both ended after the fence time and showed none: peers may notice the outage a
+// little later, and one question may fail for a busy peer. After Times.Outage the member is cut off whatever the peers
+// say.
 func (c Contact) Standing(t registry.Times, now time.Duration) Standing {
 	silence := now - c.Heard
 	switch {
@@ -172,11 +173,10 @@ func (c Contact) Standing(t registry.Times, now time.Duration) Standing {
 	return CutOff
 }
 
-// shown tells that there was evidence since the last answer of the registry.
+// shown tells whether there was evidence since the last answer of the registry.
 func (c Contact) shown(t registry.Times) bool { return c.Evidence >= c.Heard+t.Silent() }
 
-// End is the moment until which the process may live if nothing more is heard of this agent: that of the dead-man timer
-// of its guard.
+// End is how long the process may live without further contact: the guard's dead-man timer is set to it.
 func (c Contact) End(t registry.Times) time.Duration {
 	end := c.Heard + t.Gone()
 	if c.shown(t) {

@@ -10,9 +10,9 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// flex changes the counts of a running app. Fewer members make a new generation at once; for more,
-// the directive names the target, newcomers join beside the running generation, and the new one
-// begins when all are staged. True means that the step's effect is decided.
+// flex changes the counts of a running app. With fewer members a new generation begins at once. With more members the
+// directive names the target, newcomers join beside the running generation, and the new generation begins when all are
+// staged. True means that the step's effect is decided.
 func (r *decision) flex() bool {
 	if r.joined() {
 		n := r.d.Target
@@ -27,14 +27,14 @@ func (r *decision) flex() bool {
 		want, err := r.wanted(a) // one ask at a time: two may contradict each other
 		if err != nil || maps.Equal(want, r.d.Target) || r.d.Target == nil &&
 			maps.Equal(want, r.completed(r.d.Counts)) {
-			return r.only(DropAsk{Ask: a}) // served, or it never can be
+			return r.only(DropAsk{Ask: a}) // it is served, or can never be
 		}
 		return r.retarget(want)
 	}
 	return false
 }
 
-// retarget is the directive's answer to a flex.
+// retarget writes the counts of a flex into the directive.
 func (r *decision) retarget(want map[string]int) bool {
 	up, members := false, false
 	for _, f := range r.c.Facts.Components {
@@ -51,13 +51,13 @@ func (r *decision) retarget(want map[string]int) bool {
 	n.Why = "flex: " + countsText(r.d.Counts, want)
 	if up {
 		n.Target = want
-	} else { // services only: nothing has to stop
+	} else { // only services change: nothing has to stop
 		n.Counts, n.Target = want, nil
 	}
 	return r.only(Retarget{Index: r.v.DirectiveIndex, Directive: n})
 }
 
-// joined tells that every newcomer of the target is staged: nobody stops for one that is still fetching.
+// joined tells whether every newcomer of the target is staged: the gang does not stop for one that is still fetching.
 func (r *decision) joined() bool {
 	if r.d.Target == nil {
 		return false
@@ -69,7 +69,7 @@ func (r *decision) joined() bool {
 	})
 }
 
-// wanted reads the counts that an ask wants; components that it does not name keep theirs.
+// wanted reads the counts that an ask names; other components keep theirs.
 func (r *decision) wanted(a registry.Ask) (map[string]int, error) {
 	want := r.completed(r.d.Counts)
 	for name, text := range a.Args {
@@ -85,14 +85,14 @@ func (r *decision) wanted(a registry.Ask) (map[string]int, error) {
 	return want, nil
 }
 
-// completed are the counts, completed with those of the definition.
+// completed fills the counts up with those of the definition.
 func (r *decision) completed(counts map[string]int) map[string]int {
 	all := r.c.Facts.counts()
 	maps.Copy(all, counts)
 	return all
 }
 
-// drops deletes the operator's words that have been heard.
+// drops deletes the asks of the operator that are served.
 func (r *decision) drops() {
 	for _, a := range r.v.Asks {
 		if a.Kind == registry.AskGone && r.goneServed(a) {
@@ -101,7 +101,7 @@ func (r *decision) drops() {
 	}
 }
 
-// goneServed tells that the incarnation which the operator gave up is lost, or has a successor.
+// goneServed tells whether the incarnation that the operator declared gone is lost or has a successor.
 func (r *decision) goneServed(a registry.Ask) bool {
 	in, err := registry.ParseInstance(a.Args["instance"])
 	if err != nil || a.Args["inc"] == "" {

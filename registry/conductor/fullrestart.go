@@ -7,23 +7,23 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// begun keeps the clock of the tenure. Whoever came long ago has seen the conductor before it at work:
-// a dead one's lock would have ended by then. And a generation that this conductor has formed itself
-// is known to it.
+// begun keeps the clock of the tenure. Two kinds of conductor know the gang already: one that came long ago has seen
+// the previous conductor at work, because a dead one's lock would have ended by then; and one that has formed the
+// generation itself.
 func (t tenure) begun(c State, v View, now time.Time) tenure {
 	if t.began.IsZero() {
 		t.began = now
 		t.continued = !c.Came.IsZero() && now.Sub(c.Came) >= c.Facts.Times.Expiry()
 	}
 	if v.Trouble {
-		t.began = now // sessions may have been given more time
+		t.began = now // sessions may have been extended
 	}
 	t.continued = t.continued || v.Directive.Act == registry.ActWait
 	return t
 }
 
-// doubts tells that nothing shows yet that anybody of the roster is alive. An instance alone is its own
-// gang: the same address is the same generation.
+// doubts tells whether nothing shows yet that any member of the roster is alive. A single instance is its own gang: the
+// same address means the same generation.
 func (r *decision) doubts() bool {
 	if r.c.continued || r.d.Act != registry.ActRun || r.v.Roster == nil || r.c.Facts.World(r.d) < 2 {
 		return false
@@ -36,7 +36,7 @@ func (r *decision) doubts() bool {
 	return !r.c.continued
 }
 
-// readsAll asks for the one reading of everybody that doubts need. True: nothing can be decided before.
+// readsAll asks for the one reading of all records that doubts need. True means that nothing can be decided before it.
 func (r *decision) readsAll() bool {
 	if !r.doubts() || !r.v.AllAt.Before(r.c.began) && !r.v.LiveAt.Before(r.c.began) {
 		return false
@@ -45,9 +45,9 @@ func (r *decision) readsAll() bool {
 	return true
 }
 
-// fullRestart rebuilds a generation of which nobody is left: every row that still counts has another holder, or
-// none for good. A live key may be a dead agent's until its session has ended; one that is there later
-// shows that not all are new, whatever becomes of them. True means that the step's effect is decided.
+// fullRestart rebuilds a generation of which no member is left: every row that still counts has another holder, or none
+// for good. A live key may belong to a dead agent until its session ends; a key that is still there later shows that
+// not all members are new. True means that the step's effect is decided.
 func (r *decision) fullRestart() bool {
 	if !r.doubts() {
 		return false
@@ -82,14 +82,14 @@ func (r *decision) fullRestart() bool {
 	return r.rebuild("", "all agents were launched anew", r.d.Budget)
 }
 
-// shown tells that a live key belongs to a living agent. Its record must have been read after it, or the
-// key could be a successor's.
+// shown tells whether a live key belongs to a living agent. The record must have been read after the key, or the key
+// could be a successor's.
 func (r *decision) shown(rec Record) bool {
 	return !r.v.LiveAt.Before(r.c.began.Add(r.c.Facts.Times.Expiry())) && !rec.At.Before(r.v.LiveAt)
 }
 
-// watch reads a member again while there is doubt: a successor may be ready before its predecessor's
-// ready key is missed.
+// watch rereads a member while there is doubt: a successor may be ready before the conductor notices that its
+// predecessor's ready key is gone.
 func (r *decision) watch(in registry.Instance, rec Record) {
 	period := recordsEvery
 	if len(r.v.Roster.Rows) > manyRecords {

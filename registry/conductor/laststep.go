@@ -7,9 +7,8 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// LeastStep is the oldest checkpoint step of an instance that its gang could still go on from: the newest that all have
-// who must agree, 0 where they have none in common yet, and beyond every step where the instance goes on from its own
-// newest.
+// LeastStep is the oldest step of an instance's checkpoints that its gang could still resume from: the newest step that
+// all ranks share. It is 0 if they share none yet, and beyond every step if the instance resumes from its own newest.
 func (f Facts) LeastStep(
 	d registry.Directive, stored map[registry.Instance]registry.Checkpoint, in registry.Instance,
 ) int64 {
@@ -30,7 +29,7 @@ func (f Facts) LeastStep(
 		}
 	}
 	if steps := stored[in].Steps; one && savers == 1 && c.Ranks != RanksSome && len(steps) > 0 {
-		// It may save for all, or be the first: the others come with what is older then.
+		// It may save for all, or be the first: the others then have only older steps.
 		step = min(step, steps[max(0, len(steps)-newestNamed)].Step)
 	}
 	return step
@@ -39,9 +38,9 @@ func (f Facts) LeastStep(
 // newestNamed is how many of an instance's checkpoints its key names at least.
 const newestNamed = 5
 
-// Named are those of an instance's checkpoints that its key goes on naming, in the order of their commits: the newest
-// five, and all of this step and later ones. Of more than MostSteps those go that came last before the newest five: who
-// is behind comes to the older ones first.
+// Named are the checkpoints that an instance's key keeps, in the order of their commits: the newest five, and all from
+// step least on. If there are more than MostSteps, it drops the latest ones before the newest five: a rank that is
+// behind reaches the older steps first.
 func Named(steps []registry.CheckpointStep, least int64) []registry.CheckpointStep {
 	last := max(0, len(steps)-newestNamed)
 	var kept []registry.CheckpointStep

@@ -9,10 +9,10 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// losses runs the loss timer of every member that has a record and no live key, and declares lost (T7) those
-// whose time is over or whose death the operator vouches for. While more than half of the gang is away it is
-// the longer time: those members show each other that they hear nothing, take it for the registry's end, and
-// go on (protocol 6). When that begins or ends all timers begin anew, as some of them may hold on until then.
+// losses runs the loss timer of every member that has a record and no live key. It declares those lost (T7) whose time
+// is over or whom the operator declared gone. While more than half of the gang is unreachable the longer time holds:
+// those members find that none of them reaches the registry, conclude that the registry is down, and continue (protocol
+// 6). All timers start anew when that state begins or ends, because some members may continue until then.
 func (r *decision) losses() {
 	away := r.expired()
 	if len(away) == 0 {
@@ -50,7 +50,7 @@ func (r *decision) losses() {
 			r.wakeAt(t.end)
 			continue
 		} else if !said && r.v.LiveAt.Before(t.end) {
-			r.live = true // who is there now decides how long it is
+			r.live = true // the time limit depends on who is reachable now
 			continue
 		}
 		m.Phase = registry.PhaseLost
@@ -59,8 +59,8 @@ func (r *decision) losses() {
 	r.c.loss = loss
 }
 
-// stale tells that the record of somebody who was not missed before is newer than what is known of live/: who has just
-// claimed is in the one and not in the other, and its time must not begin before its loss.
+// stale tells whether the record of a newly missing member is newer than the reading of live/. A member that has just
+// claimed is in the records and not in that reading: its loss timer must not start.
 func (r *decision) stale(away []*absence) bool {
 	return slices.ContainsFunc(away, func(a *absence) bool {
 		t, missed := r.c.loss[a.Instance]
@@ -68,15 +68,15 @@ func (r *decision) stale(away []*absence) bool {
 	})
 }
 
-// expired are the members that have a record and no live key, and whose place matters.
+// expired lists the members that have a record and no live key, and whose place matters.
 func (r *decision) expired() []*absence {
 	return slices.DeleteFunc(slices.Concat(r.missing, r.services), func(a *absence) bool {
 		return a.live || a.res != noResult || !holds(a.rec.Member) || a.rec.Phase == registry.PhaseEnded
 	})
 }
 
-// knowsRoster tells that the sealed roster was read, or that there is none yet. In a waiting generation it is
-// that of the last one, of the last run as well: its members may run still.
+// knowsRoster tells whether the sealed roster was read, or none exists yet. A waiting generation has the roster of the
+// last generation, also of the last run: its members may still run.
 func (r *decision) knowsRoster() bool {
 	if r.d.Roster.ID == "" {
 		return true
@@ -85,9 +85,9 @@ func (r *decision) knowsRoster() bool {
 	return x != nil && strings.HasPrefix(r.d.Roster.ID, strconv.Itoa(x.Gen)+"-")
 }
 
-// unread finds the members of the last roster that count no more and are not there. Nobody else reads their records,
-// which alone say who of them has left; true means that mass cannot be told before. A record must be no older than the
-// reading that its member is not in: who was on its way out then has left by now.
+// unread finds members of the last roster that have no live key and no longer count. Only their records say which of
+// them have left, and nothing else reads those. True means that mass cannot be decided yet. Each record must be at
+// least as new as the reading without the member: a member that was leaving then has left by now.
 func (r *decision) unread() bool {
 	if r.d.Roster.ID == "" {
 		return false
@@ -107,8 +107,8 @@ func (r *decision) unread() bool {
 	return len(unread) > 0
 }
 
-// mass tells that more than half of those who are waited for are away: of the sealed roster, whose members ask
-// each other, or of what the directive counts.
+// mass tells whether more than half of the awaited members are unreachable. It counts the sealed roster, whose members
+// ask each other, or else the instances of the directive.
 func (r *decision) mass() bool {
 	counted := func(in registry.Instance) bool {
 		f, ok := r.c.Facts.component(in.Component)
@@ -130,7 +130,7 @@ func (r *decision) mass() bool {
 	return r.most(rows)
 }
 
-// most tells that more than half are away.
+// most tells whether more than half are unreachable.
 func (r *decision) most(all []registry.Instance) bool {
 	away := 0
 	for _, in := range all {
@@ -141,8 +141,8 @@ func (r *decision) most(all []registry.Instance) bool {
 	return 2*away > len(all)
 }
 
-// isExpired tells that a member has a record and is not there. One whose record was not read has one: it is ready, or
-// was sealed.
+// isExpired tells whether a member has a record and no live key. A member whose record was not read has one: it is
+// ready, or was sealed.
 func (r *decision) isExpired(in registry.Instance) bool {
 	if r.v.Live[in] || r.v.Ready[in] && !r.v.ReadyAt.Before(r.v.LiveAt) {
 		return false
@@ -151,7 +151,7 @@ func (r *decision) isExpired(in registry.Instance) bool {
 	return !read && r.v.AllAt.IsZero() || holds(rec.Member)
 }
 
-// Losses are the members that are away, in the order of their names.
+// Losses are the unreachable members, in the order of their names.
 func (c State) Losses() []registry.Loss {
 	var all []registry.Loss
 	for in, t := range c.loss {

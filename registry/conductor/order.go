@@ -10,14 +10,14 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// How often the records of those are read whom others wait for; of more than manyRecords all are read.
+// How often the records of awaited members are read; beyond manyRecords all records are read.
 const (
 	upEvery     = 500 * time.Millisecond
 	upManyEvery = 2 * time.Second
 )
 
-// Awaited tells whether some component starts only when the instances of this one have: then they
-// report it (Member.Up).
+// Awaited tells whether some component starts only after the instances of this one: then they report that they are up
+// (Member.Up).
 func (f Facts) Awaited(component string) bool {
 	return slices.ContainsFunc(f.Components, func(c ComponentFacts) bool {
 		return slices.Contains(c.After, Requirement{component, OrderStarted})
@@ -29,7 +29,7 @@ func (f Facts) orders() bool {
 	return slices.ContainsFunc(f.Components, func(c ComponentFacts) bool { return len(c.After) > 0 })
 }
 
-// deadlock lists the components that can never start, as they wait for each other.
+// deadlock lists the components that can never start because they wait for each other.
 func (f Facts) deadlock(d registry.Directive) []string {
 	var names []string
 	for i, c := range f.Components {
@@ -52,8 +52,8 @@ func (f Facts) deadlock(d registry.Directive) []string {
 	}
 }
 
-// released is how far a generation has come: Released as the next directive has it, and who is waited
-// for by the others. Without an order there is nothing to say.
+// released is how far the start order of a generation has come: Released for the next directive, and the requirements
+// that do not hold yet. Without an order both are empty.
 func (r *decision) released(d registry.Directive, before []string) (names []string, waits []wait) {
 	if !r.c.Facts.orders() {
 		return nil, nil
@@ -106,8 +106,8 @@ func (r *decision) requires(d registry.Directive, c ComponentFacts) []wait {
 	return open
 }
 
-// reached tells whether a member has come as far as a requirement asks. One that failed for good after
-// it was up has been up; one that was lost must come up again.
+// reached tells whether a member has come as far as a requirement asks. A member that failed for good after it was up
+// has been up; a lost one must come up again.
 func reached(m registry.Member, d registry.Directive, f ComponentFacts, state string) bool {
 	if f.Waited && state == OrderInstalled {
 		return true // the roster is sealed
@@ -115,7 +115,7 @@ func reached(m registry.Member, d registry.Directive, f ComponentFacts, state st
 	if m.Inc == "" || m.Run != d.Run {
 		return false
 	}
-	if !f.Waited { // a service goes on through all generations
+	if !f.Waited { // a service runs through all generations
 		here := m.Phase == registry.PhaseJoined || m.Phase == registry.PhaseReady
 		if state == OrderInstalled {
 			return here && staged(m)
@@ -146,8 +146,8 @@ func (r *decision) release() bool {
 	return r.only(Release{Index: r.v.DirectiveIndex, Directive: n})
 }
 
-// releaseOverdue ends a run in which no component could be released for as long as a barrier may take: the agents of
-// the others would leave one by one.
+// releaseOverdue ends a run in which no component could be released within the barrier timeout. Otherwise the waiting
+// agents would leave one by one.
 func (r *decision) releaseOverdue(waits []wait) bool {
 	end := r.c.step.Add(r.limit())
 	if r.now.Before(end) {
@@ -172,7 +172,7 @@ func (r *decision) unreleased() []string {
 	return names
 }
 
-// readAwaited reads again, while something is not released, the records of those whom it waits for.
+// readAwaited rereads the records of awaited members while some component is not released.
 func (r *decision) readAwaited() {
 	if r.d.Act != registry.ActRun || len(r.d.Released) == 0 {
 		return
@@ -203,7 +203,7 @@ func compareInstances(a, b registry.Instance) int {
 	return a.Index - b.Index
 }
 
-// deadlocked ends a run whose components wait for each other: a definition that nobody validated.
+// deadlocked ends a run whose components wait for each other: nobody validated the definition.
 func (r *decision) deadlocked() bool {
 	names := r.c.Facts.deadlock(r.d)
 	if len(names) == 0 {
@@ -216,7 +216,7 @@ func (r *decision) deadlocked() bool {
 	}))
 }
 
-// waitsFor says in words who is waited for; nobody: what a directive without orders says.
+// waitsFor describes the requirements that do not hold yet. For none it is the text of a directive without orders.
 func waitsFor(waits []wait) string {
 	if len(waits) == 0 {
 		return allReady
@@ -239,5 +239,5 @@ func waitsFor(waits []wait) string {
 	return "waiting for " + strings.Join(parts, "; ")
 }
 
-// allReady is why a generation runs.
+// allReady is the reason of a directive that runs a generation.
 const allReady = "all are ready"

@@ -7,11 +7,10 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// PickFree orders the instances that a newcomer without an index should try: component by component
-// in rank order; in each first the one that the hint names, then the free ones in an order of the
-// hint's own, so that a thousand newcomers do not all try the lowest. Instances that are free but
-// whose record still wants a proof come after all others. records may lack instances, or be nil; of those
-// older than the generation since (Retries.Gen) no result counts.
+// PickFree orders the instances that a newcomer without an index should try, component by component in rank order. In
+// each component the instance that the hint names comes first, then the free ones in an order that depends on the hint,
+// so that a thousand newcomers do not all try the lowest. Free instances whose record still needs a proof come last.
+// records may be incomplete or nil. Results older than the generation since (Retries.Gen) do not count.
 func PickFree(
 	live map[registry.Instance]bool, records map[registry.Instance]registry.Member, claimable []registry.Instance,
 	hint uint64, since int,

@@ -26,7 +26,7 @@ func (e *DigestError) Error() string {
 		"--template; muster plan shows this agent's", e.Have, e.Want)
 }
 
-// TimesError refuses an agent with other times than its run's.
+// TimesError refuses an agent whose times differ from its run's.
 type TimesError struct{ Have, Want registry.AgreedTimes }
 
 func (e *TimesError) Error() string {
@@ -41,7 +41,7 @@ func (e *RunError) Error() string {
 	return fmt.Sprintf("run %s is not finished, run %s cannot begin", e.Have, e.Want)
 }
 
-// FinishedError carries the verdict of a run that is over.
+// FinishedError carries the verdict of a finished run.
 type FinishedError struct{ Verdict registry.Verdict }
 
 func (e *FinishedError) Error() string {
@@ -51,7 +51,7 @@ func (e *FinishedError) Error() string {
 // IndexError refuses an index that the app does not have.
 type IndexError struct {
 	Instance registry.Instance
-	Count    int // how many of the component there are; -1: no such component
+	Count    int // how many instances the component has; -1: no such component
 }
 
 func (e *IndexError) Error() string {

@@ -6,8 +6,8 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// repair rules on the members that a running generation lacks: the generation is rebuilt (T11) if
-// the budget allows, else the failure is final. True means that the step's effect is decided.
+// repair decides about the members that a running generation lacks. It rebuilds the generation (T11) if the budget
+// allows, else the failure is final. True means that the step's effect is decided.
 func (r *decision) repair() bool {
 	var free, charged []failure
 	for _, a := range r.missing {
@@ -43,7 +43,7 @@ func (r *decision) repair() bool {
 	return r.rebuild(free[0].Instance.String(), free[0].sentence(), r.d.Budget)
 }
 
-// final counts failures whose budget is spent as failures for good.
+// final counts failures with a spent budget as failures for good.
 func (r *decision) final(list []failure) bool {
 	r.failures = append(r.failures, list...)
 	for _, f := range list {
@@ -53,7 +53,7 @@ func (r *decision) final(list []failure) bool {
 	return r.failed() || r.succeeded()
 }
 
-// breaks tells whether this member's state breaks the running generation, and how.
+// breaks tells whether and how this member's state breaks the running generation.
 func (r *decision) breaks(a *absence) (failure, bool) {
 	m := a.rec.Member
 	if m.Inc == "" {
@@ -77,26 +77,26 @@ func (r *decision) breaks(a *absence) (failure, bool) {
 	return failure{}, false
 }
 
-// breaksInstance is the instance scope's part: a dead member is waited for, one that came back at
-// another address makes a new generation. Its claim or its report has charged its own budget.
+// breaksInstance is the rule of the instance scope: a dead member is waited for, and one that returns at another
+// address breaks the generation. Its claim or its report has charged its own budget.
 func (r *decision) breaksInstance(a *absence, row registry.Row) (failure, bool) {
 	m := a.rec.Member
 	f := r.failureOf(a, r.d.Budget, r.c.Facts.GangBudget)
 	switch {
 	case !a.live && r.v.LiveAt.Before(a.rec.At) && moved(r.c.Facts.App, m, row):
-		r.live = true // somebody came back since: is it there?
+		r.live = true // a member has returned since: is it alive?
 	case a.live && moved(r.c.Facts.App, m, row):
 		f.free, f.what = true, fmt.Sprintf("%s moved to %s", a.Instance, m.ClusterAddr())
 		return f, true
-	// that one leaves: its replacement is waited for
+	// that member leaves: its replacement is waited for
 	case m.Phase == registry.PhaseFailed && f.class != registry.ClassLauncher:
 		return f, true
 	}
 	return failure{}, false
 }
 
-// moved tells that a member is not where its row says. While it stages, its ports are not known
-// before it publishes them, so the host decides; not of one that goes by its name, which may come up on any.
+// moved tells whether a member is elsewhere than its row says. While it stages, its ports are not published yet, so
+// only the host counts. A member addressed by name may run on any host.
 func moved(app string, m registry.Member, row registry.Row) bool {
 	if m.Phase == registry.PhaseJoined && m.Address == "" && len(m.Exports) == 0 {
 		return registry.HostOf(m.Addr) != registry.HostOf(row.Addr) && !byName(row, app)
@@ -104,7 +104,7 @@ func moved(app string, m registry.Member, row registry.Row) bool {
 	return !m.SameRow(row, registry.ScopeInstance)
 }
 
-// overdue ends a run in which an instance was not replaced for as long as a barrier may take.
+// overdue ends a run in which an instance was not replaced within the barrier timeout.
 func (r *decision) overdue() bool {
 	for _, a := range r.missing {
 		if a.res != noResult {

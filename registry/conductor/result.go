@@ -2,7 +2,7 @@ package conductor
 
 import "github.com/muster-agent/muster/registry"
 
-// result is what an instance came to, as far as it counts.
+// result is the result of an instance that counts.
 type result int
 
 const (
@@ -11,9 +11,8 @@ const (
 	failedForGood
 )
 
-// resultOf tells whether an instance has come to a result that counts under this directive. In the
-// instance scope a result holds until the gang is formed anew by muster.retry; a gang's results belong
-// to their generation.
+// resultOf tells whether an instance has a result that counts under this directive. In the instance scope a result
+// holds until muster.retry restarts the gang; in the gang scope it belongs to its generation.
 func resultOf(m registry.Member, d registry.Directive, scope string) result {
 	if m.Inc == "" || m.Run != d.Run {
 		return noResult
@@ -42,7 +41,7 @@ func resultGen(m registry.Member) int {
 	return max(m.Gen, m.Exit.Gen)
 }
 
-// free tells the classes that no budget is charged for: nothing that the app did.
+// free tells whether failures of a class cost no budget: the app did not cause them.
 func free(c registry.Class) bool {
 	return c == registry.ClassLauncher || c == registry.ClassRegistry || c == registry.ClassFlex ||
 		c == registry.ClassMismatch

@@ -9,16 +9,16 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// holding is what one rank could go on from.
+// holding is the set of steps that one rank could resume from.
 type holding struct {
 	registry.Instance
 	steps   []int64
-	saver   bool // it has stored something of its own at some time
-	unknown bool // what else it has, nobody knows
+	saver   bool // it has stored a checkpoint of its own at some time
+	unknown bool // it may have more steps that nobody knows about
 }
 
-// holdings are those of all ranks that must agree. here is nil where nobody asks what lies in folders; over tells who
-// is at work no more.
+// holdings are those of all ranks that must agree on a step. here is nil if the contents of folders do not matter; over
+// tells which ranks have ended.
 func (f Facts) holdings(
 	d registry.Directive, stored map[registry.Instance]registry.Checkpoint, here func(registry.Instance) *registry.Here,
 	over func(registry.Instance) bool,
@@ -81,8 +81,8 @@ func holdingOf(
 	return h
 }
 
-// trusted are the steps of a folder that are of the gang's branch: a folder that a container comes back to has what was
-// saved before it went away, and the gang may have given that up. What the registry has of those counts all the same.
+// trusted are the steps of a folder that belong to the gang's history. A folder to which a container returns holds what
+// was saved before it left, and the gang may have discarded that. Steps that the registry names always count.
 func trusted(h registry.Here, c registry.Checkpoint, gen int) []int64 {
 	if h.Gen == 0 || h.Gen >= gen-1 {
 		return h.Steps
@@ -92,7 +92,7 @@ func trusted(h registry.Here, c registry.Checkpoint, gen int) []int64 {
 	})
 }
 
-// common is the newest step that all have; false: there is none.
+// common is the newest step that all ranks have; false if there is none.
 func common(all []holding) (int64, bool) {
 	if len(all) == 0 {
 		return 0, false
@@ -108,8 +108,8 @@ func common(all []holding) (int64, bool) {
 	return best, ok
 }
 
-// resume is what a generation goes on from: the newest step that every rank has, nil where nobody has any, NoStep where
-// ranks have some and none in common. Then why says who has which.
+// resume is the step that a generation resumes from: the newest one that every rank has. It is nil if no rank has any,
+// and NoStep if ranks have some and none in common; then why lists the steps of each rank.
 func (r *decision) resume() (step *int64, why string) {
 	here := func(in registry.Instance) *registry.Here { return r.v.Records[in].Here }
 	over := func(in registry.Instance) bool {
@@ -118,7 +118,7 @@ func (r *decision) resume() (step *int64, why string) {
 	}
 	all := r.c.Facts.holdings(r.d, r.v.Checkpoints, here, over)
 	n, ok := common(all)
-	if !ok { // one that nobody knows of must have what the others have, or fails: nothing is thrown away for it
+	if !ok { // a rank with unknown steps must have what the others have, or fail: nothing is discarded for it
 		n, ok = common(slices.DeleteFunc(slices.Clone(all), func(h holding) bool { return h.unknown }))
 	}
 	if ok {
@@ -131,8 +131,8 @@ func (r *decision) resume() (step *int64, why string) {
 	return &none, differing(all)
 }
 
-// Differing tells who has which where ranks have stored steps by now, first several of them, and none is everybody's: a
-// restart would begin anew. Empty: nothing of the kind.
+// Differing lists the steps of each rank if ranks have stored checkpoints, the first of them several, and share none: a
+// restart would start without a checkpoint. why is empty otherwise.
 func (f Facts) Differing(
 	d registry.Directive, stored map[registry.Instance]registry.Checkpoint,
 ) (why string, first registry.Instance) {
@@ -141,14 +141,14 @@ func (f Facts) Differing(
 		return "", registry.Instance{}
 	}
 	for _, h := range all {
-		if len(h.steps) >= differingSteps { // one that is a step ahead is no cause for alarm
+		if len(h.steps) >= differingSteps { // a rank that is one step ahead is no cause for alarm
 			return differing(all), h.Instance
 		}
 	}
 	return "", registry.Instance{}
 }
 
-// Bounds of apart: it stands in the directive.
+// Limits of the text of differing, which stands in the directive.
 const (
 	differingRanks = 8
 	differingSteps = 3
@@ -185,7 +185,7 @@ func newestOf(steps []int64) string {
 	return text
 }
 
-// sharedSteps are those that anybody has put into a store for all.
+// sharedSteps are the steps that any rank has put into a store that all share.
 func sharedSteps(stored map[registry.Instance]registry.Checkpoint) []int64 {
 	var all []int64
 	for _, c := range stored {

@@ -7,8 +7,8 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// The pauses before a gang that was formed anew starts: none before the first, then doubling. Where something
-// was in somebody else's hands, that one is given time.
+// The pauses before a full restart: none before the first, then doubling. After a conflict with other jobs the pause is
+// longer, to give those time.
 const (
 	retryPause        = time.Second
 	retryPauseMost    = time.Minute
@@ -16,18 +16,18 @@ const (
 	conflictPauseMost = 10 * time.Minute
 )
 
-// recovery is what trying again is worth after a failure.
+// recovery says whether a retry can help after a failure.
 type recovery int
 
 const (
 	unknown   recovery = iota // it may help
-	transient                 // it was nothing that the app did
-	conflict                  // likewise, and at once it would happen again
-	permanent                 // the app would do the same again
+	transient                 // the app did not cause the failure
+	conflict                  // the app did not cause it, but at once it would happen again
+	permanent                 // the app would fail in the same way again
 )
 
-// retryable judges a failure by its class and by how the first process ended (nil: none did), as PAI does. A
-// shell's 128+n is the signal n.
+// retryable judges a failure by its class and by the end of the first process (nil: no process ended), as PAI does. A
+// shell's 128+n stands for signal n.
 func retryable(exit *registry.MemberExit, class registry.Class) recovery {
 	switch class {
 	case registry.ClassHost, registry.ClassPreempted, registry.ClassGPU, registry.ClassNetwork, registry.ClassLauncher,
@@ -37,17 +37,17 @@ func retryable(exit *registry.MemberExit, class registry.Class) recovery {
 		if exit != nil && exit.Passing {
 			return transient
 		}
-		return permanent // there is no such image, or nobody may have it, or it is none
+		return permanent // the image does not exist, is not accessible, or is none
 	case registry.ClassTimeout:
 		if exit == nil {
-			return conflict // somebody did not come in time
+			return conflict // a member did not come in time
 		}
-		return permanent // its own time is over, as the definition wants it
+		return permanent // its time limit is over, as the definition wants it
 	case registry.ClassOOM, registry.ClassDefinition, registry.ClassNotPermitted, registry.ClassStopped:
 		return permanent
 	case registry.ClassNone, registry.ClassApp:
 		return recoveryOf(exit)
-	case registry.ClassData, registry.ClassMuster: // they may have several reasons
+	case registry.ClassData, registry.ClassMuster: // the causes vary
 	}
 	return unknown
 }
@@ -69,19 +69,19 @@ func recoveryOf(e *registry.MemberExit) recovery {
 	return unknown
 }
 
-// again tells whether the gang is formed anew instead of this verdict, and how that counts.
+// again tells whether the gang restarts in place of this verdict, and how that counts.
 func (f Facts) again(have registry.Retries, v registry.Verdict) (registry.Retries, bool) {
 	kind := unknown
 	if v.Outcome == registry.Failed {
 		kind = retryable(v.Exit, v.Class)
 	}
 	if v.Class == registry.ClassOOM && f.grows(v.First) {
-		kind = unknown // the same would happen again with the same memory only
+		kind = unknown // only with the same memory would it happen again
 	}
 	free := false
 	switch {
 	case v.Outcome == registry.Stopped, v.Class == registry.ClassTimeout && kind == permanent:
-		return have, false // the operator, or a time that was set, has the last word
+		return have, false // a stop by the operator and a time limit are final
 	case f.Retry == RetryAlways:
 	case v.Outcome == registry.Succeeded, kind == permanent:
 		return have, false
@@ -100,14 +100,14 @@ func (f Facts) again(have registry.Retries, v registry.Verdict) (registry.Retrie
 	return next, true
 }
 
-// grows tells that an instance has more memory when it starts again.
+// grows tells whether an instance gets more memory when it restarts.
 func (f Facts) grows(instance string) bool {
 	in, err := registry.ParseInstance(instance)
 	c, ok := f.component(in.Component)
 	return err == nil && ok && c.Grows
 }
 
-// pauseBefore is the pause before the next retry, by how many there were.
+// pauseBefore is the pause before the next retry, by the number of retries so far.
 func pauseBefore(t registry.Retries, kind recovery) time.Duration {
 	n, wait, most := t.Used+t.Free, retryPause, retryPauseMost
 	if kind == conflict {
@@ -124,7 +124,7 @@ func pauseBefore(t registry.Retries, kind recovery) time.Duration {
 	return wait
 }
 
-// ordinal says in words which retry that is.
+// ordinal describes which retry the next one is.
 func (f Facts) ordinal(have, next registry.Retries) string {
 	s := "not counted"
 	switch {

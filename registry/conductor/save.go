@@ -11,15 +11,15 @@ import (
 // stampForm is HBox's yyyy_MM_dd_HH_mm_ss.
 const stampForm = "2006_01_02_15_04_05"
 
-// mostSaveAsks bounds how many asks one save answers: their names stand in the directive.
+// mostSaveAsks limits how many asks one save answers: the directive lists them.
 const mostSaveAsks = 16
 
-// Saves tells whether any component has outputs that can be saved in between.
+// Saves tells whether any component has outputs that can be saved during the run.
 func (f Facts) Saves() bool {
 	return slices.ContainsFunc(f.Components, func(c ComponentFacts) bool { return c.Saves })
 }
 
-// save begins a save when its time has come or somebody asks for one: one at a time, and one for all who ask meanwhile.
+// save begins a save when it is due or asked for. One save runs at a time and answers all asks that came meanwhile.
 // True means that the step's effect is decided.
 func (r *decision) save() bool {
 	if !r.c.Facts.Saves() {
@@ -57,13 +57,13 @@ func (r *decision) save() bool {
 	return r.only(Begin{Index: r.v.DirectiveIndex, Directive: n})
 }
 
-// dropSaves deletes an ask for a save that is served, or never can be.
+// dropSaves deletes an ask for a save that is served or never can be.
 func (r *decision) dropSaves(served func(registry.Ask) bool) bool {
 	i := slices.IndexFunc(r.v.Asks, func(a registry.Ask) bool { return a.Kind == registry.AskSave && served(a) })
 	return i >= 0 && r.only(DropAsk{Ask: r.v.Asks[i]})
 }
 
-// saveDue tells that the time of the next save has come.
+// saveDue tells whether the time of the next save has come.
 func (r *decision) saveDue() bool {
 	if r.c.Facts.SaveEvery <= 0 {
 		return false
@@ -76,8 +76,8 @@ func (r *decision) saveDue() bool {
 	return false
 }
 
-// saving tells that somebody is still at the last save. It is asked when another waits for its end: then the records of
-// those who have not answered are read.
+// saving tells whether a member is still saving. It is called when another action waits for the end of the save: then
+// the records of members without an answer are read.
 func (r *decision) saving() bool {
 	if r.d.Save == nil {
 		return false
@@ -98,7 +98,7 @@ func (r *decision) saving() bool {
 	return len(open) > 0
 }
 
-// unsaved are those at work who have not answered the last save.
+// unsaved are the running members that have not answered the last save.
 func (r *decision) unsaved() []registry.Instance {
 	var open []registry.Instance
 	for i, f := range r.c.Facts.Components {
@@ -119,7 +119,7 @@ func answered(m registry.Member, d registry.Directive) bool {
 	return m.Run == d.Run && m.Saved != nil && m.Saved.Seq >= saves(d)
 }
 
-// stamp is the time of a save that begins now. Two saves never have the same.
+// stamp is the time of a save that begins now. No two saves have the same.
 func (r *decision) stamp() string {
 	stamp := wall(r.now).Format(stampForm)
 	if r.d.Save == nil || stamp > r.d.Save.Stamp {
@@ -127,7 +127,7 @@ func (r *decision) stamp() string {
 	}
 	last, err := time.Parse(stampForm, r.d.Save.Stamp)
 	if err != nil {
-		return stamp // no conductor has written that
+		return stamp // no conductor has written this text
 	}
 	return last.Add(time.Second).Format(stampForm)
 }
@@ -145,7 +145,7 @@ func (t timers) stopping(asks []registry.Ask, now time.Time) timers {
 	return t
 }
 
-// savesFirst tells that a stop waits for a save: where something runs that has something to save, and not for ever.
+// savesFirst tells whether a stop waits for a save: for a limited time, if a running member has outputs to save.
 func (c State) savesFirst(now time.Time, d registry.Directive, a registry.Ask) bool {
 	return d.Act == registry.ActRun && c.Facts.Saves() && now.Before(c.stopAt.Add(saveLimit(a)))
 }
@@ -159,5 +159,5 @@ func saveLimit(a registry.Ask) time.Duration {
 	return time.Duration(limit * float64(time.Second))
 }
 
-// mostSaveLimit bounds what a stop may be held up for.
+// mostSaveLimit limits how long a save may delay a stop.
 const mostSaveLimit = 24 * time.Hour

@@ -6,22 +6,22 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// holds tells that the record is of a member that has not given its index back.
+// holds tells whether the record belongs to a member that has not given its index back.
 func holds(m registry.Member) bool {
 	return m.Inc != "" && m.Phase != registry.PhaseLost && m.Phase != registry.PhaseLeft
 }
 
-// staged tells that a member has published its ports, exports and guard: it is staged.
+// staged tells whether a member has published its ports, exports and guard.
 func staged(m registry.Member) bool { return m.Guard != nil || m.Address != "" || len(m.Exports) > 0 }
 
-// byName tells whether the row has the instance's name in Consul, whatever the domain.
+// byName tells whether the row contains the instance's name in Consul, in any domain.
 func byName(r registry.Row, app string) bool {
 	name := registry.MemberName(app, r.Instance, "")
 	return strings.HasPrefix(registry.HostOf(r.Addr), strings.TrimSuffix(name, registry.DefaultDomain))
 }
 
-// buildRoster makes the rows of every instance whose record is given. Services without a record are
-// left out, nobody waits for them; a waited instance that ended for good without one has a bare row.
+// buildRoster makes the row of every instance whose record is given. A service without a record is left out, because
+// nobody waits for it. An awaited instance that ended for good without a record has a bare row.
 func buildRoster(
 	f Facts, d registry.Directive, resume *int64, record func(registry.Instance) registry.Member,
 ) registry.Roster {

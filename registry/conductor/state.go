@@ -7,8 +7,8 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// State is what a conductor remembers beyond the view: its timers. It is a value: maps are replaced, never changed.
-// A new conductor starts with new timers.
+// State is what a conductor remembers beside the view: its timers. It is a value: maps are replaced, never changed. A
+// new conductor starts with new timers.
 type State struct {
 	Facts Facts
 	Inc   string    // of the agent that conducts
@@ -17,43 +17,42 @@ type State struct {
 	tenure
 }
 
-// New makes the state of a conductor that begins, of the agent inc.
+// New is the state of a new conductor, run by the agent inc.
 func New(f Facts, inc string) State { return State{Facts: f, Inc: inc} }
 
-// timers are the clocks of a conductor: since when it has seen what.
+// timers are the clocks of a conductor.
 type timers struct {
 	run      string
 	gen      int
 	act      registry.Act
-	since    time.Time                       // when this conductor first saw that directive: the barrier's clock
-	free     int                             // how many components it releases
-	step     time.Time                       // when it was first seen to release so many
-	complete time.Time                       // since when every key of a waiting generation is there; zero: not
-	save     int                             // the last save that was begun
-	saveAt   time.Time                       // when this conductor first saw that
-	stopAt   time.Time                       // when it first saw that a save is asked for before a stop; zero: none is
-	absent   map[registry.Instance]time.Time // since when a waited instance has had no ready key
+	since    time.Time                       // when this conductor first saw the directive: the barrier's clock
+	free     int                             // how many components the directive releases
+	step     time.Time                       // when that number was first seen
+	complete time.Time                       // since when every key of a waiting generation exists; zero: not yet
+	save     int                             // the last save that began
+	saveAt   time.Time                       // when this conductor first saw that save
+	stopAt   time.Time                       // when a save before a stop was first asked for; zero: none is
+	absent   map[registry.Instance]time.Time // since when an awaited instance has had no ready key
 	loss     map[registry.Instance]lossTimer // since when a member has had a record, but no live key
-	mass     bool                            // more than half of the gang had none when that was last looked at
+	mass     bool                            // more than half of the gang had no live key at the last check
 }
 
-// lossTimer belongs to one incarnation; a successor's begins anew.
+// lossTimer belongs to one incarnation; that of a successor starts anew.
 type lossTimer struct {
 	inc   string
 	since time.Time
 	end   time.Time
 }
 
-// tenure is what a conductor knows of the gang before its time. When all agents were killed, or have
-// left, and are launched again in the instance scope, each of them could go on with its own row: nobody
-// would see that the whole gang is another one. A new conductor therefore asks once whether anybody
-// whom the roster names is still there.
+// tenure is what a conductor knows about the gang before its own time. When all agents were killed or left, and are
+// launched again in the instance scope, each could continue with its own row: nobody would notice that the whole gang
+// is new. A new conductor therefore checks once whether any member of the roster is still alive.
 type tenure struct {
-	began     time.Time // first step, or the last trouble
-	continued bool      // somebody was here before all others can have come anew
+	began     time.Time // first step, or the last read that failed
+	continued bool      // a member was alive before all others could have been relaunched
 }
 
-// entered starts the clocks of a directive that was not seen before.
+// entered starts the clocks of a new directive.
 func (t timers) entered(d registry.Directive, now time.Time) timers {
 	if n := saves(d); n != t.save || t.saveAt.IsZero() {
 		t.save, t.saveAt = n, now
@@ -70,7 +69,7 @@ func (t timers) entered(d registry.Directive, now time.Time) timers {
 	return t
 }
 
-// revived drops the loss timers of those who were seen alive: the next loss begins a new one.
+// revived drops the loss timers of members that were seen alive: the next loss starts a new one.
 func (t timers) revived(v View) timers {
 	back := func(in registry.Instance, l lossTimer) bool {
 		return v.Ready[in] && !v.ReadyAt.Before(l.since) || v.Live[in] && !v.LiveAt.Before(l.since)
@@ -86,7 +85,7 @@ func (t timers) revived(v View) timers {
 	return t
 }
 
-// saves is how many saves were begun.
+// saves is how many saves have begun.
 func saves(d registry.Directive) int {
 	if d.Save == nil {
 		return 0

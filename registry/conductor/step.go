@@ -7,10 +7,10 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// Step decides what to do about a view. It is pure: the same conductor, time and view give the same
-// effects. The caller carries them out in order, brings the view up to date (what it wrote included)
-// and calls Step again; when all it got was Wake, it waits for that time, for a change of the ready
-// keys, the asks or the directive. Before the first step of a generation nothing needs to be read.
+// Step decides what to do about a view. It is pure: the same conductor, time and view give the same effects. The caller
+// carries the effects out in order, updates the view (with its own writes too) and calls Step again. If the only effect
+// is Wake, it waits for that time or for a change of the ready keys, the asks or the directive. The first step of a
+// generation needs no reads.
 func (c State) Step(now time.Time, v View) (State, []Effect) {
 	d := v.Directive
 	if d.Act == registry.ActStop {
@@ -41,8 +41,8 @@ func (c State) Step(now time.Time, v View) (State, []Effect) {
 	return r.c, r.out()
 }
 
-// reads finds what has to be read: at once for what was just found missing, and again from time to
-// time while it is. True means that nothing can be decided before.
+// reads finds what has to be read: at once for a newly missing member, then from time to time. True means that nothing
+// can be decided before.
 func (r *decision) reads() bool {
 	now, period := false, recordsEvery
 	if len(r.missing) > manyRecords {
@@ -68,7 +68,7 @@ func (r *decision) reads() bool {
 	switch {
 	case open > 0 && r.v.LiveAt.Before(newest):
 		r.live, now = true, true
-	case open > 0, len(r.c.loss) > 0: // who comes back must be seen before it is lost again
+	case open > 0, len(r.c.loss) > 0: // a member that returns must be seen before it is lost again
 		r.liveAgain(liveEvery)
 	case r.hasServices():
 		r.liveAgain(servicesEvery)
@@ -77,8 +77,8 @@ func (r *decision) reads() bool {
 	return r.readsAll() || now
 }
 
-// decide decides, once everything is known that must be. At most one effect rewrites the directive, and then it is the
-// only one.
+// decide applies the rules once everything they need has been read. At most one effect rewrites the directive, and then
+// it is the only one.
 func (r *decision) decide() {
 	r.count()
 	if r.failed() || r.succeeded() {
@@ -93,7 +93,7 @@ func (r *decision) decide() {
 		if r.repair() || r.flex() || r.release() || r.save() || r.overdue() {
 			return
 		}
-	case registry.ActStop: // Step has no rules for a run that is over
+	case registry.ActStop: // Step has no rules for a finished run
 	}
 	r.losses()
 	r.drops()

@@ -9,7 +9,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// failed ends the run when a component, or the app as a whole, has as many failures for good as it may have.
+// failed ends the run when a component or the whole app has too many final failures.
 func (r *decision) failed() bool {
 	fatal, many := r.fatal()
 	if len(fatal) == 0 {
@@ -30,8 +30,7 @@ func (r *decision) failed() bool {
 	})
 }
 
-// fatal are the failures that are too many, by their component's count or else by that of the whole app; many
-// says so of the latter.
+// fatal are the failures that exceed the limit of their component, or else of the whole app; then many says so.
 func (r *decision) fatal() (fatal []failure, many string) {
 	for _, f := range r.failures {
 		if f.facts.Fails && f.facts.MinFailed != nil && r.failedOf(f.Component) >= max(1, *f.facts.MinFailed) {
@@ -63,7 +62,7 @@ func (r *decision) failedOf(component string) (n int) {
 	return n
 }
 
-// total is how many instances count for the app as a whole, and how many of them have ended with 0.
+// total is how many instances count for the whole app, and how many of them ended with 0.
 func (r *decision) total() (all, ended int) {
 	for i, f := range r.c.Facts.Components {
 		if f.Fails {
@@ -73,7 +72,7 @@ func (r *decision) total() (all, ended int) {
 	return all, ended
 }
 
-// failures is how many of all instances fail the app; 0: no number does.
+// failures is how many failed instances fail the app; 0: no number does.
 func (t TotalFacts) failures(all int) int {
 	if t.FailedShare <= 0 {
 		return t.MinFailed
@@ -86,8 +85,7 @@ func (t TotalFacts) failures(all int) int {
 	return min(share, t.MinFailed)
 }
 
-// succeeded ends the run when enough instances have ended with 0, or when all have ended whose end
-// ends the app.
+// succeeded ends the run when enough instances have ended with 0, or when all chiefs and workers have ended.
 func (r *decision) succeeded() bool {
 	enders, over := 0, 0
 	var names []string
@@ -117,7 +115,7 @@ func (r *decision) succeeded() bool {
 	return r.success(fmt.Sprintf("all %d instances of %s are done", enders, strings.Join(names, ", ")))
 }
 
-// success names those who failed on the way: a partial success is none that may go unseen.
+// success names the instances that failed on the way: a partial success must be visible.
 func (r *decision) success(cause string) bool {
 	return r.conclude(registry.Verdict{Outcome: registry.Succeeded, Cause: cause + r.casualties()})
 }
@@ -140,7 +138,7 @@ func (r *decision) casualties() string {
 	return registry.CasualtiesMark + strings.Join(names, ", ")
 }
 
-// anyEnds tells whether the app has a chief or a worker; without one, all are waited for to end.
+// anyEnds tells whether the app has a chief or a worker; without one, the run waits for all to end.
 func (r *decision) anyEnds() bool {
 	for i, f := range r.c.Facts.Components {
 		if f.Waited && f.Ends && r.c.Facts.count(r.d, i) > 0 {

@@ -6,15 +6,14 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// View is what the conductor has read. Its caller keeps it up to date between Steps; a Step keeps
-// nothing of it but what effects carry on (the directive's maps). Times come from the same clock as
-// Step's now, taken when a read has ended.
+// View is what the conductor has read. Its caller updates it between Steps; a Step keeps nothing of it except what
+// effects carry (the directive's maps). Times come from the same clock as Step's now, taken at the end of a read.
 type View struct {
 	Directive      registry.Directive
 	DirectiveIndex uint64
 
-	// Ready holds the keys of ready/<ReadyGen>/, read at ReadyAt; of another generation than the
-	// directive's they count as not read.
+	// Ready holds the keys of ready/<ReadyGen>/, read at ReadyAt. If ReadyGen is not the directive's generation, they
+	// count as not read.
 	Ready    map[registry.Instance]bool
 	ReadyGen int
 	ReadyAt  time.Time
@@ -23,9 +22,9 @@ type View struct {
 	Live   map[registry.Instance]bool
 	LiveAt time.Time
 
-	// Records are the members' records read so far, each with when. AllAt is the last reading of all
-	// of them (zero: never): what it did not find does not exist. A record looked for alone and not
-	// found stands here with an empty Inc.
+	// Records are the members' records read so far, each with its time. AllAt is the last reading of all records (zero:
+	// never): an instance that it did not find has none. A record that was read alone and does not exist has an empty
+	// Inc.
 	Records map[registry.Instance]Record
 	AllAt   time.Time
 
@@ -38,8 +37,7 @@ type View struct {
 
 	Asks []registry.Ask
 
-	// Trouble: since the last Step a read failed, or the registry's leader changed. All loss timers
-	// start anew.
+	// Trouble: since the last Step a read failed, or the registry's leader changed. All loss timers start anew.
 	Trouble bool
 }
 
@@ -50,11 +48,11 @@ type Record struct {
 	At    time.Time
 }
 
-// Effect is one thing for the conductor's caller to do. Each write is one transaction; one that is
-// refused means: read the directive and everything else again, then Step.
+// Effect is one action for the conductor's caller. Each write is one transaction. If it is refused, read the directive
+// and everything else again, then Step.
 type Effect interface{ effect() }
 
-// The effects. Index is the directive's ModifyIndex that the decision was taken from, for check-index.
+// The effects. Index is the ModifyIndex of the directive that the decision was based on, for check-index.
 type (
 	// ReadReady asks for the keys of ready/<gen>/ of the directive's generation now.
 	ReadReady struct{}
