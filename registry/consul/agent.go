@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// AgentAddress is the address that the Consul agent we talk to advertises to its peers. For a
-// node-local agent it is this host's own.
+// AgentAddress is the address that our Consul agent advertises to its peers. For a node-local agent it is this host's
+// own.
 func (c *Client) AgentAddress(ctx context.Context) (string, error) {
 	var self struct{ Member struct{ Addr string } }
 	err := c.calls.do(ctx, "ask the agent for its address", func(ctx context.Context) error {

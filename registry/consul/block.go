@@ -10,8 +10,8 @@ import (
 // waitLimit is the client's own time-out of a blocking read: Consul adds up to wait/16 of jitter.
 func waitLimit(wait time.Duration) time.Duration { return wait + wait/16 + 6*time.Second }
 
-// blockKey waits until key has another index than the given one, or wait is over. An index that fell
-// (a restored or a new server) starts from 0 again.
+// blockKey waits until the index of key differs from the given one, or wait is over. An index that fell (a restored or
+// a new server) starts from 0 again.
 func (l *connection) blockKey(
 	ctx context.Context, key string, index uint64, wait time.Duration, c consistency,
 ) (*api.KVPair, uint64, error) {

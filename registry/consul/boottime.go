@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// boottime is the time since the machine was booted. Unlike Go's own clock it counts suspended time: what a
-// session's end is reckoned from must.
+// boottime is the time since the machine booted. Unlike Go's own clock it counts suspended time, which the end of a
+// session needs.
 func boottime() time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {

@@ -13,24 +13,23 @@ import (
 	"github.com/muster-agent/muster/registry/conductor"
 )
 
-// checkpointKey is the own key checkpoint/<c>/<i> as last written.
+// checkpointKey is the last written value of the own key checkpoint/<c>/<i>.
 type checkpointKey struct {
 	known bool
 	value registry.Checkpoint
 	index uint64
 }
 
-// Checkpoint is T13: a whole checkpoint is where it says. It is committed under the live key and the record as it was
-// when Checkpoint was called: a commit that is still on its way when the member acknowledges a newer generation is
-// refused, and answered with registry.ErrOvertaken. The newest five are remembered.
+// Checkpoint is T13: it records where a complete checkpoint is. The commit checks the live key and the record as they
+// were when Checkpoint was called: if the member acknowledges a newer generation meanwhile, the commit is refused with
+// registry.ErrOvertaken. The key names the newest five.
 func (s *Membership) Checkpoint(ctx context.Context, one registry.CheckpointStep) error {
 	return s.changeSteps(ctx, s.held().record.Gen, func(steps []registry.CheckpointStep) []registry.CheckpointStep {
 		return conductor.Named(withStep(steps, one), math.MaxInt64)
 	})
 }
 
-// Store is Checkpoint of several, which were saved in that generation: those that are committed already stay until
-// Trim.
+// Store is Checkpoint for several checkpoints, which were saved in that generation. Committed ones stay until Trim.
 func (s *Membership) Store(ctx context.Context, gen int, stored ...registry.CheckpointStep) error {
 	return s.changeSteps(ctx, gen, func(steps []registry.CheckpointStep) []registry.CheckpointStep {
 		for _, one := range stored {
@@ -40,30 +39,30 @@ func (s *Membership) Store(ctx context.Context, gen int, stored ...registry.Chec
 	})
 }
 
-// Trim has the key name no more than is asked for: the newest, and what the gang could go on from, which is of the step
-// least or a later one.
+// Trim reduces the key to what is needed: the newest checkpoints, and all from step least on, from which the gang could
+// still resume.
 func (s *Membership) Trim(ctx context.Context, least int64) error {
 	return s.changeSteps(ctx, s.held().record.Gen, func(steps []registry.CheckpointStep) []registry.CheckpointStep {
 		return conductor.Named(steps, least)
 	})
 }
 
-// GiveUp takes back what was committed of steps after this one: the gang goes on from an older one, and theirs are of a
-// branch that nobody else has.
+// GiveUp removes the committed checkpoints of later steps: the gang resumes from an older step, and theirs belong to a
+// history that no other member has.
 func (s *Membership) GiveUp(ctx context.Context, after int64) error {
 	return s.changeSteps(ctx, s.held().record.Gen, func(steps []registry.CheckpointStep) []registry.CheckpointStep {
 		return slices.DeleteFunc(steps, func(c registry.CheckpointStep) bool { return c.Step > after })
 	})
 }
 
-// Forget takes back what was committed as being at uri: it is not there any more, or not as it was.
+// Forget removes what was committed at uri: it is gone or damaged.
 func (s *Membership) Forget(ctx context.Context, uri string) error {
 	return s.changeSteps(ctx, s.held().record.Gen, func(steps []registry.CheckpointStep) []registry.CheckpointStep {
 		return slices.DeleteFunc(steps, func(c registry.CheckpointStep) bool { return c.URI == uri })
 	})
 }
 
-// Condemn is the word that a copy, whoever has committed it, is not as it was stored: nobody goes on from it any more.
+// Condemn marks a copy, whoever committed it, as damaged: no member resumes from it any more.
 func (s *Membership) Condemn(ctx context.Context, bad registry.BadCopy) error {
 	return s.changeKey(ctx, s.held().record.Gen, func(c registry.Checkpoint) registry.Checkpoint {
 		c.Steps = slices.DeleteFunc(slices.Clone(c.Steps), func(one registry.CheckpointStep) bool {
@@ -96,10 +95,10 @@ func (s *Membership) Stored(ctx context.Context) (map[registry.Instance]registry
 	return all, nil
 }
 
-// Founded is when the app came into this registry. One that has lost its data has another.
+// Founded is when the app was founded in this registry. A registry that has lost its data has another time.
 func (s *Membership) Founded() time.Time { return s.founded }
 
-// changeSteps writes the own key's steps as a member of that generation.
+// changeSteps changes the steps in the own key, as a member of that generation.
 func (s *Membership) changeSteps(
 	ctx context.Context, gen int, change func([]registry.CheckpointStep) []registry.CheckpointStep,
 ) error {
@@ -142,7 +141,7 @@ func (s *Membership) commitCheckpoint(
 	}
 	next := change(old.value)
 	if slices.Equal(next.Steps, old.value.Steps) && slices.Equal(next.Bad, old.value.Bad) {
-		return nil // nothing to change, or committed by a try whose answer was lost
+		return nil // nothing to change, or an earlier try committed it and its answer was lost
 	}
 	next.Version, next.Gen, next.Inc, next.Own = 1, gen, h.record.Inc, old.value.Own || hasOwn(next.Steps)
 	k := s.gang.keys
@@ -160,18 +159,18 @@ func (s *Membership) commitCheckpoint(
 
 func withStep(steps []registry.CheckpointStep, c registry.CheckpointStep) []registry.CheckpointStep {
 	all := slices.DeleteFunc(slices.Clone(steps), func(o registry.CheckpointStep) bool { return o.Step == c.Step })
-	all = append(all, c) // in the order of their commits: who went back to an older step saves smaller ones
+	all = append(all, c) // in the order of their commits: after a return to an older step the numbers fall
 	return all[max(0, len(all)-mostSteps):]
 }
 
-// mostSteps bounds a key that nobody trims: its value has an end (Consul's is 512 KiB).
+// mostSteps limits a key that nobody trims: Consul's values have at most 512 KiB.
 const mostSteps = 4 * registry.MostSteps
 
 func hasOwn(steps []registry.CheckpointStep) bool {
 	return slices.ContainsFunc(steps, func(s registry.CheckpointStep) bool { return !s.Shared })
 }
 
-// checkpointNow is the own key; it is read once and remembered.
+// checkpointNow is the own key; it is read once and then remembered.
 func (s *Membership) checkpointNow(ctx context.Context) (held, checkpointKey, error) {
 	s.mu.Lock()
 	known := s.checkpoint
@@ -205,7 +204,7 @@ func (s *Membership) remember(c checkpointKey) {
 	s.checkpoint = c
 }
 
-// reread settles after a refusal.
+// reread reads the own key again after a refusal.
 func (s *Membership) reread(ctx context.Context) error {
 	if err := s.takeTurn(ctx); err != nil {
 		return err

@@ -10,8 +10,8 @@ import (
 	"github.com/muster-agent/muster/registry/conductor"
 )
 
-// claim clears what is left of the old holder, ends its session (T8) and takes the index (T3); a
-// conductor's lock goes with it.
+// claim clears the rest of the old holder, destroys its session (T8) and takes the index (T3). If the old holder was
+// the conductor, its lock goes too.
 func (j *joining) claim(ctx context.Context, d conductor.Claim, look conductor.Snapshot) (*Membership, error) {
 	if d.Clear != nil && look.Member != nil && j.hooks.Clean != nil {
 		if err := j.hooks.Clean(ctx, d.Instance, *look.Member); err != nil {
@@ -60,7 +60,7 @@ func (j *joining) commitClaim(ctx context.Context, d conductor.Claim, look condu
 	case isUnknown(err):
 		return j.verifyClaim(ctx, d, look, err)
 	case isRefusal(err):
-		// A newcomer that waited long comes with a session that has ended meanwhile: always a fresh one.
+		// The session of a newcomer that waited long may have ended: always create a fresh one.
 		session := j.session
 		j.session = ""
 		_ = j.calls.destroySession(ctx, session) // it ends by itself
@@ -68,7 +68,7 @@ func (j *joining) commitClaim(ctx context.Context, d conductor.Claim, look condu
 	return nil, err
 }
 
-// verifyClaim finds out whether a claim whose answer was lost was done: only we know our session and
+// verifyClaim finds out whether a claim succeeded whose answer was lost: only this agent knows its session and
 // incarnation.
 func (j *joining) verifyClaim(
 	ctx context.Context, d conductor.Claim, look conductor.Snapshot, lost error,
@@ -85,7 +85,7 @@ func (j *joining) verifyClaim(
 			}
 			session := j.session
 			j.session = ""
-			// Destroying it also refuses the claim if it is still on its way.
+			// Destroying the session also refuses the claim if it is still on its way.
 			return nil, errors.Join(j.calls.destroySession(ctx, session), errAgain, lost)
 		}
 		if err := pause(ctx, b.next()); err != nil {
@@ -94,7 +94,7 @@ func (j *joining) verifyClaim(
 	}
 }
 
-// newMembership makes the membership of a claim that was done.
+// newMembership makes the membership of a claim that succeeded.
 func (j *joining) newMembership(
 	d conductor.Claim, look conductor.Snapshot, directive *api.KVPair, index uint64,
 ) (*Membership, error) {

@@ -10,20 +10,19 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// Config says which registry, with what rights and times.
+// Config is which registry to use, with what rights and times.
 type Config struct {
 	// Address is where it listens. TLS takes its certificates from CONSUL_CACERT, CONSUL_CAPATH,
 	// CONSUL_CLIENT_CERT, CONSUL_CLIENT_KEY, CONSUL_TLS_SERVER_NAME and CONSUL_HTTP_SSL_VERIFY.
 	Address registry.Address
 	// Token is the ACL token; empty: CONSUL_HTTP_TOKEN_FILE, then CONSUL_HTTP_TOKEN.
 	Token string
-	// Times are the protocol's; those that are zero are registry.DefaultTimes'.
+	// Times are the protocol's; zero times are those of registry.DefaultTimes.
 	Times  registry.Times
-	Logger *slog.Logger // nil: nothing is logged
+	Logger *slog.Logger // nil: no log
 }
 
-// Client talks to one registry on behalf of one agent or one command. It is safe for concurrent use.
-// Close it.
+// Client talks to one registry for one agent or one command. It is safe for concurrent use. Close it.
 type Client struct {
 	times registry.Times
 	log   *slog.Logger
@@ -31,10 +30,10 @@ type Client struct {
 	calls *connection // everything that does not block
 	watch *connection // the blocking read of the directive
 	ready *connection // conductor: the blocking read of the ready keys
-	asks  *connection // conductor: the blocking read of what clients ask
+	asks  *connection // conductor: the blocking read of the asks
 }
 
-// Open makes a client. It connects to nothing yet: Ping does.
+// Open makes a client. It does not connect yet: Ping does.
 func Open(c Config) (*Client, error) {
 	if c.Address.IsZero() {
 		return nil, errors.New("open a registry: no address")
@@ -52,15 +51,15 @@ func Open(c Config) (*Client, error) {
 	return client, nil
 }
 
-// Close gives the connections back. memberships must have been closed before.
+// Close closes the connections. All memberships must have been closed before.
 func (c *Client) Close() {
 	for _, l := range []*connection{c.calls, c.watch, c.ready, c.asks} {
 		l.close()
 	}
 }
 
-// Ping asks whether the registry works for us: it answers, it has a leader, the token is known
-// (what it may do shows later). The error is registry.ErrUnreachable, ErrForbidden or ErrTooManyConnections.
+// Ping checks that the registry answers, has a leader and knows the token. The token's rights show later. The error is
+// registry.ErrUnreachable, ErrForbidden or ErrTooManyConnections.
 func (c *Client) Ping(ctx context.Context) error {
 	var leader string
 	err := c.calls.do(ctx, "ask for the leader", func(ctx context.Context) (err error) {
@@ -73,7 +72,7 @@ func (c *Client) Ping(ctx context.Context) error {
 	if leader == "" {
 		return fmt.Errorf("registry has no leader: %w", registry.ErrUnreachable)
 	}
-	// Renewing a session that nobody has shows whether the token exists, whatever its rights are.
+	// Renewing a session that does not exist shows whether the token exists, whatever its rights are.
 	if err := c.calls.renewSession(ctx, noSession, callTime); !errors.Is(err, errSessionGone) {
 		return err
 	}
@@ -82,7 +81,7 @@ func (c *Client) Ping(ctx context.Context) error {
 
 const noSession = "00000000-0000-0000-0000-000000000000"
 
-// encode is the JSON of a record. The records of package registry always have one.
+// encode is the JSON of a record. Records of package registry always have one.
 func encode(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -18,14 +18,14 @@ var (
 	errLockLost = errors.New("the directive's lock is lost")
 )
 
-// conducting drives conductor.State: it keeps the view, does the effects, and asks again after each. A
-// new one starts with an empty view and new timers.
+// conducting drives conductor.State: it keeps the view, carries out the effects, and steps again after each. A new one
+// starts with an empty view and new timers.
 type conducting struct {
 	*gang
 	session string
 	state   conductor.State
 	view    conductor.View
-	wake    time.Time // when Step wants to be asked again; zero: not
+	wake    time.Time // when Step wants to be called again; zero: never
 	missing []registry.Loss
 	watches watches
 	b       backoff
@@ -43,7 +43,7 @@ func (c *conducting) close() {
 	c.watches.close()
 }
 
-// run steps until the lock is lost (errBaton), or nobody needs us (errDone).
+// run steps until the lock is lost (errLockLost), or no conductor is needed (errDone).
 func (c *conducting) run(ctx context.Context) error {
 	c.watches.start(ctx, c.gang)
 	if err := c.reset(); err != nil {
@@ -78,8 +78,7 @@ func (c *conducting) run(ctx context.Context) error {
 	}
 }
 
-// step asks the conductor once and does what it says. more tells that something was read or written that
-// it has not seen.
+// step asks the conductor once and carries out its effects. more tells that something was read or written since.
 func (c *conducting) step(ctx context.Context) (more bool, err error) {
 	var effects []conductor.Effect
 	c.state, effects = c.state.Step(time.Now(), c.view)
@@ -99,13 +98,13 @@ func (c *conducting) step(ctx context.Context) (more bool, err error) {
 		}
 		more = true
 		if c.view.DirectiveIndex != before {
-			return true, nil // the rest was decided from the directive before
+			return true, nil // the other effects were decided from the old directive
 		}
 	}
 	return more, nil
 }
 
-// reportMissing says whom this conductor waits for, when that has changed.
+// reportMissing reports which members this conductor waits for, whenever that changes.
 func (c *conducting) reportMissing(losses []registry.Loss) {
 	if !slices.Equal(c.missing, losses) {
 		c.missing = losses
@@ -147,8 +146,8 @@ func (c *conducting) do(ctx context.Context, e conductor.Effect) error {
 	return fmt.Errorf("conduct: unknown effect %T", e)
 }
 
-// recover follows an effect that was refused, failed, or whose result is unknown: the directive is read
-// again, with consistency, and everything else too.
+// recover follows an effect that was refused, failed, or whose result is unknown: it rereads the directive with
+// consistency, and then everything else.
 func (c *conducting) recover(ctx context.Context, why error) error {
 	if !isRefusal(why) {
 		c.log.Warn("conducting is held up", "err", why)
@@ -178,7 +177,7 @@ func (c *conducting) recover(ctx context.Context, why error) error {
 	}
 }
 
-// reset begins with an empty view of the newest directive.
+// reset starts with an empty view of the newest directive.
 func (c *conducting) reset() error {
 	last, lost, _ := c.directive.now()
 	if lost || last == nil || last.session != c.session {
@@ -188,7 +187,7 @@ func (c *conducting) reset() error {
 	return nil
 }
 
-// await waits for something that a step has not seen.
+// await waits for something that no step has seen.
 func (c *conducting) await(ctx context.Context) error {
 	_, _, changed := c.directive.now()
 	if last, lost, _ := c.directive.now(); lost || last.session != c.session {
@@ -220,8 +219,8 @@ func (c *conducting) await(ctx context.Context) error {
 	return nil
 }
 
-// follow takes over a directive that was written by another hand, which no conductor does while we hold
-// the lock; or notices that we do not.
+// follow handles a directive that this agent has not written. No other conductor writes while this agent holds the
+// lock: either it accepts the change, or it finds that the lock is lost.
 func (c *conducting) follow() error {
 	last, lost, _ := c.directive.now()
 	switch {

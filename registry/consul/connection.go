@@ -14,11 +14,11 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// callTime bounds every request that does not block on purpose. A dead connection must not keep the
-// renewals, which share it, from being sent before the session ends.
+// callTime limits every request that does not block on purpose. A dead connection must not delay the renewals, which
+// share it, until the session has ended.
 const callTime = 5 * time.Second
 
-// refusal is an answer 409: the transaction was not done.
+// refusal is an answer 409: the registry did not do the transaction.
 type refusal struct{ what []string }
 
 func (r *refusal) Error() string { return "registry refused: " + strings.Join(r.what, "; ") }
@@ -32,13 +32,13 @@ func (r *refusal) has(s string) bool {
 	return false
 }
 
-// isRefusal tells whether a transaction was answered and not done.
+// isRefusal tells whether the registry answered that it did not do a transaction.
 func isRefusal(err error) bool {
 	var r *refusal
 	return errors.As(err, &r)
 }
 
-// isUnknown tells whether it may have been done without our knowing.
+// isUnknown tells whether the result of a transaction is unknown.
 func isUnknown(err error) bool { return errors.Is(err, registry.ErrUnreachable) }
 
 // consistency of a read.
@@ -54,15 +54,15 @@ func (c consistency) options(ctx context.Context) *api.QueryOptions {
 	return (&api.QueryOptions{RequireConsistent: c == consistent, AllowStale: c == stale}).WithContext(ctx)
 }
 
-// named turns the client library's errors into conditions that callers know. before is connection.limited at
-// the start of the request.
+// named turns errors of the client library into conditions that callers know. before is connection.limited at the start
+// of the request.
 func (l *connection) named(ctx context.Context, act string, before int64, err error) error {
 	if err == nil {
 		return nil
 	}
 	if status, ok := errors.AsType[api.StatusError](err); ok {
 		body := strings.TrimSpace(status.Body)
-		if strings.HasPrefix(body, "<") { // a page for a browser: no Consul says that
+		if strings.HasPrefix(body, "<") { // a page for a browser: it does not come from Consul
 			body = "a page for a browser"
 		}
 		status.Body = body
@@ -131,7 +131,7 @@ func (l *connection) names(ctx context.Context, prefix, separator string) ([]str
 	return names, err
 }
 
-// raw reads a key's bytes as they are; nil when it does not exist.
+// raw reads the bytes of a key; nil when it does not exist.
 func (l *connection) raw(ctx context.Context, key string, c consistency) ([]byte, error) {
 	var body []byte
 	err := l.do(ctx, "read "+key, func(ctx context.Context) (err error) {
@@ -144,7 +144,7 @@ func (l *connection) raw(ctx context.Context, key string, c consistency) ([]byte
 	return body, err
 }
 
-// query is the consistency as a part of a URL, behind a separator.
+// query is the consistency as a part of a URL, after a separator.
 func (c consistency) query(separator string) string {
 	switch c {
 	case consistent:
@@ -156,7 +156,7 @@ func (c consistency) query(separator string) string {
 	return ""
 }
 
-// plain makes a request that the client library has no method for, or none that keeps the status.
+// plain makes a request for which the client library has no method, or none that returns the status.
 func (l *connection) plain(ctx context.Context, method, target string, body io.Reader) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, method, l.base+target, body)
 	if err != nil {

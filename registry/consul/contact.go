@@ -7,24 +7,23 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// source is one of the things that are asked of the registry again and again.
+// source is one kind of repeated request to the registry.
 type source int
 
 const (
 	renewing source = iota
 	watching
-	sources // how many
+	sources // their number
 )
 
-// contact tells the agent when the registry stops answering and when it answers again. Nothing stops
-// because of it.
+// contact tells the agent when the registry stops answering and when it answers again. Nothing stops because of it.
 type contact struct {
 	send func(registry.Event)
 
 	mu       sync.Mutex
 	last     [sources]time.Time // when the last answered request was sent
 	failing  [sources]bool
-	reported bool // Unreachable
+	reported bool // Unreachable was sent
 }
 
 func newContact(send func(registry.Event)) *contact {

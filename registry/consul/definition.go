@@ -9,17 +9,17 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// mostValues is how many bytes the values of one transaction may have together. Consul takes a body of 512 KB,
-// in which they stand in base64 (4/3); what remains, 44,000 bytes, is for 128 operations and their keys.
+// mostValues is how many bytes the values of one transaction may have together. Consul takes a body of 512 KB with
+// values in base64 (4/3); the other 44,000 bytes are for 128 operations and their keys.
 const mostValues = 360_000
 
 // fitDefinition makes an app's record fit into the transaction that writes it with its directive (T2, T15). A
-// definition that does not goes ahead, in chunks named by its content: nobody reads them without a record that names
-// them. there are the checks that they still stand when the record is written.
+// definition that is too large is written first, in chunks named by their content: nobody reads chunks that no record
+// names. there are the checks that the chunks still exist when the record is written.
 func (j *joining) fitDefinition(
 	ctx context.Context, app registry.AppRecord, d registry.Directive,
 ) (_ registry.AppRecord, there []*api.TxnOp, err error) {
-	const written = 2 // times that T2 writes the directive
+	const written = 2 // T2 writes the directive this many times
 	if len(encode(app))+written*len(encode(d)) <= mostValues {
 		return app, nil, nil
 	}
@@ -36,8 +36,8 @@ func (j *joining) fitDefinition(
 	return app, there, nil
 }
 
-// ensure makes a key hold what its name says, and returns its index. The error is a *refusal when another
-// writer was faster.
+// ensure makes a key hold the content that its name stands for, and returns its index. The error is a *refusal if
+// another writer was faster.
 func (l *connection) ensure(ctx context.Context, key string, value []byte) (uint64, error) {
 	pair, err := l.get(ctx, key, byDefault)
 	if err != nil {
@@ -53,8 +53,8 @@ func (l *connection) ensure(ctx context.Context, key string, value []byte) (uint
 	return res.index(key), err
 }
 
-// Definition reads the packed definition that an app's record holds or names, checked against the name. The
-// error is registry.ErrDefinitionDiffers when it is not there, or not whole: a new run may just have replaced it.
+// Definition reads the packed definition that an app's record holds or names, checked against the name. The error is
+// registry.ErrDefinitionDiffers if it is missing or incomplete: a new run may just have replaced it.
 func (c *Client) Definition(ctx context.Context, app string, r registry.AppRecord) (string, error) {
 	if r.DefID == "" {
 		return r.Def, nil

@@ -16,13 +16,13 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// connection is one connection to the registry; requests over it queue behind each other.
+// connection is one connection to the registry; its requests queue behind each other.
 type connection struct {
 	api     *api.Client
 	http    *http.Client
 	base    string // scheme://host
 	token   string
-	limited atomic.Int64 // connections that the server refused with 429 unasked
+	limited atomic.Int64 // connections that the server refused with 429 before any request
 }
 
 func connect(at registry.Address, token string) (*connection, error) {
@@ -43,7 +43,7 @@ func connect(at registry.Address, token string) (*connection, error) {
 		TLSHandshakeTimeout: 5 * time.Second,
 		ForceAttemptHTTP2:   false,
 	}
-	// CONSUL_* of TLS, namespace and token are read by DefaultNonPooledConfig; the address is ours.
+	// DefaultNonPooledConfig reads CONSUL_* for TLS, namespace and token; the address is ours.
 	config := api.DefaultNonPooledConfig()
 	client, err := api.NewHttpClient(transport, config.TLSConfig)
 	if err != nil {
@@ -64,7 +64,7 @@ func connect(at registry.Address, token string) (*connection, error) {
 	return l, nil
 }
 
-// endpoint is an address as HTTP has it, and what is dialled for it.
+// endpoint is an address in the form of HTTP, and the network address to dial for it.
 func endpoint(at registry.Address) (scheme, host, network, dialed string) {
 	if path, ok := at.Socket(); ok {
 		return "http", "localhost", "unix", path
@@ -90,13 +90,13 @@ func tokenOf(config *api.Config) (string, error) {
 
 func (l *connection) close() { l.http.CloseIdleConnections() }
 
-// watchedConn notices the answer 429 that Consul gives to a connection beyond its limit before any
-// request was read. net/http reports such a connection as broken, and loses the reason.
+// watchedConn notices the answer 429 that Consul sends on a connection beyond its limit, before it reads any request.
+// net/http reports such a connection as broken, without the reason.
 type watchedConn struct {
 	net.Conn
 	connection *connection
-	read       atomic.Bool // something was read
-	wrote      atomic.Bool // something was written
+	read       atomic.Bool // bytes were read
+	wrote      atomic.Bool // bytes were written
 }
 
 const refusal429 = "HTTP/1.1 429"
@@ -111,10 +111,10 @@ func (c *watchedConn) Read(b []byte) (int, error) {
 	if n == 0 || c.read.Swap(true) || !c.look(b[:n]) || c.wrote.Load() {
 		return n, err
 	}
-	return 0, registry.ErrTooManyConnections // an answer to nothing, which net/http would only complain of
+	return 0, registry.ErrTooManyConnections // an answer without a request: net/http would only log it
 }
 
-// Close looks for the answer that nobody has read because writing failed first.
+// Close looks for an answer that was never read because writing failed first.
 func (c *watchedConn) Close() error {
 	if !c.read.Swap(true) {
 		c.peek()

@@ -15,11 +15,11 @@ type seenDirective struct {
 	directive registry.Directive
 	value     []byte
 	index     uint64 // ModifyIndex
-	session   string // of who conducts; "": nobody
+	session   string // of the conductor; "": nobody conducts
 }
 
-// order compares two directives by what agents must never go back in: generation, then act. A new run
-// raises the generation.
+// order compares two directives by generation, then act. Agents must never go back in this order; a new run raises the
+// generation.
 func order(a, b registry.Directive) int {
 	return cmp.Or(cmp.Compare(a.Gen, b.Gen), cmp.Compare(actRank(a.Act), actRank(b.Act)))
 }
@@ -36,24 +36,24 @@ func actRank(a registry.Act) int {
 	return -1
 }
 
-// older tells that b must not follow a: it goes back, or is another run's of the same generation.
+// older tells whether b must not follow a: it goes back, or belongs to another run of the same generation.
 func older(a, b registry.Directive) bool {
 	o := order(b, a)
 	return o < 0 || b.Gen == a.Gen && b.Run != a.Run
 }
 
-// directiveWatch remembers the newest directive and wakes who waits for a change of it.
+// directiveWatch remembers the newest directive and wakes those that wait for a change.
 type directiveWatch struct {
 	mu      sync.Mutex
 	last    *seenDirective // nil: none yet
-	version int            // of last: how many readings were taken over
-	lost    string         // why the registry's data is thought lost; "": it is not
+	version int            // how many readings replaced last
+	lost    string         // why the registry's data seems lost; "": it is not
 	changed chan struct{}  // closed at the next change
 }
 
 func newDirectiveWatch() *directiveWatch { return &directiveWatch{changed: make(chan struct{})} }
 
-// now is what was seen last, whether the data is lost, and a channel that closes at the next change.
+// now returns the last directive, whether the data is lost, and a channel that closes at the next change.
 func (s *directiveWatch) now() (last *seenDirective, lost bool, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,27 +67,26 @@ func (s *directiveWatch) directive() registry.Directive {
 	return registry.Directive{}
 }
 
-// mark is taken before a consistent read, so that its answer is not believed over what was learned while
-// it was on its way.
+// mark is called before a consistent read, so that its answer does not replace anything learned meanwhile.
 func (s *directiveWatch) mark() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.version
 }
 
-// unsure is the mark of what may be older than what was seen: a default read, or the answer to a write.
+// unsure is the mark of a reading that may be older than the last directive: a default read, or the answer to a write.
 const unsure = -1
 
-// news says what an observation changed.
+// news is what an observation changed.
 type news struct {
-	directive bool   // another directive
-	lost      string // the data is lost, and was not before
-	found     bool   // it was lost, and no longer is
-	doubt     bool   // the reading goes back: to be asked again with consistency
+	directive bool   // there is another directive
+	lost      string // why the data is lost; it was not lost before
+	found     bool   // the data was lost, and is back
+	doubt     bool   // the reading goes back: read again with consistency
 }
 
-// observe takes in what was read at key; pair nil: nothing is there. A reading that goes back is believed
-// only of a consistent read that nothing has overtaken.
+// observe takes in the reading of key; a nil pair means that the key does not exist. A reading that goes back counts
+// only from a consistent read that nothing has overtaken.
 func (s *directiveWatch) observe(key string, pair *api.KVPair, mark int) (news, error) {
 	var d registry.Directive
 	if pair != nil {
@@ -102,7 +101,7 @@ func (s *directiveWatch) observe(key string, pair *api.KVPair, mark int) (news, 
 	switch {
 	case back != "" && mark != s.version:
 		return news{doubt: mark == unsure}, nil
-	case back == overtaken: // believed: the same directive under an older index, from a restored copy
+	case back == overtaken: // accepted: the same directive under an older index, from a restored copy
 	case back != "":
 		return s.lose(back), nil
 	case pair == nil:
@@ -121,7 +120,7 @@ func (s *directiveWatch) observe(key string, pair *api.KVPair, mark int) (news, 
 
 const overtaken = "the directive's index fell"
 
-// back says how a reading goes back behind what was seen; "": it does not.
+// back describes how a reading goes back behind the last directive; "": it does not.
 func (s *directiveWatch) back(d registry.Directive, pair *api.KVPair) string {
 	switch {
 	case s.last == nil:

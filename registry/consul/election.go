@@ -11,9 +11,9 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// When nobody conducts, those of lowest rank try first, so that a thousand do not try at once; those who
-// have just come only after the others, who know that the gang is not all new; newcomers without an index
-// only when no member did.
+// When nobody conducts, members of the lowest ranks try first, so that a thousand do not try at once. Members that have
+// just joined try after the others, because the others know that the gang is not all new. Newcomers without an index
+// try only when no member did.
 const (
 	electStep        = 50 * time.Millisecond
 	electRanks       = 40
@@ -27,14 +27,14 @@ const (
 // conductorLock is the right to conduct: the session that locks the directive.
 type conductorLock struct{ session string }
 
-// inherit begins the part with a lock: this newcomer has founded the app or its run.
+// inherit starts with a lock that this newcomer holds, because it has founded the app or its run.
 func (g *gang) inherit(session string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.inherited = &conductorLock{session}
 }
 
-// conduct conducts whenever nobody else does, until the part ends or resigns.
+// conduct conducts whenever nobody else does, until this agent's part ends or resigns.
 func (g *gang) conduct() {
 	defer close(g.conducted)
 	g.mu.Lock()
@@ -51,7 +51,7 @@ func (g *gang) conduct() {
 	}
 }
 
-// await waits until this part conducts no more. It must have resigned, and have been started.
+// await waits until this part no longer conducts. It must have started and resigned.
 func (g *gang) await(ctx context.Context) error {
 	select {
 	case <-g.conducted:
@@ -67,12 +67,12 @@ func (g *gang) began() bool {
 	return g.started
 }
 
-// vacant tells that somebody should conduct and nobody does. After the verdict nobody needs one.
+// vacant tells whether a conductor is needed and there is none. After the verdict none is needed.
 func vacant(last *seenDirective, lost bool) bool {
 	return last != nil && !lost && last.session == "" && last.directive.Act != registry.ActStop
 }
 
-// elect waits until nobody conducts and wins the directive's lock (T6); nil when the part ends.
+// elect waits until nobody conducts and takes the directive's lock (T6); nil when the part ends.
 func (g *gang) elect() *conductorLock {
 	for {
 		last, lost, changed := g.directive.now()
@@ -89,7 +89,7 @@ func (g *gang) elect() *conductorLock {
 			return nil
 		}
 		if now, lost, _ := g.directive.now(); !vacant(now, lost) || now.index != last.index {
-			continue // somebody was faster
+			continue // another agent was faster
 		}
 		b, err := g.lockDirective(last)
 		if b != nil {
@@ -129,7 +129,7 @@ func (g *gang) electDelay(d registry.Directive) time.Duration {
 	return time.Duration(turn)*electStep + jitter(0, electJitter)
 }
 
-// since is when this agent has first seen the directive.
+// since is when this agent first saw the directive.
 func (g *gang) since() time.Time {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -154,7 +154,7 @@ func (g *gang) lockDirective(last *seenDirective) (*conductorLock, error) {
 			Session: session}, unsure)
 		return &conductorLock{session}, nil
 	}
-	// After an unknown result the lock tells: only we know our session.
+	// After an unknown result the lock decides: only this agent knows its session.
 	if readErr := g.refresh(g.ctx); readErr != nil {
 		return nil, errors.Join(err, readErr)
 	}
@@ -164,7 +164,7 @@ func (g *gang) lockDirective(last *seenDirective) (*conductorLock, error) {
 	return nil, errors.Join(err, g.calls.destroySession(g.ctx, session))
 }
 
-// conductUnder conducts until the lock is lost, laid down, or not needed any more.
+// conductUnder conducts until the lock is lost or released, or no conductor is needed.
 func (g *gang) conductUnder(b *conductorLock) {
 	g.mail.send(registry.Conducting{On: true})
 	g.log.Info("conducting", "app", g.me.App)
@@ -202,7 +202,7 @@ func (g *gang) renewConductor(ctx context.Context, session string) {
 	}
 }
 
-// releaseLock is T16: an unlock wakes everybody and leaves no lock delay behind.
+// releaseLock is T16: an unlock wakes all agents and leaves no lock delay.
 func (g *gang) releaseLock(session string) {
 	ctx, cancel := context.WithTimeout(g.ctx, resignTime)
 	defer cancel()

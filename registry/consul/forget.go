@@ -14,12 +14,11 @@ import (
 // ErrLive refuses to forget an app that still has live members.
 var ErrLive = errors.New("app still has live members")
 
-// checkedLives is how many live keys the deletion itself can check to be absent; Consul takes 128
-// operations.
+// checkedLives is how many live keys the deletion can check to be absent: Consul takes 128 operations.
 const checkedLives = 120
 
-// Forget removes everything of an app. It refuses with ErrLive while anybody holds an index, and with
-// registry.ErrNoApp when there is nothing.
+// Forget removes everything of an app. It refuses with ErrLive while any index is held, and with registry.ErrNoApp if
+// the app does not exist.
 func (c *Client) Forget(ctx context.Context, app string) error {
 	s, err := c.Status(ctx, app)
 	if errors.Is(err, registry.ErrNoApp) {
@@ -31,7 +30,7 @@ func (c *Client) Forget(ctx context.Context, app string) error {
 	return c.forget(ctx, s)
 }
 
-// forgetRest removes what is left of an app that has no record.
+// forgetRest removes the rest of an app that has no record.
 func (c *Client) forgetRest(ctx context.Context, app string, none error) error {
 	k := keysOf(app)
 	names, err := c.calls.names(ctx, k.base, "")
@@ -57,8 +56,8 @@ func (c *Client) forget(ctx context.Context, s Status) error {
 	if directive == nil {
 		return fmt.Errorf("app %s: %w", s.ID, registry.ErrNoApp)
 	}
-	// Every claim checks the directive's index, so none can follow; those that went before show in the
-	// live keys, which are checked here as far as a transaction can.
+	// Every claim checks the directive's index, so none can follow. Earlier claims show in the live keys, which the
+	// transaction checks as far as it can.
 	ops := []*api.TxnOp{opIndex(k.directive(), directive.ModifyIndex)}
 	for component, n := range s.App.Counts {
 		for i := range n {
@@ -74,8 +73,8 @@ func (c *Client) forget(ctx context.Context, s Status) error {
 	return err
 }
 
-// ForgetOlderThan forgets all apps without live members whose last word (verdict, else directive) is older
-// than age at the time now, and returns their names.
+// ForgetOlderThan forgets all apps without live members whose last change (verdict, else directive) is older than age
+// at the time now, and returns their names.
 func (c *Client) ForgetOlderThan(ctx context.Context, age time.Duration, now time.Time) ([]string, error) {
 	all, err := c.Apps(ctx)
 	if err != nil {

@@ -41,7 +41,7 @@ type candidacy struct {
 	conducted chan struct{}  // closed when this part will conduct no more
 }
 
-// newGang begins a part. It outlives ctx, which bounds the joining alone: end ends it.
+// newGang begins a part. It outlives ctx, which limits only the joining; end ends it.
 func newGang(ctx context.Context, c *Client, me conductor.Newcomer, notify func(registry.Event)) *gang {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	g := &gang{
@@ -51,7 +51,7 @@ func newGang(ctx context.Context, c *Client, me conductor.Newcomer, notify func(
 	g.link = newContact(func(e registry.Event) {
 		if _, back := e.(registry.Reachable); back {
 			if _, lost, _ := g.directive.now(); lost {
-				return // it answers without the data: DataLost was the last event
+				return // the registry answers without the data: DataLost was the last event
 			}
 		}
 		g.mail.send(e)
@@ -59,7 +59,7 @@ func newGang(ctx context.Context, c *Client, me conductor.Newcomer, notify func(
 	return g
 }
 
-// start begins to watch the directive from a reading, once.
+// start starts the watch of the directive from a reading, once.
 func (g *gang) start(pair *api.KVPair) {
 	g.observe(pair, unsure)
 	g.mu.Lock()
@@ -72,7 +72,7 @@ func (g *gang) start(pair *api.KVPair) {
 	g.work.Go(g.conduct)
 }
 
-// end stops all goroutines and waits for them. A session that is left behind expires.
+// end stops all goroutines and waits for them. A session that stays behind expires.
 func (g *gang) end() {
 	g.mail.close()
 	g.cancel()
@@ -89,7 +89,8 @@ func (g *gang) resign() {
 	g.mu.Unlock()
 }
 
-// observe takes in a reading of the directive and reports what it changes. doubt: it goes back, and was not consistent.
+// observe takes in a reading of the directive and reports what it changes. doubt: the reading goes back, and was not
+// consistent.
 func (g *gang) observe(pair *api.KVPair, mark int) (doubt bool) {
 	n, err := g.directive.observe(g.keys.directive(), pair, mark)
 	if err != nil {
@@ -111,13 +112,13 @@ func (g *gang) report(n news) {
 	if n.directive {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		if g.instance != nil { // a newcomer does not need it yet
+		if g.instance != nil { // a newcomer does not need the directive yet
 			g.mail.send(registry.DirectiveSeen{Directive: g.directive.directive()})
 		}
 	}
 }
 
-// joined begins the events of a member with the directive.
+// joined sends the directive as the first event of a member.
 func (g *gang) joined(in registry.Instance) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -125,7 +126,7 @@ func (g *gang) joined(in registry.Instance) {
 	g.mail.send(registry.DirectiveSeen{Directive: g.directive.directive()})
 }
 
-// watchDirective blocks on the one key that all agents wait for.
+// watchDirective blocks on the one key that all agents watch.
 func (g *gang) watchDirective(index uint64) {
 	key := g.keys.directive()
 	var b backoff
@@ -133,7 +134,7 @@ func (g *gang) watchDirective(index uint64) {
 	for g.ctx.Err() == nil {
 		from := index
 		if failed > 0 {
-			from = 0 // ask for an answer at once: contact is known to be back before something changes
+			from = 0 // ask for an answer at once, so that restored contact is known before something changes
 		}
 		pair, next, err := g.watch.blockKey(g.ctx, key, from, g.times.Wait, byDefault)
 		if err != nil {
@@ -150,14 +151,14 @@ func (g *gang) watchDirective(index uint64) {
 			g.observeWatch(pair)
 		}
 		index = next
-		if pair == nil { // a missing key wakes its watchers at every write nearby
+		if pair == nil { // the watch of a missing key wakes at every write nearby
 			_ = pause(g.ctx, jitter(time.Second, 2*time.Second))
 		}
 	}
 }
 
-// observeWatch takes in a reading of the watch. A reading without the data is repeated with consistency: a server
-// that lags must not be taken for one that lost its data.
+// observeWatch takes in a reading of the watch. A reading without the data is repeated with consistency: a server that
+// lags behind has not lost its data.
 func (g *gang) observeWatch(pair *api.KVPair) {
 	if g.observe(pair, unsure) {
 		_ = g.refresh(g.ctx) // the watch reads again
@@ -175,5 +176,5 @@ func (g *gang) refresh(ctx context.Context) error {
 	return nil
 }
 
-// errDataLost: the registry answers, but not with what this agent has written.
+// errDataLost: the registry answers, but without what this agent has written.
 var errDataLost = errors.New("registry lost its data")

@@ -13,15 +13,15 @@ import (
 	"github.com/muster-agent/muster/registry/conductor"
 )
 
-// Hooks are what joining needs to know of this host and of other agents. Those that are nil know nothing.
+// Hooks tell a newcomer about this host and about other agents. A nil hook knows nothing.
 type Hooks struct {
-	// Alive looks a holder's process up that shares machine, boot and pid namespace with us. gone is
-	// a proof of its death; why says what was seen.
+	// Alive looks up a holder's process that has the same machine, boot and pid namespace. gone is a proof of its
+	// death; why describes what was found.
 	Alive func(registry.Member) (gone bool, why string)
-	// Clean kills what is left on this host of a dead agent of the instance and proves that nothing is.
+	// Clean kills the rest of a dead agent of the instance on this host, and proves that nothing is left.
 	Clean func(context.Context, registry.Instance, registry.Member) error
-	// Answers tells whether the holder's agent answers with that incarnation, at its API or, where it has the run's
-	// token, from another host.
+	// Answers tells whether the holder's agent answers at its API with that incarnation; from another host only with
+	// the run's token.
 	Answers func(ctx context.Context, holder registry.Member, token string) bool
 }
 
@@ -29,13 +29,13 @@ type Hooks struct {
 const (
 	standbyLow, standbyHigh = time.Second, 2 * time.Second      // behind a holder
 	freeLow, freeHigh       = 2 * time.Second, 10 * time.Second // without a free index
-	holderPoll              = 200 * time.Millisecond            // at the holder's process, on this host
+	holderPoll              = 200 * time.Millisecond            // check of the holder's process on this host
 )
 
-// Join takes the index that me names, or claims a free one: it founds the app if nobody has (T2), begins
-// the next run if the last one is over and that is wanted (T15), stands by behind a holder that is not
-// proved gone (StandingBy), and returns with the claim (T3). While it waits it may conduct. ctx bounds
-// the joining only; the membership lives until Leave or Close.
+// Join takes the index that me names, or claims a free one. It founds the app if there is none (T2). If the last run is
+// over and a new one is wanted, it begins that (T15). Behind a holder that is not proved gone it stands by
+// (StandingBy). It returns with the claim (T3). While it waits it may conduct. ctx limits only the joining; the
+// membership lives until Leave or Close.
 //
 // It refuses with *registry.HeldError, *DigestError, *TimesError, *RunError, *FinishedError or *IndexError. notify is
 // called from one goroutine, in order, until the membership is closed; it may call the membership's methods, except
@@ -55,8 +55,7 @@ func (c *Client) Join(
 	return s, nil
 }
 
-// abandon takes back what a joining that came to nothing has begun. What cannot be taken back ends with its
-// session.
+// abandon undoes what a failed joining has begun. What cannot be undone ends with its session.
 func (j *joining) abandon(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resignTime)
 	defer cancel()
@@ -75,9 +74,9 @@ type joining struct {
 	*gang
 	hooks   Hooks
 	session string                                // of the member to be, "" until needed
-	born    time.Duration                         // when that was asked for: boottime
-	records map[registry.Instance]registry.Member // looked at while claiming
-	holder  string                                // incarnation that we stand behind
+	born    time.Duration                         // when the session was asked for: boottime
+	records map[registry.Instance]registry.Member // read while claiming
+	holder  string                                // incarnation of the holder that this agent stands by for
 	b       backoff
 }
 
@@ -93,7 +92,7 @@ func (j *joining) run(ctx context.Context) (*Membership, error) {
 		}
 		j.log.Debug("look again", "app", j.me.App, "why", err)
 		if !errors.Is(err, errAgain) && !isRefusal(err) {
-			j.link.failed(renewing, err) // nothing else talks to the registry yet
+			j.link.failed(renewing, err) // no other request uses the registry yet
 		}
 		if err := pause(ctx, j.b.next()); err != nil {
 			return nil, err
@@ -101,7 +100,7 @@ func (j *joining) run(ctx context.Context) (*Membership, error) {
 	}
 }
 
-// errAgain: what was read does not fit together yet, or another was faster.
+// errAgain: the readings contradict each other, or another agent was faster.
 var errAgain = errors.New("look again")
 
 // passes tells whether a newcomer tries again.
@@ -110,7 +109,7 @@ func passes(err error) bool {
 		errors.Is(err, registry.ErrTooManyConnections)
 }
 
-// round looks once at each candidate and acts on it; it returns without an error when it has waited.
+// round looks once at each candidate and acts on it; it returns without an error after it has waited.
 func (j *joining) round(ctx context.Context) (*Membership, error) {
 	candidates, err := j.candidates(ctx)
 	if err != nil {
@@ -150,7 +149,7 @@ func (j *joining) candidates(ctx context.Context) ([]registry.Instance, error) {
 	return all[:1], nil // for the verdict and the digest
 }
 
-// deadHere are the held indexes whose holders, on this host, are proved gone: their sessions have not
+// deadHere are the held indexes whose holders were on this host and are proved gone, although their sessions have not
 // ended yet.
 func (j *joining) deadHere(ctx context.Context, all []registry.Instance) ([]registry.Instance, error) {
 	pairs, err := j.calls.list(ctx, j.keys.members(), byDefault)
@@ -182,7 +181,8 @@ func (j *joining) tryIndex(ctx context.Context, in registry.Instance) (s *Member
 		j.records[in] = *look.Member
 	}
 	decision := j.admit(ctx, &look)
-	// Whoever stays long enough to conduct watches: not before its right to be here is clear.
+	// A newcomer that may stay watches the directive, because it may have to conduct. It must not before its right to
+	// be here is clear.
 	if _, refused := decision.(conductor.Refuse); !refused && directive != nil && look.Directive.Run == j.me.Run {
 		j.start(directive)
 	}
@@ -216,7 +216,7 @@ func (j *joining) tryIndex(ctx context.Context, in registry.Instance) (s *Member
 	return nil, false, fmt.Errorf("join %s: unknown decision %T", in, decision)
 }
 
-// admit asks the holder's agent only where its answer can matter.
+// admit asks the holder's agent only if its answer can matter.
 func (j *joining) admit(ctx context.Context, look *conductor.Snapshot) conductor.Admission {
 	alive := func(registry.Process) conductor.Life {
 		if j.hooks.Alive == nil || look.Member == nil {
@@ -237,9 +237,9 @@ func (j *joining) admit(ctx context.Context, look *conductor.Snapshot) conductor
 	return conductor.Admit(*look, j.me, alive)
 }
 
-// answerMatters tells that an answer of the holder's agent would matter: a launcher's word, or the operator's, that it
-// is gone may be wrong whether its session has ended or not; and who was started from a shell is not to wait behind one
-// that is there.
+// answerMatters tells whether an answer of the holder's agent can change the decision. A launcher or an operator may be
+// wrong that the holder is gone, whether its session has ended or not. And an agent that was started from a shell must
+// not wait behind a living holder.
 func answerMatters(d conductor.Admission, look conductor.Snapshot, launcher bool) bool {
 	if look.Member == nil {
 		return false
@@ -253,7 +253,7 @@ func answerMatters(d conductor.Admission, look conductor.Snapshot, launcher bool
 	return false
 }
 
-// found is T2: the directive exists before anybody waits for it, and is conducted from its first moment.
+// found is T2: the directive exists before any agent waits for it, and has a conductor from the start.
 func (j *joining) found(ctx context.Context, d conductor.Found) error {
 	app, there, err := j.fitDefinition(ctx, d.App, d.Directive)
 	if err != nil {
@@ -271,12 +271,11 @@ func (j *joining) found(ctx context.Context, d conductor.Found) error {
 	return j.conductFrom(ctx, session, value, res, err)
 }
 
-// newRun is T6 and T15 in one transaction: nobody conducts, and from here on we do, in the new run. The indexes
-// that must be free are checked in it as far as a transaction can. Whoever slips past that, a member of the old
-// run, keeps the new one waiting for its index and starts nothing: its record is of another run, and no barrier
-// counts it.
+// newRun is T6 and T15 in one transaction: nobody conducts, and from here on this agent does, in the new run. The
+// transaction checks that the indexes are free as far as it can. A member of the old run that slips past the check
+// keeps its index and delays the new run, but starts nothing: its record names another run, and no barrier counts it.
 func (j *joining) newRun(ctx context.Context, d conductor.NewRun, look conductor.Snapshot) error {
-	if look.DirectiveSession != "" { // the last run's conductor is clearing up
+	if look.DirectiveSession != "" { // the last run's conductor still cleans up
 		return j.wait(ctx, jitter(holderPoll, 2*holderPoll), nil)
 	}
 	app, ops, err := j.fitDefinition(ctx, d.App, d.Directive)
@@ -306,8 +305,8 @@ func (j *joining) createSession(ctx context.Context) (string, error) {
 	return j.calls.createSession(ctx, sessionName(j.me.App, conductorSession), api.SessionBehaviorRelease, j.times.TTL)
 }
 
-// conductFrom hands over a directive that this newcomer has written under session. When the result is not
-// known the session tells it: only we know its name.
+// conductFrom hands over a directive that this newcomer has written under session. If the result is unknown, the lock
+// decides: only this agent knows its session.
 func (j *joining) conductFrom(ctx context.Context, session string, value []byte, res results, err error) error {
 	if err == nil {
 		j.inherit(session)
@@ -328,7 +327,7 @@ func (j *joining) conductFrom(ctx context.Context, session string, value []byte,
 			return nil
 		}
 		if readErr == nil {
-			// Destroying it also refuses the transaction if it is still on its way.
+			// Destroying the session also refuses the transaction if it is still on its way.
 			return errors.Join(j.calls.destroySession(ctx, session), errAgain)
 		}
 		if err := pause(ctx, b.next()); err != nil {
@@ -337,7 +336,7 @@ func (j *joining) conductFrom(ctx context.Context, session string, value []byte,
 	}
 }
 
-// standBy waits behind a holder that nothing proves gone.
+// standBy waits behind a holder that is not proved gone.
 func (j *joining) standBy(ctx context.Context, holder registry.Member) error {
 	in := *j.me.Instance
 	if j.holder != holder.Inc {

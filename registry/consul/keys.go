@@ -60,7 +60,7 @@ func instanceAt(prefix, key string) (registry.Instance, bool) {
 	return registry.Instance{Component: component, Index: n}, true
 }
 
-// instancesAt reads the instances of a listing, skipping what is none.
+// instancesAt reads the instances of a listing and skips other keys.
 func instancesAt(prefix string, names []string) []registry.Instance {
 	out := make([]registry.Instance, 0, len(names))
 	for _, name := range names {

@@ -9,9 +9,8 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// Leave is T14: the process is gone, and this agent goes. A result that counts (ended, or failed for
-// good) stays in the record. If this agent conducts it steps down (T16) first. After it, or after its
-// error, the membership is closed.
+// Leave is T14: the process is gone, and this agent leaves. A result that counts (ended, or failed for good) stays in
+// the record. A conductor steps down (T16) first. Afterwards, also after an error, the membership is closed.
 func (s *Membership) Leave(ctx context.Context) error {
 	s.gang.resign()
 	err := s.gang.await(ctx)
@@ -37,7 +36,7 @@ func (s *Membership) depart(ctx context.Context) error {
 		},
 	})
 	if errors.Is(err, registry.ErrSuperseded) {
-		return nil // there is nothing of ours to take away
+		return nil // there is nothing of ours to remove
 	}
 	if err != nil {
 		return err
@@ -47,7 +46,7 @@ func (s *Membership) depart(ctx context.Context) error {
 	return s.gang.calls.destroySession(ctx, session)
 }
 
-// stays tells that the record holds a result that leaving must not overwrite.
+// stays tells whether the record holds a result that leaving must not overwrite.
 func stays(m registry.Member) bool {
 	return m.Phase == registry.PhaseEnded || m.Phase == registry.PhaseFailed && m.Exit != nil && m.Exit.Final
 }

@@ -6,15 +6,15 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// mailbox hands events to the agent one at a time and in order, without ever holding up the sender. The receiver may
-// call the membership's methods, except Close and Leave.
+// mailbox delivers events to the agent one at a time and in order, and never delays the sender. The receiver may call
+// the membership's methods, except Close and Leave.
 type mailbox struct {
 	notify func(registry.Event)
 
 	mu         sync.Mutex
 	queue      []registry.Event
 	closed     bool
-	bell       chan struct{} // something was queued, or closed
+	bell       chan struct{} // rings when an event is queued, or at close
 	deliveries sync.WaitGroup
 }
 
@@ -33,7 +33,7 @@ func (m *mailbox) send(e registry.Event) {
 	m.ring()
 }
 
-// close delivers nothing more, and waits for a delivery that is under way: the receiver must not be the one who closes.
+// close delivers nothing more, and waits for a running delivery: the receiver must not call close.
 func (m *mailbox) close() {
 	m.mu.Lock()
 	m.closed, m.queue = true, nil

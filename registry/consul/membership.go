@@ -17,8 +17,8 @@ import (
 // errLeft: the membership was left or closed.
 var errLeft = errors.New("index was left")
 
-// Membership is an index that this agent holds: its record, its session, and its part in conducting. It is
-// safe for concurrent use; writes queue behind each other.
+// Membership is an index that this agent holds: its record, its session, and its part in conducting. It is safe for
+// concurrent use; writes queue behind each other.
 type Membership struct {
 	gang     *gang
 	instance registry.Instance
@@ -26,16 +26,16 @@ type Membership struct {
 	token    string
 	founded  time.Time
 
-	turn chan struct{} // holds one token: whose turn it is to write
+	turn chan struct{} // holds one token: the right to write
 
-	mu         sync.Mutex // guards what follows; changed only by who has the turn
+	mu         sync.Mutex // guards the fields below; only the holder of the turn changes them
 	session    string
 	renewed    time.Duration   // when that session, or its last answered renewal, was asked for: boottime
-	candidate  string          // a session whose attaching is unknown
-	tried      time.Duration   // when that one was asked for
+	candidate  string          // a session of which nobody knows whether it was attached
+	tried      time.Duration   // when that session was asked for
 	record     registry.Member // as last written or read
 	index      uint64          // its ModifyIndex
-	unsure     bool            // the registry may hold another record than this one
+	unsure     bool            // the registry may hold another record
 	ended      error           // why nothing can be written any more
 	checkpoint checkpointKey
 }
@@ -43,11 +43,10 @@ type Membership struct {
 // Instance is the index that was claimed.
 func (s *Membership) Instance() registry.Instance { return s.instance }
 
-// Previous is the record that stood in the index before it was claimed (its attempt, budget, ports);
-// nil when there was none.
+// Previous is the record of the index before it was claimed (its attempt, budget, ports); nil if there was none.
 func (s *Membership) Previous() *registry.Member { return s.previous }
 
-// Token is what the agents of the run show each other; its founder made it.
+// Token is the secret that the agents of the run show each other; its founder made it.
 func (s *Membership) Token() string { return s.token }
 
 // Record is this agent's own record as last written.
@@ -57,8 +56,8 @@ func (s *Membership) Record() registry.Member {
 	return cloneMember(s.record)
 }
 
-// LastRenewal is when the last renewal that was answered was sent, and now: both since the machine was booted,
-// suspended time included. An answer that the session has ended is none before the index is attached again.
+// LastRenewal is when the last answered renewal was sent, and the time now: both since the machine booted, suspended
+// time included. The answer that the session has ended does not count until the index is attached again.
 func (s *Membership) LastRenewal() (heard, now time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,8 +67,8 @@ func (s *Membership) LastRenewal() (heard, now time.Duration) {
 // Directive is the newest directive seen.
 func (s *Membership) Directive() registry.Directive { return s.gang.directive.directive() }
 
-// Close stops the membership's goroutines and its part in conducting. Nothing is written: the registry learns
-// of it when the session ends. Leave is the orderly way.
+// Close stops the membership's goroutines and its part in conducting. It writes nothing: the registry notices when the
+// session ends. Leave is the orderly way.
 func (s *Membership) Close() {
 	s.end(errLeft)
 	s.gang.end()
@@ -107,7 +106,7 @@ func (s *Membership) over() error {
 	return s.ended
 }
 
-// held is what a transaction needs of the membership's state.
+// held is what a transaction needs from the membership's state.
 type held struct {
 	session string
 	record  registry.Member
@@ -138,8 +137,8 @@ func (s *Membership) doubtful() bool {
 	return s.unsure
 }
 
-// renew keeps the session alive. Its end without silence is normal (a server that leaves ends the
-// sessions made through it): then the membership is attached anew.
+// renew keeps the session alive. A session may end although it was renewed (a server that leaves ends the sessions made
+// through it): then the membership is attached again.
 func (s *Membership) renew() {
 	g := s.gang
 	beat := time.NewTicker(g.times.Renew)
@@ -160,7 +159,7 @@ func (s *Membership) renew() {
 			s.noteRenewal(session, moment)
 			g.link.answered(renewing, sent)
 		case errors.Is(err, errSessionGone):
-			// Only who holds the index has contact: it may have been given to another meanwhile.
+			// Only the holder of the index has contact: another agent may have taken it meanwhile.
 			if s.reattach(session) {
 				g.link.answered(renewing, sent)
 			}
@@ -179,7 +178,7 @@ func (s *Membership) noteRenewal(session string, moment time.Duration) {
 	}
 }
 
-// reattach is what follows a renewal that was answered with 404; true when the index is attached.
+// reattach follows a renewal that was answered with 404; true when the index is attached.
 func (s *Membership) reattach(ended string) bool {
 	ctx, cancel := context.WithTimeout(s.gang.ctx, s.gang.times.Renew)
 	defer cancel()
@@ -188,7 +187,7 @@ func (s *Membership) reattach(ended string) bool {
 	}
 	defer s.giveTurn()
 	if s.held().session != ended {
-		return true // a writer has done it
+		return true // a writer has attached it
 	}
 	var b backoff
 	for {
@@ -203,15 +202,15 @@ func (s *Membership) reattach(ended string) bool {
 	}
 }
 
-// passes tells whether an error is one that passes.
+// passes tells whether an error is temporary.
 func (s *Membership) passes(err error) bool {
 	return isUnknown(err) || isRefusal(err) || errors.Is(err, errDataLost) ||
 		errors.Is(err, registry.ErrTooManyConnections)
 }
 
-// reconcile makes this membership and the registry agree: it reads with consistency, takes over the record's
-// index, and attaches a new session (T9) when the old one has ended. done tells that the registry holds
-// one of the records sent. The caller has the turn.
+// reconcile makes this membership and the registry agree: it reads with consistency, takes over the record's index, and
+// attaches a new session (T9) if the old one has ended. done tells that the registry holds one of the records sent. The
+// caller must hold the turn.
 func (s *Membership) reconcile(ctx context.Context, sent []registry.Member) (done bool, err error) {
 	g, k := s.gang, s.gang.keys
 	mark := g.directive.mark()
@@ -236,7 +235,7 @@ func (s *Membership) reconcile(ctx context.Context, sent []registry.Member) (don
 	return done, s.attach(ctx, res.at(k.live(s.instance)))
 }
 
-// supersede ends the membership: somebody else has the index, or the conductor has declared this agent lost.
+// supersede ends the membership: another agent has the index, or the conductor has declared this agent lost.
 func (s *Membership) supersede(m registry.Member) error {
 	why := fmt.Errorf("%s: %w (%s by %s)", s.instance, registry.ErrSuperseded, m.Phase, m.Inc)
 	if s.over() == nil {
@@ -256,7 +255,7 @@ func (s *Membership) attach(ctx context.Context, live *api.KVPair) error {
 	s.mu.Unlock()
 	switch {
 	case h.record.Phase == registry.PhaseLeft:
-		return nil // there is nothing to hold any more
+		return nil // there is nothing left to hold
 	case live != nil && live.Session == h.session:
 		return nil
 	case live != nil && live.Session != "" && live.Session == candidate:
@@ -280,12 +279,12 @@ func (s *Membership) attach(ctx context.Context, live *api.KVPair) error {
 		opIndex(k.member(s.instance), h.index),
 		opLock(k.live(s.instance), session, []byte(h.record.Inc)),
 	}
-	// After the registry's data went back, what was acknowledged in its lost future is void.
+	// After the registry's data went back in time, acknowledgements of its lost future are void.
 	if _, lost, _ := g.directive.now(); h.record.Phase == registry.PhaseReady && h.record.Gen > 0 && !lost {
 		ops = append(ops, opLock(k.readyOf(h.record.Gen, s.instance), session, nil))
 	}
 	_, err := g.calls.commit(ctx, ops...)
-	if isRefusal(err) { // the session may be what it failed for
+	if isRefusal(err) { // the session may be the cause
 		s.mu.Lock()
 		s.candidate = ""
 		s.mu.Unlock()
@@ -305,7 +304,7 @@ func (s *Membership) adoptSession(session string, began time.Duration) {
 	s.session, s.renewed, s.candidate = session, began, ""
 }
 
-// name is the session's name for people who list sessions.
+// name is the session's name, for people who list sessions.
 func (s *Membership) name() string { return sessionName(s.gang.me.App, s.instance.String()) }
 
 func sessionName(app, who string) string { return "muster " + app + " " + who }

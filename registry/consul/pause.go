@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// pause waits, or returns why it need not.
+// pause waits for d, or returns the error of the context.
 func pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -18,13 +18,13 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// jitter is between low and high.
+// jitter is a random duration between low and high.
 func jitter(low, high time.Duration) time.Duration {
 	return low + rand.N(high-low+1)
 }
 
-// backoff grows from 50 ms to 2 s, half of it random, so that a thousand agents that lost their
-// registry at once do not come back at once.
+// backoff grows from 50 ms to 2 s, half of it random: a thousand agents that lost their registry at once must not
+// return at once.
 type backoff struct{ last time.Duration }
 
 func (b *backoff) next() time.Duration {

@@ -11,19 +11,19 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// errSame: a change changes nothing, so that nothing is written.
+// errSame: a change changes nothing, so nothing is written.
 var errSame = errors.New("the record says so already")
 
-// writing is one change of the own record and what goes with it in the same transaction.
+// writing is one change of the own record, with everything that goes into the same transaction.
 type writing struct {
-	// change turns the record into the next one, or says why it must not.
+	// change makes the next record, or returns why it must not.
 	change func(*registry.Member) error
 	// around are further operations; before is the record that change was given.
 	around func(before, after registry.Member, session string) ([]*api.TxnOp, error)
 }
 
-// write does a writing until it is done or pointless: a refusal means read and decide again, an unknown
-// result means read and compare. A registry that is away is waited for until the context ends.
+// write repeats a writing until it is done or pointless. After a refusal it reads and decides again; after an unknown
+// result it reads and compares. While the registry is unreachable it waits until the context ends.
 func (s *Membership) write(ctx context.Context, w writing) error {
 	if err := s.takeTurn(ctx); err != nil {
 		return err
@@ -52,7 +52,7 @@ func (s *Membership) write(ctx context.Context, w writing) error {
 	}
 }
 
-// attempt settles if there is doubt, else sends the transaction once.
+// attempt first reconciles if there is doubt, then sends the transaction once.
 func (s *Membership) attempt(ctx context.Context, w writing, sent *[]registry.Member) (done bool, err error) {
 	if s.doubtful() {
 		return s.reconcile(ctx, *sent)
@@ -71,21 +71,21 @@ func (s *Membership) attempt(ctx context.Context, w writing, sent *[]registry.Me
 		opSession(k.live(s.instance), h.session),
 		opCAS(k.member(s.instance), h.index, encode(after)),
 	}, around...)
-	s.doubt() // until it is answered, and for whoever comes after us if we give up
+	s.doubt() // until it is answered, and for the next writer if this one gives up
 	res, err := s.gang.calls.commit(ctx, ops...)
 	if err == nil {
 		s.adopt(after, res.index(k.member(s.instance)))
 		return true, nil
 	}
-	if isRefusal(err) { // settle at once: nothing was done
+	if isRefusal(err) { // reconcile at once: nothing was written
 		return s.reconcile(ctx, *sent)
 	}
 	return false, err
 }
 
-// Acknowledge is T4: nothing older than gen runs here, the ports are bound, update has put the exports
-// into the record. It returns registry.ErrOvertaken when a newer directive is there, ErrSuperseded when
-// the index is another's, and waits for a registry that is away.
+// Acknowledge is T4: nothing older than gen runs here, the ports are bound, and update has put the exports into the
+// record. It returns registry.ErrOvertaken if there is a newer directive, and ErrSuperseded if another agent has the
+// index. It waits for an unreachable registry.
 func (s *Membership) Acknowledge(ctx context.Context, gen int, update func(*registry.Member)) error {
 	k := s.gang.keys
 	change := func(m *registry.Member) error {
@@ -106,7 +106,7 @@ func (s *Membership) Acknowledge(ctx context.Context, gen int, update func(*regi
 		if before.Gen != gen {
 			return ops, nil
 		}
-		// T4b: acknowledged before, and failed or fenced since. Only while it is not released.
+		// T4b: acknowledged before, and failed or fenced since. Allowed only while the component is not released.
 		last, _, _ := s.gang.directive.now()
 		if last == nil || last.directive.Gen != gen || last.directive.Act != registry.ActWait {
 			return nil, fmt.Errorf("acknowledge generation %d again: %w", gen, registry.ErrOvertaken)
@@ -116,7 +116,7 @@ func (s *Membership) Acknowledge(ctx context.Context, gen int, update func(*regi
 	return s.write(ctx, writing{change, around})
 }
 
-// Report is T10: the process is gone.
+// Report is T10: it reports that the process is gone.
 func (s *Membership) Report(ctx context.Context, r registry.Report) error {
 	return s.write(ctx, writing{
 		change: func(m *registry.Member) error {
@@ -128,7 +128,7 @@ func (s *Membership) Report(ctx context.Context, r registry.Report) error {
 	})
 }
 
-// unready takes back what was acknowledged.
+// unready takes an acknowledgement back.
 func (s *Membership) unready(before, _ registry.Member, _ string) ([]*api.TxnOp, error) {
 	if before.Gen == 0 {
 		return nil, nil
@@ -138,16 +138,15 @@ func (s *Membership) unready(before, _ registry.Member, _ string) ([]*api.TxnOp,
 
 func alone(_, _ registry.Member, _ string) ([]*api.TxnOp, error) { return nil, nil }
 
-// Restarted is T10b: the process was started again in place, under that guard. Nobody wakes.
+// Restarted is T10b: the process was restarted in place, under that guard. No watch wakes.
 func (s *Membership) Restarted(ctx context.Context, attempt int, b registry.Budget, guard *registry.ProcessRef) error {
 	return s.Publish(ctx, func(m *registry.Member) { m.Attempt, m.Budget, m.Guard = attempt, b, guard })
 }
 
-// Up is T10b as well: the process serves in generation gen (of a service: the directive's), and others wait
-// for it. update brings along what an earlier write may not have said: attempt, budget, guard. Nothing is
-// written when the record says all that already. Nobody wakes: the conductor reads the record when it
-// needs to. The error is registry.ErrOvertaken when the process belongs to an older generation than the
-// record.
+// Up is T10b as well: the process serves in generation gen (for a service: the directive's), and others wait for that.
+// update adds what earlier writes may have missed: attempt, budget, guard. It writes nothing if the record says all
+// that already. No watch wakes: the conductor reads the record when it needs it. The error is registry.ErrOvertaken if
+// the process belongs to an older generation than the record.
 func (s *Membership) Up(ctx context.Context, gen int, update func(*registry.Member)) error {
 	return s.write(ctx, writing{
 		change: func(m *registry.Member) error {
@@ -167,8 +166,7 @@ func (s *Membership) Up(ctx context.Context, gen int, update func(*registry.Memb
 	})
 }
 
-// Publish changes the record without acknowledging anything: the exports of a service, which nobody
-// waits for.
+// Publish changes the record without an acknowledgement: it is for the exports of a service, which nobody waits for.
 func (s *Membership) Publish(ctx context.Context, update func(*registry.Member)) error {
 	return s.write(ctx, writing{
 		change: func(m *registry.Member) error {
@@ -181,8 +179,8 @@ func (s *Membership) Publish(ctx context.Context, update func(*registry.Member))
 	})
 }
 
-// Saved says how the instance has answered a save, unless it has answered a later one. Nobody wakes: the conductor
-// reads the record when it needs to.
+// Saved records the instance's answer to a save, unless it has answered a later one. No watch wakes: the conductor
+// reads the record when it needs it.
 func (s *Membership) Saved(ctx context.Context, saved registry.Saved) error {
 	return s.write(ctx, writing{
 		change: func(m *registry.Member) error {

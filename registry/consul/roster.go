@@ -7,9 +7,8 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// Roster reads the sealed roster that a directive names, and its file's bytes, checked against the
-// digest. Any server may answer, because the key is named by its content; one that does not have it
-// yet, or has half of it, makes us ask the leader.
+// Roster reads the sealed roster that a directive names, and its file's bytes, checked against the digest. Any server
+// may answer, because the content names the key. If a server lacks it or has a part of it, the leader is asked.
 func (s *Membership) Roster(ctx context.Context, ref registry.RosterRef) (registry.Roster, []byte, error) {
 	return s.gang.roster(ctx, s.gang.keys, ref)
 }
@@ -39,7 +38,7 @@ func (c *Client) rosterBy(
 	return registry.Unpack(ref, chunks)
 }
 
-// Members reads the records of so many instances, 128 at most; those that have none are left out.
+// Members reads the records of at most 128 instances; instances without a record are left out.
 func (s *Membership) Members(
 	ctx context.Context, of []registry.Instance,
 ) (map[registry.Instance]registry.Member, error) {

@@ -15,15 +15,15 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// ErrNoServices: the registry has no services, as the one of `muster run` on one machine.
+// ErrNoServices: the registry has no services, as that of `muster run` on one machine.
 var ErrNoServices = errors.New("the registry has no services: it is not Consul")
 
-// ErrNoCheck: the Consul agent does not know the service (any more), so that nothing can be said of its health.
+// ErrNoCheck: the Consul agent does not know the service, so its health is unknown.
 var ErrNoCheck = errors.New("the Consul agent does not know the service")
 
-// Service is one port of one instance, as others find it in Consul's catalog and by DNS.
+// Service is one port of one instance, as Consul's catalog and DNS present it.
 type Service struct {
-	ID      string // of this service alone, over all apps and incarnations
+	ID      string // unique over all apps and incarnations
 	Name    string
 	Tags    []string
 	Meta    map[string]string
@@ -31,17 +31,17 @@ type Service struct {
 	Port    int
 }
 
-// Equal tells whether nothing would change in Consul.
+// Equal tells whether both are the same in Consul.
 func (s Service) Equal(o Service) bool {
 	return s.ID == o.ID && s.Name == o.Name && s.Address == o.Address && s.Port == o.Port &&
 		slices.Equal(s.Tags, o.Tags) && maps.Equal(s.Meta, o.Meta)
 }
 
-// Health is what a service's own check says. Consul's DNS gives out both kinds; one that nobody has spoken for is
-// critical and is not given out.
+// Health is the result of a service's own check. Consul's DNS returns passing and warning services. A check that nobody
+// has updated is critical, and its service is not returned.
 type Health struct {
 	Passing bool
-	Why     string // in words; with an unchanged status Consul's servers learn them within minutes only
+	Why     string // text; without a change of the status Consul's servers learn it only within minutes
 }
 
 func (h Health) status() string {
@@ -54,15 +54,15 @@ func (h Health) status() string {
 // Registered is a service that Consul knows.
 type Registered struct {
 	Service
-	Node string // whose Consul agent it is registered with
-	own  bool   // that agent is the one that we talk to
+	Node string // the Consul agent with which it is registered
+	own  bool   // that agent is our own
 }
 
-// reapAfter is when Consul takes a service away for which nobody speaks any more; it knows no shorter time.
+// reapAfter is when Consul removes a service whose check nobody updates; Consul accepts no shorter time.
 const reapAfter = time.Minute
 
-// Domain is where this Consul answers DNS, without a dot at its end: `consul`, unless its operator says otherwise or
-// the token may not ask (agent read). The error is ErrNoServices where there is no Consul.
+// Domain is the domain of this Consul's DNS without a final dot: `consul`, unless its operator set another and the
+// token may ask (agent read). The error is ErrNoServices without Consul.
 func (c *Client) Domain(ctx context.Context) (string, error) {
 	var self struct {
 		DebugConfig struct{ DNSDomain string }
@@ -86,13 +86,13 @@ func (c *Client) Domain(ctx context.Context) (string, error) {
 	return domain, nil
 }
 
-// Register tells the Consul agent that we talk to of a service, or of a change of it. It counts as dead when nobody has
-// called Speak for ttl, and is taken away a minute after that. The catalog knows it a moment later (Seen).
+// Register registers a service, or a change of it, with our Consul agent. It counts as dead when nobody has called
+// Speak for ttl, and is removed a minute later. The catalog knows it a moment later (Seen).
 func (c *Client) Register(ctx context.Context, s Service, h Health, ttl time.Duration) error {
 	service := api.AgentServiceRegistration{
 		ID: s.ID, Name: s.Name, Tags: s.Tags, Meta: s.Meta, Address: s.Address, Port: s.Port,
 		Check: &api.AgentServiceCheck{
-			// Words reach the servers at once only with a change of the status: warning comes first.
+			// The text reaches the servers at once only with a change of the status: so start with warning.
 			CheckID: checkOf(s.ID), Name: "muster agent", TTL: ttl.String(), Status: api.HealthWarning,
 			Notes: "passing: something listens at the port; warning: nothing does; " +
 				"critical: the instance's agent is silent",
@@ -109,14 +109,14 @@ func (c *Client) Register(ctx context.Context, s Service, h Health, ttl time.Dur
 	return c.Speak(ctx, s.ID, h)
 }
 
-// Speak says how a service is, which keeps it alive for another ttl. ErrNoCheck: it has to be registered again.
+// Speak updates the health of a service, which keeps it alive for another ttl. On ErrNoCheck register it again.
 func (c *Client) Speak(ctx context.Context, id string, h Health) error {
 	body := map[string]string{"Status": h.status(), "Output": h.Why}
 	err := c.calls.put(ctx, c.times.Request, "keep service "+id, "/v1/agent/check/update/"+checkOf(id), body, nil)
 	return unknown(err, ErrNoCheck)
 }
 
-// Deregister takes a service of our own away. One that is not there is no error.
+// Deregister removes one of our own services. A missing service is no error.
 func (c *Client) Deregister(ctx context.Context, id string) error {
 	err := c.calls.put(ctx, c.times.Request, "deregister service "+id, "/v1/agent/service/deregister/"+id, nil, nil)
 	return unknown(err, nil)
@@ -124,7 +124,7 @@ func (c *Client) Deregister(ctx context.Context, id string) error {
 
 func checkOf(id string) string { return "service:" + id }
 
-// unknown turns the answer that nothing of that name is there into instead.
+// unknown replaces the answer that a name does not exist by instead.
 func unknown(err, instead error) error {
 	status, ok := errors.AsType[api.StatusError](err)
 	if ok && status.Code == http.StatusNotFound {
@@ -133,8 +133,8 @@ func unknown(err, instead error) error {
 	return err
 }
 
-// Services are those of a name that have the tag: what the Consul agent that we talk to has been told, and what the
-// catalog has of others. A token that may not read nodes sees the former only.
+// Services are those of a name that have the tag: our Consul agent's own, and those that the catalog has from others. A
+// token that may not read nodes sees only the former.
 func (c *Client) Services(ctx context.Context, name, tag string) ([]Registered, error) {
 	var all []Registered
 	err := c.calls.do(ctx, "list services", func(ctx context.Context) error {
@@ -165,8 +165,8 @@ func (c *Client) Services(ctx context.Context, name, tag string) ([]Registered, 
 	return all, err
 }
 
-// Reap takes away what an agent that is proved dead has left. What another Consul agent holds comes back as critical
-// when that agent compares notes with its servers, until it takes it away itself; DNS gives it out no more.
+// Reap removes a service of an agent that is proved dead. If another Consul agent holds the service, that agent
+// restores it as critical when it syncs with its servers, and removes it later; DNS no longer returns it.
 func (c *Client) Reap(ctx context.Context, s Registered) error {
 	if s.own {
 		return c.Deregister(ctx, s.ID)
@@ -175,9 +175,8 @@ func (c *Client) Reap(ctx context.Context, s Registered) error {
 	return c.calls.put(ctx, callTime, "take service "+s.ID+" away", "/v1/catalog/deregister", body, nil)
 }
 
-// Seen tells whether the catalog has the service as it was registered, so that DNS knows it; the tag, one of the
-// service's, keeps the answer short where the name has many instances. blind: this token may not look (it lacks the
-// right to read nodes).
+// Seen tells whether the catalog has the service as it was registered, so that DNS knows it. The tag, one of the
+// service's, keeps the answer short if the name has many instances. blind: this token lacks the right to read nodes.
 func (c *Client) Seen(ctx context.Context, s Service, tag string) (seen, blind bool, err error) {
 	err = c.calls.do(ctx, "look for service "+s.Name, func(ctx context.Context) error {
 		all, meta, err := c.calls.api.Catalog().Service(s.Name, tag, byDefault.options(ctx))

@@ -12,13 +12,13 @@ import (
 // errSessionGone: the registry has ended the session.
 var errSessionGone = errors.New("session has ended")
 
-// createSession makes a session without health checks: one that lives as long as it is renewed, from
-// wherever. What it locks is deleted at its end, or only released.
+// createSession makes a session without health checks: it lives as long as it is renewed, from any host. Its end
+// deletes what it locks, or only releases it.
 func (l *connection) createSession(ctx context.Context, name, behaviour string, ttl time.Duration) (string, error) {
 	body := map[string]any{
 		"Name": name, "TTL": ttl.String(), "Behavior": behaviour,
-		"LockDelay":  "1ms",      // 0 means 15 s; correctness is in the checks, not in the delay
-		"NodeChecks": []string{}, // else the session dies with the Consul agent it was made through
+		"LockDelay":  "1ms",      // 0 would mean 15 s; the checks ensure correctness, not the delay
+		"NodeChecks": []string{}, // else the session dies with the Consul agent through which it was made
 	}
 	var out struct{ ID string }
 	if err := l.put(ctx, callTime, "create session", "/v1/session/create", body, &out); err != nil {
@@ -27,7 +27,7 @@ func (l *connection) createSession(ctx context.Context, name, behaviour string, 
 	return out.ID, nil
 }
 
-// renewSession returns errSessionGone when the registry no longer knows it.
+// renewSession returns errSessionGone if the registry no longer knows it.
 func (l *connection) renewSession(ctx context.Context, id string, limit time.Duration) error {
 	var out []*api.SessionEntry
 	err := l.put(ctx, limit, "renew session", "/v1/session/renew/"+id, nil, &out)
@@ -38,7 +38,7 @@ func (l *connection) renewSession(ctx context.Context, id string, limit time.Dur
 	return err
 }
 
-// destroySession removes (or releases) at once what the session locks.
+// destroySession deletes (or releases) at once what the session locks.
 func (l *connection) destroySession(ctx context.Context, id string) error {
 	return l.put(ctx, callTime, "destroy session", "/v1/session/destroy/"+id, nil, nil)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/muster-agent/muster/registry/conductor"
 )
 
-// snapshot is T1: one request reads all that a newcomer decides from. The directive's pair comes with it.
+// snapshot is T1: one request reads all that a newcomer's decision needs. The directive's pair comes with it.
 func (g *gang) snapshot(ctx context.Context, in registry.Instance) (conductor.Snapshot, *api.KVPair, error) {
 	k := g.keys
 	var gone []*api.KVPair
@@ -60,7 +60,7 @@ func (g *gang) snapshot(ctx context.Context, in registry.Instance) (conductor.Sn
 	return l, directive, g.completeSnapshot(ctx, &l)
 }
 
-// completeSnapshot asks whether anybody lives, which matters only when another run stands there.
+// completeSnapshot reads whether any member is alive, which matters only if the app has another run.
 func (g *gang) completeSnapshot(ctx context.Context, l *conductor.Snapshot) error {
 	if l.Directive == nil || l.Directive.Run == g.me.Run {
 		return nil
@@ -103,7 +103,7 @@ func newest(c registry.Checkpoint) int64 {
 	return step
 }
 
-// lives reads who holds an index.
+// lives reads which indexes are held.
 func (c *Client) lives(ctx context.Context, k keys) (map[registry.Instance]bool, error) {
 	names, err := c.calls.names(ctx, k.lives(), "")
 	if err != nil {
@@ -120,8 +120,8 @@ func setOf(in []registry.Instance) map[registry.Instance]bool {
 	return set
 }
 
-// hint is where a newcomer without an index begins to look: the number at the end of the launcher's name
-// for its container, else something of its own.
+// hint is where a newcomer without an index begins to look: the number at the end of the launcher's name for its
+// container, else a number of its own.
 func hint(m registry.Member) uint64 {
 	digits := m.ContainerID[len(strings.TrimRight(m.ContainerID, "0123456789")):]
 	var n uint64
@@ -153,8 +153,7 @@ func rankOf(f conductor.Facts, d registry.Directive, in registry.Instance) int {
 	return before
 }
 
-// flexed are the instances that may be claimed when the counts are no longer the definition's, component by
-// component as they stand there.
+// flexed are the instances that may be claimed when a flex has changed the counts, component by component.
 func flexed(all []registry.Instance, d registry.Directive) []registry.Instance {
 	now := d.Claimable()
 	var out []registry.Instance
@@ -171,12 +170,12 @@ func flexed(all []registry.Instance, d registry.Directive) []registry.Instance {
 		}
 	}
 	if len(out) == 0 {
-		return all // a verdict, or nothing that this agent could be: the look says it
+		return all // a verdict, or no index for this agent: the snapshot will show it
 	}
 	return out
 }
 
-// claimable are the instances that a newcomer may have.
+// claimable are the instances that a newcomer may claim.
 func claimable(me conductor.Newcomer) []registry.Instance {
 	if me.Instance != nil {
 		return []registry.Instance{*me.Instance}
@@ -184,7 +183,7 @@ func claimable(me conductor.Newcomer) []registry.Instance {
 	return slices.Clone(me.Claimable)
 }
 
-// Live are the indexes of an app that agents hold. It costs little, however much they have to say.
+// Live are the indexes of an app that agents hold. It is cheap: it reads no records.
 func (c *Client) Live(ctx context.Context, app string) (map[registry.Instance]bool, error) {
 	return c.lives(ctx, keysOf(app))
 }

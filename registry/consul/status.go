@@ -13,12 +13,12 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// Status is all that the registry knows of an app, read at one moment.
+// Status is everything that the registry knows about an app, read at one moment.
 type Status struct {
 	ID        string // app id
 	App       registry.AppRecord
 	Directive registry.Directive
-	// Conductor is who conducts: the instance if it has one, else the incarnation; empty: nobody.
+	// Conductor is the conducting agent: its instance, or its incarnation if it has none; empty: nobody conducts.
 	Conductor string
 	Members   []MemberStatus // by component in the order of the names, then by index
 	// Live is how many indexes are held.
@@ -34,8 +34,8 @@ type MemberStatus struct {
 	Live bool
 }
 
-// Interrupted tells that the run has no verdict and nobody who could bring one about: it goes on when it is
-// launched again.
+// Interrupted tells that the run has no verdict and no agent that could reach one: it continues when it is launched
+// again.
 func (s Status) Interrupted() bool { return s.Verdict == nil && s.Live == 0 && s.Conductor == "" }
 
 // Status reads one app. The error is registry.ErrNoApp when there is none.
@@ -106,7 +106,7 @@ func compareInstances(a, b registry.Instance) int {
 	return a.Index - b.Index
 }
 
-// Apps reads all apps, by name. One that is being founded or forgotten at this moment is left out.
+// Apps reads all apps, by name. It leaves out apps that are being founded or forgotten at this moment.
 func (c *Client) Apps(ctx context.Context) ([]Status, error) {
 	names, err := c.calls.names(ctx, root, "/")
 	if err != nil {
@@ -127,8 +127,8 @@ func (c *Client) Apps(ctx context.Context) ([]Status, error) {
 	return all, nil
 }
 
-// Ask leaves a question or an order for the conductor; without an ID it is given one. It returns when it
-// is stored, not when it is done.
+// Ask stores a request for the conductor, and gives it an ID if it has none. It returns when the request is stored, not
+// when it is served.
 func (c *Client) Ask(ctx context.Context, app string, a registry.Ask) error {
 	if a.Kind == "" {
 		return errors.New("ask: want a kind")
@@ -152,7 +152,7 @@ func (c *Client) Ask(ctx context.Context, app string, a registry.Ask) error {
 	})
 }
 
-// persist repeats what may be done twice while the registry is away, until the context ends.
+// persist repeats an idempotent request while the registry is unreachable, until the context ends.
 func (c *Client) persist(ctx context.Context, act func() error) error {
 	var b backoff
 	for {
@@ -166,8 +166,8 @@ func (c *Client) persist(ctx context.Context, act func() error) error {
 	}
 }
 
-// Verdict reads a run's verdict, nil while there is none; run empty: the current one. The error is
-// registry.ErrNoApp when there is no such app.
+// Verdict reads a run's verdict, nil while there is none; run empty: the current run. The error is registry.ErrNoApp if
+// the app does not exist.
 func (c *Client) Verdict(ctx context.Context, app, run string) (*registry.Verdict, error) {
 	k := keysOf(app)
 	if run == "" {
@@ -189,14 +189,13 @@ func (c *Client) Verdict(ctx context.Context, app, run string) (*registry.Verdic
 	return &v, err
 }
 
-// WaitVerdict blocks until the run has a verdict; run empty: the current one. A registry that is away is
-// waited for. The error is registry.ErrNoApp when there is no such app (any more).
+// WaitVerdict blocks until the run has a verdict; run empty: the current run. It waits for an unreachable registry. The
+// error is registry.ErrNoApp if the app does not exist.
 func (c *Client) WaitVerdict(ctx context.Context, app, run string) (registry.Verdict, error) {
 	return c.Follow(ctx, app, run, func(registry.Directive) {})
 }
 
-// Follow is WaitVerdict that shows each directive of the run on the way, the newest where several came at
-// once.
+// Follow is WaitVerdict that also shows each directive of the run; of several at once only the newest.
 func (c *Client) Follow(ctx context.Context, app, run string, see func(registry.Directive)) (registry.Verdict, error) {
 	k := keysOf(app)
 	var index uint64

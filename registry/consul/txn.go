@@ -16,7 +16,7 @@ import (
 // mostOps is how many operations Consul takes in a transaction.
 const mostOps = 128
 
-// Consul refuses a lock within the delay of its last holder's session, even one of 1 ms in the same
+// Consul refuses a lock within the lock delay of the last holder's session, even of one with 1 ms in the same
 // millisecond, and says so.
 const (
 	lockDelayPause = 5 * time.Millisecond
@@ -57,7 +57,7 @@ func opUnlock(key, session string, value []byte) *api.TxnOp {
 	return op(api.KVTxnOp{Verb: api.KVUnlock, Key: key, Session: session, Value: value})
 }
 
-// results are what a transaction answered, by key: the last operation on a key wins.
+// results are the answers of a transaction, by key: the last operation on a key wins.
 type results map[string]*api.KVPair
 
 // at is the pair of a key, nil when it does not exist (get-or-empty answers with index 0).
@@ -76,8 +76,8 @@ func (r results) index(key string) uint64 {
 	return 0
 }
 
-// commit does all operations or none. The error is a *refusal when it was answered and not done, and
-// registry.ErrUnreachable when the result is unknown.
+// commit does all operations or none. The error is a *refusal if the registry answered that it did nothing, and
+// registry.ErrUnreachable if the result is unknown.
 func (l *connection) commit(ctx context.Context, ops ...*api.TxnOp) (results, error) {
 	return l.transact(ctx, byDefault, ops)
 }
@@ -126,7 +126,7 @@ func (l *connection) send(ctx context.Context, c consistency, ops api.TxnOps) (r
 	return res, nil
 }
 
-// refused turns an answer 409 into a refusal; a token's missing right comes as one too.
+// refused turns an answer 409 into a refusal; a missing right of the token comes as 409 too.
 func refused(err error) error {
 	var status api.StatusError
 	if !errors.As(err, &status) || status.Code != http.StatusConflict {

@@ -58,7 +58,7 @@ func (c *conducting) readRecords(ctx context.Context, e conductor.ReadRecords) e
 	return c.troubled(err)
 }
 
-// troubled makes a failed read count: it is the registry's silence, not the members'.
+// troubled notes a failed read: then the registry is silent, not the members.
 func (c *conducting) troubled(err error) error {
 	if err != nil {
 		c.view.Trouble = true
@@ -82,7 +82,7 @@ func (c *conducting) readAll(ctx context.Context) error {
 	return nil
 }
 
-// record decodes a member record; one that cannot be read counts as none.
+// record decodes a member record; an unreadable one counts as none.
 func (c *conducting) record(p *api.KVPair, at time.Time) conductor.Record {
 	m, err := decode[registry.Member](p.Key, p.Value)
 	if err != nil {

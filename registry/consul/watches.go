@@ -11,12 +11,12 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// The pace of the conductor's blocking reads: what counting costs must not grow with how fast members come.
+// The pace of the conductor's blocking reads: their cost must not grow with the speed at which members join.
 const (
 	paceFew   = 20 * time.Millisecond
 	paceMany  = 100 * time.Millisecond
 	fewKeys   = 64
-	paceReads = 5 // times as long as the last read took
+	paceReads = 5 // times the duration of the last read
 )
 
 // readiness is one reading of ready/<gen>/.
@@ -33,7 +33,7 @@ type watches struct {
 	trouble chan struct{} // a read failed
 
 	work sync.WaitGroup
-	gen  int                // whose ready keys are watched; 0: none
+	gen  int                // the generation whose ready keys are watched; 0: none
 	stop context.CancelFunc // of that watch
 }
 
@@ -109,7 +109,7 @@ func (w *watches) watchAsks(ctx context.Context, g *gang) {
 	})
 }
 
-// loop reads again and again, paced by what a read takes once its answer begins.
+// loop repeats a read, paced by how long it takes after its answer begins.
 func (w *watches) loop(ctx context.Context, read func(context.Context) (keys int, err error)) {
 	var b backoff
 	for ctx.Err() == nil {
@@ -135,7 +135,7 @@ func (w *watches) loop(ctx context.Context, read func(context.Context) (keys int
 	}
 }
 
-// latest puts v into a channel of one, in place of what nobody has taken. There is one sender.
+// latest puts v into a channel of one, and replaces a value that nobody has received. There is one sender.
 func latest[T any](c chan T, v T) {
 	for {
 		select {

@@ -14,10 +14,10 @@ import (
 	"github.com/muster-agent/muster/registry/conductor"
 )
 
-// droppedAsks is how many asks a verdict takes away in its own transaction; CleanUp takes the rest.
+// droppedAsks is how many asks a verdict deletes in its own transaction; CleanUp deletes the rest.
 const droppedAsks = 100
 
-// checks are the two checks of every write of a conductor: its session, and the directive it decided from.
+// checks are the two checks of every write of a conductor: its session, and the directive that it decided from.
 func (c *conducting) checks(index uint64) []*api.TxnOp {
 	return []*api.TxnOp{opSession(c.keys.directive(), c.session), opIndex(c.keys.directive(), index)}
 }
@@ -46,8 +46,7 @@ func (c *conducting) direct(ctx context.Context, index uint64, d registry.Direct
 	return nil
 }
 
-// counted keeps the app's record in step with a directive of other counts: who reads the one must find the
-// other.
+// counted writes the counts of a directive into the app's record: readers of both must find the same.
 func (c *conducting) counted(ctx context.Context, d registry.Directive) ([]*api.TxnOp, error) {
 	if maps.Equal(d.Counts, c.view.Directive.Counts) {
 		return nil, nil
@@ -67,7 +66,7 @@ func (c *conducting) counted(ctx context.Context, d registry.Directive) ([]*api.
 	return []*api.TxnOp{opCAS(c.keys.app(), pair.ModifyIndex, encode(app))}, nil
 }
 
-// seal is T5. All chunks but the first go ahead: without a directive that names them nobody reads them.
+// seal is T5. All chunks but the first are written before: nobody reads them until a directive names them.
 func (c *conducting) seal(ctx context.Context, e conductor.Seal) error {
 	id := e.Packed.Ref.ID
 	for n := 1; n < len(e.Packed.Chunks); n++ {
@@ -134,7 +133,7 @@ func without(asks []registry.Ask, a registry.Ask) []registry.Ask {
 	return rest
 }
 
-// cleanUp follows a verdict. What a failure leaves behind goes with `forget`.
+// cleanUp follows a verdict. What it fails to remove goes with `forget`.
 func (c *conducting) cleanUp(ctx context.Context, keep string) error {
 	names, err := c.calls.names(ctx, c.keys.rosters(), "")
 	if err != nil {
