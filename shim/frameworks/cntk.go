@@ -5,6 +5,6 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 )
 
-// cntk is mpi: its processes find each other by MPI and are told nothing else (parallelTrain=true, or
-// cntk.distributed in Python).
+// cntk is mpi: its processes find each other by MPI and need nothing else (parallelTrain=true, or cntk.distributed in
+// Python).
 func cntk(p plan.Plan, r registry.Roster) (env, files map[string]string) { return mpi(p, r) }

@@ -10,7 +10,7 @@ import (
 // teller makes the variables and files of one framework.
 type teller func(plan.Plan, registry.Roster) (env, files map[string]string)
 
-// tellers are the frameworks that say more than MUSTER_*, by their names in plan.Plan.Framework.
+// tellers are the frameworks that need more than MUSTER_*, by their names in plan.Plan.Framework.
 func tellers() map[string]teller {
 	return map[string]teller{
 		"tensorflow":    tensorflow,
@@ -29,9 +29,8 @@ func tellers() map[string]teller {
 	}
 }
 
-// Env gives the variables and the files (by path under the instance's folder) that the plan's
-// framework expects of this roster, and those of the dialect that the job was written in. It is what
-// plan.Finish asks for. What every process gets is added by plan.Finish.
+// Env is the variables and the files (by path under the instance's folder) that the plan's framework expects for this
+// roster, and those of the dialect in which the job was written. plan.Finish calls it and adds what every process gets.
 func Env(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 	env, files = none()
 	say := func(t teller) {
@@ -49,7 +48,7 @@ func Env(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 		say(hbox)
 	}
 	hadoop(p, env)
-	if p.PAI != nil { // what the job file itself says is the last word
+	if p.PAI != nil { // the job file's own variables win
 		maps.Copy(env, p.PAI.Env)
 	}
 	return env, files

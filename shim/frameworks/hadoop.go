@@ -8,9 +8,8 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 )
 
-// hadoop adds to a process's variables what libhdfs and Hadoop's own programs look for, whatever framework it has. What
-// the definition says by name, a framework has said and an image brings stands; search paths go on with Hadoop's behind
-// it.
+// hadoop adds the variables that libhdfs and Hadoop's own programs need, with any framework. It keeps values of the
+// definition, of the framework and of the image; Hadoop's folders are appended to search paths.
 func hadoop(p plan.Plan, env map[string]string) {
 	h := p.Hadoop
 	if h == nil {
@@ -28,7 +27,7 @@ func hadoop(p plan.Plan, env map[string]string) {
 	say("HADOOP_USER_NAME", h.User)
 	say("KRB5CCNAME", h.Tickets)
 	say("KRB5_CONFIG", h.Krb5)
-	if h.Krb5 != "" { // Java does not heed KRB5_CONFIG
+	if h.Krb5 != "" { // Java ignores KRB5_CONFIG
 		say("LIBHDFS_OPTS", "-Djava.security.krb5.conf="+h.Krb5)
 	}
 	conf, _ := told(p, env, "HADOOP_CONF_DIR")
@@ -41,8 +40,8 @@ func hadoop(p plan.Plan, env map[string]string) {
 	}
 }
 
-// told is what a process is told already: by its definition, by its framework, or by its image. What comes from the
-// agent's own environment is where the facts were found.
+// told is the value that a variable already has from the definition, the framework or the image. The agent's own
+// environment does not count: the facts come from there.
 func told(p plan.Plan, env map[string]string, name string) (string, bool) {
 	if slices.Contains(p.Process.Secrets, name) {
 		return "", true
@@ -57,7 +56,8 @@ func told(p plan.Plan, env map[string]string, name string) (string, bool) {
 	return value, ok && p.Root.Kind == plan.RootImage
 }
 
-// searchPath is a search path with more behind it, each once; empty: it stays as it is, for it is filled in later.
+// searchPath appends folders to a search path, each once. It is empty if the path stays as it is, because it is filled
+// in later.
 func searchPath(p plan.Plan, env map[string]string, name string, more []string) string {
 	path, said := told(p, env, name)
 	if !said {

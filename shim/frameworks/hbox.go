@@ -10,8 +10,8 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 )
 
-// hbox tells a process what HBox's container would, beyond what its framework does: the variables that HBox sets
-// itself, whatever else is inherited. What the definition sets by name stays, as the user's own words.
+// hbox adds the variables that HBox's container sets itself, besides those of its framework. A variable that the
+// definition sets wins.
 func hbox(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 	env, files = none()
 	role, index := hboxPlace(p, r)
@@ -44,7 +44,7 @@ func hbox(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 	return env, files
 }
 
-// hadoopUser is who acts where the host has a Hadoop.
+// hadoopUser is the user towards Hadoop, if the host has a Hadoop.
 func hadoopUser(p plan.Plan) string {
 	if p.Hadoop == nil {
 		return ""
@@ -55,8 +55,8 @@ func hadoopUser(p plan.Plan) string {
 // hboxHere puts the working directory before a search path.
 func hboxHere(path string) string { return strings.TrimSuffix("./:"+path, ":") }
 
-// hboxPlace is the instance as HBox counts: chiefs are the first workers, and each role counts from 0. Where there is
-// no roster, the plan is all that is known.
+// hboxPlace is the role and index of the instance as HBox counts: chiefs are the first workers, and each role counts
+// from 0. Without a roster it comes from the plan.
 func hboxPlace(p plan.Plan, r registry.Roster) (role, index string) {
 	at := p.Who.Index
 	switch p.Who.Role {
@@ -76,7 +76,7 @@ func hboxPlace(p plan.Plan, r registry.Roster) (role, index string) {
 	return role, strconv.Itoa(at)
 }
 
-// hboxScheduler is the component that XDL's scheduler is.
+// hboxScheduler is the name of the component that runs XDL's scheduler.
 const hboxScheduler = "scheduler"
 
 // hboxOfType are the variables of one app type.
@@ -100,16 +100,17 @@ func hboxOfType(p plan.Plan, r registry.Roster, role, index string) map[string]s
 	return nil
 }
 
-// hboxMPI counts from 1, and names the file whose first line is the process's exit code.
+// hboxMPI are the variables of HBox's MPI types. Their index counts from 1, and the first line of the file that they
+// name is the exit code of the process.
 func hboxMPI(index string) map[string]string {
 	n, err := strconv.Atoi(index)
 	if err != nil {
-		return nil // hboxPlace has printed it
+		return nil // hboxPlace has made the text
 	}
 	return map[string]string{"TF_INDEX": strconv.Itoa(n + 1), "HBOX_CUSTOM_EXIT": "exit.code"}
 }
 
-// hboxMPIPaths is where an Open MPI lies that the submission names.
+// hboxMPIPaths are the folders of the Open MPI that the submission names.
 func hboxMPIPaths(p plan.Plan) map[string]string {
 	paths := mpiPaths(p)
 	if libraries, ok := paths["LD_LIBRARY_PATH"]; ok {

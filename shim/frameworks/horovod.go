@@ -7,16 +7,15 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 )
 
-// horovod is mpi with the transports that Horovod's own launcher chooses (horovod/runner/mpi_run.py), as HBox did. Its
-// processes find their ranks in the variables that mpirun gives each of them; HOROVOD_* settings of the definition
-// reach them as they are.
+// horovod is mpi with the transports that Horovod's own launcher chooses (horovod/runner/mpi_run.py), as in HBox. Its
+// processes read their ranks from the variables of mpirun; HOROVOD_* settings of the definition reach them unchanged.
 func horovod(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 	env, files = mpi(p, r)
 	if len(env) == 0 {
 		return env, files
 	}
 	without := "^openib"
-	if env["OMPI_MCA_btl"] != "" { // mpi leaves one out
+	if env["OMPI_MCA_btl"] != "" { // mpi excludes one transport
 		without += "," + strings.TrimPrefix(env["OMPI_MCA_btl"], "^")
 	}
 	for name, value := range map[string]string{"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": without} {

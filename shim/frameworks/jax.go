@@ -7,12 +7,12 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 )
 
-// jax tells what jax.distributed.initialize wants: the address on which the first process serves, how
-// many processes there are and which this one is. JAX itself reads JAX_COORDINATOR_ADDRESS and
-// JAX_LOCAL_DEVICE_IDS (jax/_src/distributed.py); the two numbers are for the program to give. The
-// names without JAX_ that some examples use are their authors', and are left to the app.
+// jax adds what jax.distributed.initialize needs: the address on which the first process serves, the number of
+// processes, and the number of this one. JAX itself reads JAX_COORDINATOR_ADDRESS and JAX_LOCAL_DEVICE_IDS
+// (jax/_src/distributed.py); the program passes the two numbers on. Names without JAX_ in some examples are those of
+// their authors: the app sets them.
 //
-// Several processes in a container share its devices one each, as they are numbered within it.
+// Several processes in a container use one device each, as they are numbered within it.
 func jax(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 	env, files = none()
 	all := trainers(r)

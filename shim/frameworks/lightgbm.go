@@ -8,12 +8,11 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 )
 
-// lightGBMList is the machine list that HBox gives, one `host port` a line.
+// lightGBMList is HBox's list of machines, one `host port` per line.
 const lightGBMList = "lightGBMlist.txt"
 
-// lightgbm tells a worker how many machines there are, where it listens itself, and, in a file, where
-// all do, in rank order. LightGBM finds itself in that list by its own addresses, so the hosts must be
-// numbers.
+// lightgbm tells a worker the number of machines, the port on which it listens and, in a file, the addresses of all in
+// rank order. LightGBM finds itself in that list by its own addresses, so the hosts must be numbers.
 func lightgbm(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 	env, files = none()
 	all := plan.ClusterOf(r).Leading()

@@ -9,14 +9,13 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 )
 
-// lightLDAEndPoints is the list of servers that HBox gives to workers, `index host:port` a line.
+// lightLDAEndPoints is HBox's list of servers for workers, `index host:port` per line.
 const lightLDAEndPoints = "lightLdaEndPoints.txt"
 
-// noEndPoint is what HBox tells a worker of its own address as a server.
+// noEndPoint is HBox's value for a worker's own address as a server.
 const noEndPoint = "null"
 
-// lightlda tells of the parameter servers that LightLDA's workers write to. Its rank is the place in
-// its own role.
+// lightlda lists the parameter servers to which LightLDA's workers write. The rank is the position within the role.
 func lightlda(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 	env, files = none()
 	workers, ps := trainers(r), plan.ClusterOf(r).PS

@@ -11,8 +11,8 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 )
 
-// trainers are the workers as programs count them that know no chief: chiefs first, then workers, each
-// in rank order. Unlike plan.Cluster's they need no address: most frameworks dial the first one alone.
+// trainers are the workers for programs that know no chief: chiefs first, then workers, each in rank order. Unlike
+// those of plan.Cluster they need no address: most frameworks dial only the first.
 func trainers(r registry.Roster) []registry.Row {
 	return append(withRole(r, "chief"), withRole(r, "worker")...)
 }
@@ -30,8 +30,7 @@ func placeOf(rows []registry.Row, p plan.Plan) int {
 	return plan.Place(rows, p.Who.Component, p.Who.Index)
 }
 
-// split parts an address into its host, without brackets, and its port, which is empty where it is a
-// host alone.
+// split separates an address into its host, without brackets, and its port, which is empty for a host alone.
 func split(address string) (host, port string) {
 	if at := strings.LastIndexByte(address, ':'); at > 0 {
 		if _, err := strconv.ParseUint(address[at+1:], 10, 16); err == nil {
@@ -44,15 +43,14 @@ func split(address string) (host, port string) {
 	return strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"), port
 }
 
-// numeric tells an address of version 4 from a name. Some programs bind or compare what they are told
-// without asking a resolver.
+// numeric tells whether a host is an IPv4 address. Some programs bind or compare it without asking a resolver.
 func numeric(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return err == nil && ip.Is4()
 }
 
-// rising is MUSTER_PROC_RANKS: the variables that rise by one from each process of a container to the
-// next. What they say is for the first. Nothing where there is only one process.
+// rising is MUSTER_PROC_RANKS: the variables that rise by one from each process of a container to the next. Their
+// values hold for the first process. It is empty if there is only one process.
 func rising(p plan.Plan, names ...string) map[string]string {
 	if p.Processes < 2 {
 		return nil
@@ -60,7 +58,7 @@ func rising(p plan.Plan, names ...string) map[string]string {
 	return map[string]string{plan.RisingVariable: strings.Join(names, " ")}
 }
 
-// processes are those of each container that trains.
+// processes is how many run in each container that trains.
 func processes(p plan.Plan) int { return max(p.Processes, 1) }
 
 // set adds decimal numbers to an environment.

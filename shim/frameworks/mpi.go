@@ -10,11 +10,11 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 )
 
-// mpi tells Open MPI's mpirun (4.0 and 4.1) of its hosts, by variables that every mpirun in the container reads
-// (orte-mca-params, `ompi_info --all`): so the one that a command calls itself starts the same processes.
+// mpi tells Open MPI's mpirun (4.0 and 4.1) its hosts, in variables that every mpirun in the container reads
+// (orte-mca-params, `ompi_info --all`): also an mpirun that the command itself calls starts the same processes.
 //
-// Its hosts are the instances by name: several on one machine are several nodes. It reaches them through `muster rsh`,
-// which asks the instances' agents: that needs no sshd and no address. The first is this container.
+// The hosts are the instances by name: several on one machine are several nodes. mpirun reaches them through `muster
+// rsh`, which asks the agents of the instances: it needs neither sshd nor an address. The first host is this container.
 func mpi(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 	env, files = none()
 	if p.MPI == nil {
@@ -33,23 +33,23 @@ func mpi(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 	for name, value := range mpiPaths(p) {
 		say(name, value)
 	}
-	say("OMPI_ALLOW_RUN_AS_ROOT", "1") // of the container, if at all
+	say("OMPI_ALLOW_RUN_AS_ROOT", "1") // root of the container, if at all
 	say("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
 	say("OMPI_MCA_orte_keep_fqdn_hostnames", "1") // a component's name may have a dot
-	// Containers of one host do not see each other's cores: each would bind its processes to the first.
+	// Containers on one host do not see each other's cores: each would bind its processes to the first core.
 	say("OMPI_MCA_hwloc_base_binding_policy", "none")
 	if p.Root.Kind == plan.RootHost {
-		// Daemons of one job on one host would make the same folder in /tmp, and remove it for each other.
+		// Daemons of one job on one host would make the same folder in /tmp, and remove each other's.
 		say("TMPDIR", path.Join(p.Process.Folder, "app/tmp"))
 	} else {
-		// Reading another process's memory needs what a container does not grant, and is found out too late.
+		// Reading another process's memory needs rights that a container does not have, and fails late.
 		say("OMPI_MCA_btl_vader_single_copy_mechanism", "none")
 	}
 	if len(plan.Hosts(members)) < len(members) {
-		// A process that waits for a message asks for it all the time, and would keep those from a core that send it.
+		// A process that waits for a message polls, and would keep the senders from the core.
 		say("OMPI_MCA_mpi_yield_when_idle", "1")
 		if p.Root.Kind == plan.RootHost && several(p.MPI.Slots) {
-			// Shared memory has names by host and rank on a node: nodes of one host would write into each other's.
+			// Shared memory is named by host and rank on a node: nodes of one host would write into each other's.
 			say("OMPI_MCA_btl", "^vader")
 		}
 	}
@@ -58,22 +58,22 @@ func mpi(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 		say("OMPI_MCA_btl_tcp_if_include", shared)
 	}
 	if !p.MPI.Launches {
-		say("OMPI_MCA_plm_rsh_agent", "sh") // mpirun's daemon here looks for one, and calls none
+		say("OMPI_MCA_plm_rsh_agent", "sh") // mpirun's daemon looks for an agent here, and never calls it
 		return env, files
 	}
 	files[plan.MPIHostFile] = hostFile(p.MPI.Slots, members)
 	say("OMPI_MCA_orte_default_hostfile", path.Join(p.Process.Folder, plan.MPIHostFile))
 	say("OMPI_MCA_plm_rsh_agent", path.Join(p.Process.Folder, plan.MPIProgram)+" rsh")
-	say("OMPI_MCA_plm_rsh_pass_environ_mca_params", "0") // each instance has its own, with paths of its own
-	say("OMPI_MCA_plm_rsh_no_tree_spawn", "1")           // only here is a muster to call
-	say("OMPI_MCA_orte_leave_session_attached", "1")     // what is started ends with who started it
+	say("OMPI_MCA_plm_rsh_pass_environ_mca_params", "0") // each instance has its own variables, with its own paths
+	say("OMPI_MCA_plm_rsh_no_tree_spawn", "1")           // only this container has a muster to call
+	say("OMPI_MCA_orte_leave_session_attached", "1")     // daemons end with the process that started them
 	return env, files
 }
 
-// mpiPrefix names the tree of an Open MPI that lies elsewhere than where it was built to lie.
+// mpiPrefix is the variable for an Open MPI that is not in the folder for which it was built.
 const mpiPrefix = "OPAL_PREFIX"
 
-// mpiPaths finds the programs and libraries of the one that the definition names.
+// mpiPaths are the folders of programs and libraries of the Open MPI that the definition names.
 func mpiPaths(p plan.Plan) map[string]string {
 	at := p.Process.Env[mpiPrefix]
 	if at == "" {
@@ -89,17 +89,17 @@ func mpiPaths(p plan.Plan) map[string]string {
 		"lib/openmpi", "lib/pmix")}
 }
 
-// widest is the shortest prefix, in bits, that says more of a network than nothing. narrowest is the longest that Open
-// MPI 4 reads: it takes one of 32 for none at all, so that every interface is in it (opal/util/net.c shifts by 32), the
-// loopback beside others, over which messages are lost.
+// widest is the shortest useful prefix of a network, in bits. narrowest is the longest that Open MPI 4 reads: it takes
+// a prefix of 32 for none (opal/util/net.c shifts by 32), so that it would use every interface, with the loopback and
+// others that lose messages.
 const (
 	widest    = 8
 	narrowest = 31
 )
 
-// network is the smallest one that has all members' addresses: of each host's interfaces the one that peers know, and
-// not a bridge that containers of others talk over. It must be the same for all, since mpirun hands its settings on.
-// false where there is none such: Open MPI takes IPv4 only there, and finds the interfaces by itself.
+// network is the smallest network with all members' addresses: it selects the interface of each host that peers know,
+// and not a bridge between other containers. It must be the same for all members, because mpirun hands its settings on.
+// false if there is none: Open MPI accepts only IPv4 there, and then chooses the interfaces itself.
 func network(members []registry.Row) (string, bool) {
 	var shared netip.Prefix
 	for i, host := range plan.Hosts(members) {
@@ -127,13 +127,13 @@ func several(slots map[string]int) bool {
 	return false
 }
 
-// hostFile has the slots of each instance: mpirun deals the ranks out in this order.
+// hostFile lists the slots of each instance: mpirun assigns the ranks in this order.
 func hostFile(slots map[string]int, members []registry.Row) string {
 	var b strings.Builder
 	for i, row := range members {
 		name := row.Instance.String()
 		if i == 0 {
-			name = "localhost" // where mpirun runs; its own container needs no remote start
+			name = "localhost" // mpirun runs here: its own container needs no remote start
 		}
 		fmt.Fprintf(&b, "%s slots=%d\n", name, max(1, slots[row.Component]))
 	}

@@ -7,16 +7,15 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 )
 
-// mxnet speaks ps-lite (docs/env.md of its sources): parameter servers are servers, all that trains are
-// workers, and the scheduler is a side process of the first trainer. Without servers there is no
-// cluster.
+// mxnet sets up ps-lite (docs/env.md of its sources): parameter servers are servers, chiefs and workers are workers,
+// and the scheduler is a side process of the first of these. Without servers there is no cluster.
 //
-// DMLC_WORKER_ID and DMLC_SERVER_ID are HBox's. ps-lite does not read them: its scheduler gives ranks
-// in an order of its own, by address, so kv.rank may be another number. DMLC_RANK is never set here:
-// ps-lite sets it, and a node that finds it set does not take the id that it is given (src/van.cc).
+// DMLC_WORKER_ID and DMLC_SERVER_ID are HBox's. ps-lite does not read them: its scheduler assigns ranks in its own
+// order, by address, so kv.rank may differ. DMLC_RANK is never set here: ps-lite sets it, and a node that finds it set
+// ignores the id that it is given (src/van.cc).
 //
-// DMLC_NODE_HOST is where a node listens. ps-lite binds it as it stands, so a name is of no use there:
-// without the variable it takes the first interface that is not the loopback.
+// DMLC_NODE_HOST is the address on which a node listens. ps-lite binds it as it stands, so it cannot be a name: without
+// the variable ps-lite takes the first interface that is not the loopback.
 func mxnet(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 	env, files = none()
 	workers, ps := trainers(r), servers(r)
@@ -40,8 +39,8 @@ func mxnet(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 	return tell(env, psLite(p, r), more), files
 }
 
-// psLite is what every node of a ps-lite cluster is told. Where nothing schedules, the root is left to
-// the app's own variables.
+// psLite are the variables of every node of a ps-lite cluster. Without a scheduler of ours the app's own variables name
+// the root.
 func psLite(p plan.Plan, r registry.Roster) map[string]string {
 	workers := trainers(r)
 	env := map[string]string{
@@ -54,7 +53,7 @@ func psLite(p plan.Plan, r registry.Roster) map[string]string {
 	return env
 }
 
-// sideAt is where the side process of the first trainer listens.
+// sideAt is the address of the side process of the first trainer.
 func sideAt(workers []registry.Row, side string) (host, port string, ok bool) {
 	if len(workers) == 0 || workers[0].Ports["side."+side] == 0 {
 		return "", "", false
@@ -63,8 +62,8 @@ func sideAt(workers []registry.Row, side string) (host, port string, ok bool) {
 	return host, strconv.Itoa(workers[0].Ports["side."+side]), true
 }
 
-// xflow is mxnet with a heap profile of each process, as HBox has it. Several in one container would write into one
-// file: they have none.
+// xflow is mxnet with a heap profile of each process, as in HBox. Several processes in one container would write into
+// one file, so they get none.
 func xflow(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 	env, files = mxnet(p, r)
 	if id, ok := env["DMLC_WORKER_ID"]; ok && processes(p) == 1 {

@@ -11,23 +11,23 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 )
 
-// The generations that differ, as plan.PAI.Version names them.
+// The versions of PAI that differ, as plan.PAI.Version names them.
 const (
 	pai05 = "0.5"
 	pai1  = "1"
 )
 
-// pai tells a task of a PAI job what PAI would, as PAI_X and as QIZHI_X.
+// pai sets the variables that PAI sets for a task, as PAI_X and as QIZHI_X.
 //
-// The names of all generations are told to each: a script that came from an older one goes on, as it did in PAI's own
-// compatibility part. Three things contradict and follow the version. HOST_LIST by a role's number is 0.5's (later a
-// role may be called 0), KILL_ALL_ON_COMPLETED_TASK_NUM went with 0.5, and the counts of failed and succeeded tasks are
-// only those of a job that can say them.
+// Every task gets the names of all versions: a script for an older version keeps working, as it did in PAI's own
+// compatibility part. Three variables contradict each other and follow the version. HOST_LIST by a role's number is
+// 0.5's (later a role may be called 0). KILL_ALL_ON_COMPLETED_TASK_NUM ended with 0.5. Only a job that can set the
+// counts of failed and succeeded tasks gets them.
 //
-// JOB_NAME is the job's own name, as all manuals say; where PAI puts user~job there it stands in FRAMEWORK_NAME. A role
-// or label with . or ~, which no shell can name, is told with _ as well, unless another variable is called so.
+// JOB_NAME is the job's own name, as in all manuals; where PAI writes user~job it stands in FRAMEWORK_NAME. A role or
+// label with . or ~, which no shell can name, is also written with _, unless another variable has that name.
 //
-// jobEnvs are laid over everything by Env, after all else is said.
+// Env lays jobEnvs over all of these.
 func pai(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 	env, files = none()
 	t := &paiTeller{job: *p.PAI, plan: p, env: map[string]string{}, spelt: map[string]string{}}
@@ -56,13 +56,13 @@ func pai(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 	return env, files
 }
 
-// paiTeller is one task's environment in the making.
+// paiTeller collects the environment of one task.
 type paiTeller struct {
 	job   plan.PAI
 	plan  plan.Plan
 	tasks [][]registry.Row // by role, in index order
 	env   map[string]string
-	spelt map[string]string // the same with _ for what a shell cannot name
+	spelt map[string]string // names with _ for characters that a shell cannot name
 }
 
 func tasksOf(r registry.Roster, role string) []registry.Row {
@@ -76,7 +76,7 @@ func tasksOf(r registry.Roster, role string) []registry.Row {
 	return rows
 }
 
-// set tells a variable whose name may hold names of the job's own.
+// set sets a variable whose name may contain names of the job.
 func (t *paiTeller) set(name, value string) {
 	t.env[name] = value
 	if spelt := strings.NewReplacer(".", "_", "~", "_").Replace(name); spelt != name {
@@ -84,7 +84,7 @@ func (t *paiTeller) set(name, value string) {
 	}
 }
 
-// count is how many tasks a role has: as the roster says, or the job where there is none yet.
+// count is the number of tasks of a role: by the roster, or by the job if there is no roster yet.
 func (t *paiTeller) count(role int) int {
 	if slices.ContainsFunc(t.tasks, func(rows []registry.Row) bool { return len(rows) > 0 }) {
 		return len(t.tasks[role])
@@ -92,7 +92,7 @@ func (t *paiTeller) count(role int) int {
 	return t.job.Roles[role].Tasks
 }
 
-// framework is the name that PAI's launcher knows the job by.
+// framework is the job's name in PAI's launcher.
 func (t *paiTeller) framework() string { return t.job.User + "~" + t.job.Job }
 
 func (t *paiTeller) container() string {
@@ -179,7 +179,7 @@ func (t *paiTeller) aboutTasks() {
 	}
 }
 
-// aboutMe tells of this very task; a service is none.
+// aboutMe describes this task; a service is no task.
 func (t *paiTeller) aboutMe() {
 	who := t.plan.Who
 	i := slices.IndexFunc(t.job.Roles, func(r plan.PAIRole) bool { return r.Name == who.Component })
@@ -205,7 +205,7 @@ func (t *paiTeller) aboutMe() {
 		return
 	}
 	row := t.tasks[i][at]
-	if t.job.Version == pai05 { // it counts positions; its launcher's own number is TASK_INDEX
+	if t.job.Version == pai05 { // a position in the list; the launcher's own number is TASK_INDEX
 		t.env["CURRENT_TASK_ROLE_CURRENT_TASK_INDEX"], t.env["TASK_ROLE_INDEX"] = strconv.Itoa(at), strconv.Itoa(at)
 	}
 	t.aboutPorts(role, row)
@@ -216,7 +216,7 @@ func (t *paiTeller) aboutPorts(role plan.PAIRole, row registry.Row) {
 	var all strings.Builder
 	for _, port := range role.Ports {
 		list := portList(row, role, port.Label)
-		all.WriteString(port.Label + ":" + list + ";") // the last one as well
+		all.WriteString(port.Label + ":" + list + ";") // also after the last one
 		t.set("CONTAINER_HOST_"+port.Label+"_PORT_LIST", list)
 		t.set("CONTAINER_HOST__"+port.Label+"_PORT_LIST", list) // as the manuals print it
 	}
@@ -226,7 +226,7 @@ func (t *paiTeller) aboutPorts(role plan.PAIRole, row registry.Row) {
 	t.env["CONTAINER_SSH_PORT"] = firstPort(row, role, "ssh")
 }
 
-// controller is what PAI 1's controller tells, under names of its own.
+// controller are the variables of PAI 1's controller.
 func (t *paiTeller) controller() map[string]string {
 	return map[string]string{
 		"GANG_ALLOCATION": "true", "FC_FRAMEWORK_NAME": t.framework(),
@@ -263,7 +263,7 @@ func firstPort(row registry.Row, role plan.PAIRole, label string) string {
 	return first
 }
 
-// whole writes file:/PATH as file:///PATH: programs that read the one as a relative path take the other.
+// whole writes file:/PATH as file:///PATH: some programs read the short form as a relative path.
 func whole(uri string) string {
 	if rest, ok := strings.CutPrefix(uri, "file:/"); ok && !strings.HasPrefix(rest, "/") {
 		return "file:///" + rest

@@ -15,9 +15,8 @@ const noGRPCProxy = "no_grpc_proxy"
 
 func grpcProxies() []string { return []string{"grpc_proxy", "https_proxy", "http_proxy"} }
 
-// pastProxy lets gRPC reach the members directly where the process is told of a proxy: a company's
-// proxy for the world outside knows nothing of the gang's ports, and TensorFlow would wait for ever.
-// Whoever sets no_grpc_proxy decides alone.
+// pastProxy makes gRPC reach the members directly if the process uses a proxy: a company's proxy does not reach the
+// gang's ports, and TensorFlow would wait for ever. A definition that sets no_grpc_proxy decides itself.
 func pastProxy(proc plan.Process, members []registry.Row) map[string]string {
 	told := func(name string) string { return cmp.Or(proc.Env[name], proc.Inherited[name]) }
 	proxy := ""

@@ -5,18 +5,17 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 )
 
-// pytorch tells each worker what torchrun would (torch.distributed's "Environment Variables", in
-// docs/source/elastic/run.rst of its sources): a program that calls init_process_group with env://, or
-// a library that looks for torchrun, finds its own. The group of torchrun's GROUP_* is the container,
-// its role is what it calls everybody that has no other.
+// pytorch sets for each worker what torchrun would (torch.distributed's "Environment Variables", in
+// docs/source/elastic/run.rst of its sources), for programs that call init_process_group with env:// and libraries that
+// look for torchrun. The group of torchrun's GROUP_* is the container; the role is torchrun's default.
 //
-// master_addr and master_port in small letters and INIT_METHOD are HBox's DISTTORCH.
+// master_addr and master_port in small letters and INIT_METHOD are those of HBox's DISTTORCH.
 //
-// TORCHELASTIC_RESTART_COUNT is how often the whole gang was formed anew, because it must be the same
-// everywhere; a worker that is started again by itself cannot join a process group that others hold.
+// TORCHELASTIC_RESTART_COUNT is the number of full restarts, because it must be the same everywhere; a worker that
+// restarts alone cannot join a process group that others hold.
 //
-// The store of the first worker listens on the port of its address. Nobody is told anything while it
-// has none, nor are parameter servers, evaluators and services, which have no rank.
+// The store of the first worker listens on the port of its address. Without that address no variables are set.
+// Parameter servers, evaluators and services have no rank and get none.
 func pytorch(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 	env, files = none()
 	all := trainers(r)
@@ -47,7 +46,7 @@ func pytorch(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 	return env, files
 }
 
-// runOf names the run, as the roster does, or the app.
+// runOf names the run by the roster, or else the app.
 func runOf(p plan.Plan, r registry.Roster) string {
 	if r.Run != "" {
 		return r.Run

@@ -5,8 +5,8 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 )
 
-// SideEnv is what a side process is told beyond what the process beside it is: the roster's part of the
-// scheduler's and the tracker's variables. It is empty for any other side process.
+// SideEnv are the variables of a side process besides those of the main process: the roster's part of the scheduler's
+// and the tracker's variables. It is empty for any other side process.
 func SideEnv(p plan.Plan, r registry.Roster, side string) map[string]string {
 	switch side {
 	case plan.SideScheduler:
@@ -17,8 +17,8 @@ func SideEnv(p plan.Plan, r registry.Roster, side string) map[string]string {
 	return map[string]string{}
 }
 
-// scheduler is the node that all others of a ps-lite cluster dial. It binds the root's address, which
-// must not be a name then; told of Kubernetes it binds every address (src/zmq_van.h of ps-lite).
+// scheduler is the node that all others of a ps-lite cluster dial. It binds the root's address, which must not be a
+// name; with the variable of Kubernetes it binds every address (src/zmq_van.h of ps-lite).
 func scheduler(p plan.Plan, r registry.Roster) map[string]string {
 	env := tell(psLite(p, r), map[string]string{"DMLC_ROLE": "scheduler"})
 	if root, ok := env["DMLC_PS_ROOT_URI"]; ok && !numeric(root) {

@@ -9,21 +9,21 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 )
 
-// tensorflow speaks to two kinds of programs.
+// tensorflow sets the variables of two kinds of programs.
 //
-// TF_CONFIG is TensorFlow's own: `{"cluster": {"chief": [..], "worker": [..], "ps": [..]}, "task":
-// {"type": .., "index": ..}}`. A chief is there when the app has one; an evaluator reads the cluster
-// but is in nobody's (TensorFlow 2.4 and later wait for it for ever otherwise).
+// TF_CONFIG is TensorFlow's own: `{"cluster": {"chief": [..], "worker": [..], "ps": [..]}, "task": {"type": ..,
+// "index": ..}}`. It has a chief if the app has one. An evaluator reads the cluster but is not in it (TensorFlow 2.4
+// and later would wait for it for ever).
 //
-// TF_CLUSTER_DEF, TF_ROLE, TF_INDEX, the same three as TN_*, and LOCAL_ADDRESS are HBox's: no chief
-// there, worker 0 leads. An HBox submission finds its evaluator in TF_CLUSTER_DEF as well. Both count
-// the same members, so a program may use either.
+// TF_CLUSTER_DEF, TF_ROLE, TF_INDEX, the same three as TN_*, and LOCAL_ADDRESS are HBox's: there is no chief, worker 0
+// leads. An HBox submission has its evaluator in TF_CLUSTER_DEF as well. Both count the same members, so a program may
+// use either.
 //
-// A service is outside the cluster and is told nothing; nor is anyone while no member exports an
-// address: a single process must not find a cluster of zero.
+// A service is outside the cluster and gets none of these. While no member exports an address nobody gets them: a
+// single process must not find an empty cluster.
 func tensorflow(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 	c := plan.ClusterOf(r)
-	if p.HBox != nil { // its chief is worker 0, whatever memory that has; programs make a chief of it themselves
+	if p.HBox != nil { // its chief is worker 0, whatever memory that has; programs treat worker 0 as chief themselves
 		c.Workers, c.Chiefs = c.Leading(), nil
 	}
 	task, ok := taskOf(c, p.Who)
@@ -33,8 +33,8 @@ func tensorflow(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 	return tensorflowMember(p, r, tfConfig{Cluster: tfCluster(c), Task: task})
 }
 
-// tensor2tensor is tensorflow in the words of that library's trainer: whoever trains is a master, and
-// the environment is the cloud (tensor2tensor/bin/make_tf_configs.py of its sources).
+// tensor2tensor is tensorflow for that library's trainer: chiefs and workers are masters, and the environment is the
+// cloud (tensor2tensor/bin/make_tf_configs.py of its sources).
 func tensor2tensor(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 	c := plan.ClusterOf(r)
 	task, ok := taskOf(c, p.Who)
@@ -51,7 +51,7 @@ func tensor2tensor(p plan.Plan, r registry.Roster) (env, files map[string]string
 	return tensorflowMember(p, r, tfConfig{Cluster: cluster, Task: task, Environment: "cloud"})
 }
 
-// tensorflowMember is what a member is told beside its TF_CONFIG.
+// tensorflowMember are the variables of a member besides its TF_CONFIG.
 func tensorflowMember(p plan.Plan, r registry.Roster, config tfConfig) (env, files map[string]string) {
 	env, files = none()
 	c := plan.ClusterOf(r) // with its chiefs: they lead the workers of TF_CLUSTER_DEF

@@ -9,10 +9,9 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 )
 
-// xdl tells a task of X-DeepLearning what HBox does, and no more. The scheduler is a parameter server
-// too many: the component of that name, else the last of them. The store (zfs) in which all others meet
-// is at its address; the path in it is of the run and its generation, so that no gang finds what another
-// has left.
+// xdl sets for a task of X-DeepLearning what HBox does. The scheduler is one of the parameter servers: the component of
+// that name, else the last of them. All others meet in the store (zfs) at its address; the path in the store contains
+// the run and its generation, so that no gang finds the values of another.
 func xdl(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 	env, files = none()
 	workers, ps := trainers(r), plan.ClusterOf(r).PS
@@ -42,8 +41,7 @@ func xdl(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 	return env, files
 }
 
-// serverSize are the cores and MiB of a parameter server: what an HBox submission says, else as much as
-// the scheduler itself has.
+// serverSize are the cores and MiB of a parameter server: from an HBox submission, else those of the scheduler itself.
 func serverSize(p plan.Plan) (cores, memory string) {
 	if p.HBox != nil && p.HBox.PSMemory > 0 {
 		return strconv.Itoa(p.HBox.PSCPUs), strconv.Itoa(p.HBox.PSMemory)

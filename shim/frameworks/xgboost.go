@@ -7,8 +7,8 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 )
 
-// xgboost tells rabit's workers of their tracker, a side process of the first of them. The tracker gives
-// the ranks; DMLC_TASK_ID is what a worker goes by that comes again.
+// xgboost tells rabit's workers their tracker, a side process of the first worker. The tracker assigns the ranks;
+// DMLC_TASK_ID identifies a worker that restarts.
 func xgboost(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 	env, files = none()
 	at := placeOf(trainers(r), p)
@@ -20,8 +20,7 @@ func xgboost(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 	return tell(env, rabit(p, r), rising(p, "DMLC_TASK_ID")), files
 }
 
-// rabit is what workers and tracker are told. Without a tracker of ours its place is left to the app's
-// own variables.
+// rabit are the variables of workers and tracker. Without a tracker of ours the app's own variables name it.
 func rabit(p plan.Plan, r registry.Roster) map[string]string {
 	workers := trainers(r)
 	env := map[string]string{"DMLC_NUM_WORKER": strconv.Itoa(len(workers) * processes(p))}

@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// granted is the number that the allocation has for a port: under its own name once it is claimed,
-// else under a launcher's label that means the same: `global_ps_port` or `ps_port` for
-// `global.ps.port`. 0: none.
+// granted is the port number of the allocation: under the port's own name once it is claimed, else under a launcher's
+// label with the same meaning: `global_ps_port` or `ps_port` for `global.ps.port`. 0: none.
 func (a Allocation) granted(port string) int {
 	if n, ok := a.Ports[port]; ok {
 		return n
@@ -23,10 +22,10 @@ func (a Allocation) granted(port string) int {
 	return 0
 }
 
-// Label is a name in the form that all launchers' labels and our variables can have.
+// Label is a name in a form that every launcher's labels and muster's variables allow.
 func Label(name string) string { return strings.ToLower(variable(name)) }
 
-// variable is a name as part of a variable's: upper case, all but letters and digits `_`.
+// variable is a name as a part of a variable's name: upper case, with `_` for all but letters and digits.
 func variable(name string) string {
 	return strings.Map(func(r rune) rune {
 		if 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' {
@@ -36,5 +35,5 @@ func variable(name string) string {
 	}, strings.ToUpper(name))
 }
 
-// list prints names as a sentence does.
+// list writes names with commas between them.
 func list(names []string) string { return strings.Join(names, ", ") }

@@ -8,8 +8,8 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// The side processes of frameworks, by name: those beside the first of those that train at which ps-lite's nodes and
-// rabit's workers meet.
+// The side processes of frameworks, by name. They run beside the first chief or worker: ps-lite's nodes and rabit's
+// workers meet there.
 const (
 	SideScheduler = appdef.SideScheduler
 	SideTracker   = appdef.SideTracker
@@ -18,11 +18,11 @@ const (
 // beside is one side process of one instance.
 type beside struct {
 	appdef.Side
-	framework bool // the framework wants it
+	framework bool // the framework needs it
 }
 
-// frameworkSide is the side process that the app's framework wants; empty: none. Without servers MXNet has no cluster,
-// and an xgboost that is alone has nobody to meet.
+// frameworkSide is the side process that the app's framework needs; empty: none. Without servers MXNet has no cluster,
+// and a single xgboost worker needs no tracker.
 func frameworkSide(app *appdef.App) string {
 	train, serve := 0, 0
 	for _, c := range app.Components {
@@ -41,7 +41,7 @@ func frameworkSide(app *appdef.App) string {
 	return name
 }
 
-// firstWorker tells whether the instance is the first of those that train: of the chiefs, else of the workers.
+// firstWorker tells whether the instance is the first chief, or without chiefs the first worker.
 func firstWorker(app *appdef.App, component string, index int) bool {
 	for _, role := range []appdef.Role{appdef.RoleChief, appdef.RoleWorker} {
 		for _, c := range Order(app) {
@@ -53,8 +53,8 @@ func firstWorker(app *appdef.App, component string, index int) bool {
 	return false
 }
 
-// sidesOf are the side processes of an instance, by name: the definition's, and the framework's, which runs beside the
-// first of those that train and nowhere else, by the command that the definition has for it or by ours.
+// sidesOf are the side processes of an instance, by name: those of the definition and that of the framework. The latter
+// runs only beside the first chief or worker, with the definition's command for it or ours.
 func sidesOf(app *appdef.App, component string, index int) []beside {
 	c, wanted := app.Component(component), frameworkSide(app)
 	var all []beside
@@ -76,7 +76,7 @@ func sidesOf(app *appdef.App, component string, index int) []beside {
 	return all
 }
 
-// sidePorts are the ports of an instance's side processes, but those that the configuration asks for by itself, as
+// sidePorts are the ports of an instance's side processes, except those that the configuration requests itself as
 // `site.side.NAME`.
 func sidePorts(app *appdef.App, component string, index int) []Port {
 	var ports []Port
@@ -96,8 +96,8 @@ func asksFor(app *appdef.App, component, key string) bool {
 	return slices.ContainsFunc(app.PortNeeds(component), func(n appdef.PortNeed) bool { return n.Key == key })
 }
 
-// ofOtherSide tells that a template names the port of a side process of this component, which runs beside another
-// instance: that one publishes it.
+// ofOtherSide tells whether a template names the port of a side process of this component that runs beside another
+// instance: that instance publishes it.
 func ofOtherSide(app *appdef.App, c *appdef.Component, index int, template string) bool {
 	own := sidesOf(app, c.Name, index)
 	return slices.ContainsFunc(appdef.Placeholders(template), func(placeholder string) bool {

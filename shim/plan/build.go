@@ -10,9 +10,9 @@ import (
 // Version is that of the plan's JSON.
 const Version = 1
 
-// Build plans one instance: App and what was granted in, everything that one agent will do out. The
-// problems are those of the definition under these circumstances; with any of severity error there
-// is no plan to run. Warnings are in the plan. The same arguments give the same plan.
+// Build plans one instance: it turns an App and what was granted into everything that one agent will do. The problems
+// are those of the definition under these circumstances; with a problem of severity error there is no plan to run.
+// Warnings are in the plan. The same arguments give the same plan.
 func Build(app appdef.App, req Request) (Plan, appdef.Problems) {
 	app = app.WithCounts(req.Instances)
 	b := builder{app: &app, req: req}
@@ -29,7 +29,7 @@ func Build(app appdef.App, req Request) (Plan, appdef.Problems) {
 	return p, b.problems.Sort()
 }
 
-// find looks the instance up. The command line names it, so the command line is at fault.
+// find looks the instance up. The command line names the instance, so problems point to the command line.
 func (b *builder) find() bool {
 	asked := appdef.Place{File: "command line", Pointer: ""}
 	b.position = slices.IndexFunc(b.app.Components, func(c appdef.Component) bool { return c.Name == b.req.Component })
@@ -101,7 +101,7 @@ func (b *builder) plan() Plan {
 	return p
 }
 
-// barrier says who must be there before this instance starts. Services wait for nobody.
+// barrier names the components that must be ready before this instance starts. Services wait for none.
 func (b *builder) barrier() barrier {
 	out := barrier{WaitsFor: []string{}, Timeout: float64(b.app.Settings.Barrier)}
 	for _, r := range b.app.StartsAfter(b.component.Name) {
@@ -118,7 +118,7 @@ func (b *builder) barrier() barrier {
 	return out
 }
 
-// restart is the policy that holds for this instance: the gang's budget is the app's.
+// restart is the policy for this instance: the gang's budget belongs to the app.
 func (b *builder) restart() Restart {
 	r := b.component.Settings.Restart
 	if r.Scope == appdef.ScopeGang {

@@ -6,7 +6,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// builder is one Build.
+// builder holds the state of one Build.
 type builder struct {
 	app       *appdef.App
 	req       Request
@@ -15,12 +15,12 @@ type builder struct {
 	scope     appdef.Resolver
 	ports     []Port
 	verbatim  int  // of Process
-	byName    bool // it is written by its name in Consul
+	byName    bool // the process is addressed by its name in Consul
 	problems  appdef.Problems
 	warnings  appdef.Problems
 }
 
-// spot finds where something was written. It is asked only when there is something to say.
+// spot finds where something was written. It is called only when there is a problem to report.
 type spot func() appdef.Place
 
 func (b *builder) problem(where spot, got, want, hint string) {
@@ -31,7 +31,7 @@ func (b *builder) warn(where spot, got, want, hint string) {
 	b.warnings = append(b.warnings, where().Warning(got, want, hint))
 }
 
-// cannot reports what is planned and cannot be run.
+// cannot reports a part of the plan that cannot run here: a problem for a start, else a warning.
 func (b *builder) cannot(where spot, got, want, hint string) {
 	if b.req.Starts {
 		b.problem(where, got, want, hint)
@@ -67,7 +67,7 @@ func (b *builder) keyOf(position int, name string) spot {
 	}
 }
 
-// grantedPorts are the needs with the numbers that were granted or claimed.
+// grantedPorts are the ports that the instance needs, with the numbers that were granted or claimed.
 func (b *builder) grantedPorts() []Port {
 	ports := portsOf(b.app, b.req.Component, b.req.Index)
 	for i := range ports {
@@ -76,7 +76,7 @@ func (b *builder) grantedPorts() []Port {
 	return ports
 }
 
-// allocation is the request's without what no plan prints.
+// allocation is the request's allocation without the fields that no plan prints.
 func (b *builder) allocation() Allocation {
 	a := b.req.Allocation
 	a.Ports, a.Devices = map[string]int{}, append([]string{}, a.Devices...)

@@ -2,10 +2,11 @@ package plan
 
 import "github.com/muster-agent/muster/appdef"
 
-// AnyUser stands for the user who will run the app, where none is known yet.
+// AnyUser stands for the user of the app while none is known.
 const AnyUser = "USER"
 
-// Check plans the first instance of each component and returns what only planning finds. vars are a client's names.
+// Check plans the first instance of each component and returns problems that only planning finds. vars are a client's
+// names.
 func Check(app appdef.App, vars map[string]string) appdef.Problems {
 	var found appdef.Problems
 	for _, c := range app.Components {

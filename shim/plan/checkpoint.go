@@ -35,8 +35,8 @@ func (b *builder) checkpoint() Checkpoint {
 // localCheckpoints is the folder that all instances of this host share.
 const localCheckpoints = Work + "/checkpoint"
 
-// checkpointDir is what the process is told: the folder or URL that the definition names, or in place of a URL that it
-// cannot reach the local folder.
+// checkpointDir is the folder or URL that the process gets: that of the definition, or the local folder if the process
+// cannot access the URL.
 func (b *builder) checkpointDir() string {
 	dir, store := b.checkpointPlace()
 	if store != "" && !b.reaches() {
@@ -45,8 +45,8 @@ func (b *builder) checkpointDir() string {
 	return dir
 }
 
-// checkpointPlace is where the definition has its checkpoints: the TensorFlow package's own keys,
-// muster.checkpoint.dir, else the shared folder. store is the same where it is in a store that muster has.
+// checkpointPlace is where the definition puts its checkpoints: by the TensorFlow package's own keys or
+// muster.checkpoint.dir, else the shared folder. store is the same location if it is in a store that muster supports.
 func (b *builder) checkpointPlace() (dir, store string) {
 	dir = b.builtinCheckpointDir()
 	if dir == "" && b.component.Settings.Checkpoint.Dir != "" {
@@ -63,7 +63,7 @@ func (b *builder) checkpointPlace() (dir, store string) {
 	return dir, ""
 }
 
-// reaches tells that the process saves to a store by itself.
+// reaches tells whether the process itself writes to the store.
 func (b *builder) reaches() bool {
 	switch b.component.Settings.Checkpoint.Reach {
 	case appdef.ReachProcess:
@@ -72,7 +72,8 @@ func (b *builder) reaches() bool {
 		return false
 	}
 	framework := b.app.Settings.Framework
-	reachable := b.req.Hadoop == nil || b.req.Hadoop.Libhdfs // without a configuration only the process may know how
+	// without a configuration of Hadoop only the process may know how
+	reachable := b.req.Hadoop == nil || b.req.Hadoop.Libhdfs
 	return reachable && (framework == "tensorflow" || framework == "tensor2tensor")
 }
 

@@ -6,8 +6,8 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// Cluster is a roster seen by role: the ClusterSpec that frameworks are told in their own words.
-// Each list is in rank order, which does not depend on who came first.
+// Cluster is a roster by role: the ClusterSpec from which each framework's variables are made. Each list is in rank
+// order, which does not depend on the order of arrival.
 type Cluster struct {
 	Chiefs     []registry.Row
 	Workers    []registry.Row
@@ -15,8 +15,8 @@ type Cluster struct {
 	Evaluators []registry.Row
 }
 
-// ClusterOf sorts the roster's rows by role. Rows without host:port are left out: nobody can dial
-// them; only an evaluator is dialled by nobody. Services are no part of a cluster.
+// ClusterOf sorts the roster's rows by role. It leaves out rows without host:port, because nobody can dial them; only
+// an evaluator, which nobody dials, may have none. Services are not in a cluster.
 func ClusterOf(r registry.Roster) Cluster {
 	var c Cluster
 	for _, row := range r.Rows {
@@ -37,7 +37,7 @@ func ClusterOf(r registry.Roster) Cluster {
 	return c
 }
 
-// Leading are the workers as programs count them that know no chief: chiefs first, then workers.
+// Leading are the workers for programs that know no chief: chiefs first, then workers.
 func (c Cluster) Leading() []registry.Row {
 	return append(append([]registry.Row{}, c.Chiefs...), c.Workers...)
 }
@@ -74,8 +74,7 @@ func Hosts(rows []registry.Row) []string {
 	return out
 }
 
-// hasPort tells host:port from a host alone, which may be an IPv6 address: that one has brackets
-// where a port follows.
+// hasPort tells host:port from a host alone. An IPv6 address has brackets if a port follows.
 func hasPort(address string) bool {
 	at := strings.LastIndexByte(address, ':')
 	if at <= 0 || !digits(address[at+1:]) {

@@ -8,9 +8,9 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// command is the process's argument vector: muster.command, else metainfo's commands, both run by
-// the shell; else START of the commandScript, or the framework's built-in command where that is
-// asked for or the package has no such script. An image's entrypoint comes before it.
+// command is the process's argument vector: muster.command, else metainfo's commands, both run by the shell; else START
+// of the commandScript, or the framework's built-in command if muster.start asks for it or the package lacks the
+// script. An image's entrypoint precedes it.
 func (b *builder) command(s *Script) []string {
 	if b.component.Limits.Image == "" {
 		return b.times(b.ownCommand(s))
@@ -18,7 +18,7 @@ func (b *builder) command(s *Script) []string {
 	if c := b.component; c.Settings.Command == "" && c.CommandScript == nil && s == nil {
 		own := b.inImage([]string{})
 		all := b.times(own)
-		b.verbatim += len(all) - len(own) // what starts them comes first, and has nothing to fill in
+		b.verbatim += len(all) - len(own) // the starter precedes the command, and has no placeholders
 		return all
 	}
 	return b.inImage(b.times(b.ownCommand(s)))
@@ -46,8 +46,8 @@ func (b *builder) ownCommand(script *Script) []string {
 	return []string{}
 }
 
-// underMPI makes one command the job's: mpirun starts it in every instance, from the first. One that calls mpirun
-// itself is run there as it is, and finds the same hosts.
+// underMPI makes one command the whole job's: mpirun starts it in every instance, from the first. A command that calls
+// mpirun itself runs there unchanged, and finds the same hosts.
 func (b *builder) underMPI(command []string, text string) []string {
 	m := b.mpi()
 	switch {
@@ -58,7 +58,7 @@ func (b *builder) underMPI(command []string, text string) []string {
 	}
 	if !launchesItself(text) {
 		home := atHome
-		if dir := b.cwd(nil); dir != b.req.root() { // an image's, the same in each
+		if dir := b.cwd(nil); dir != b.req.root() { // an image's, the same in each instance
 			home = "cd " + quoteShell(dir) + ` && exec "$@"`
 		}
 		command = append([]string{"mpirun", "-wdir", "/", b.shell(), "-c", home, "-"}, command...)
@@ -69,16 +69,16 @@ func (b *builder) underMPI(command []string, text string) []string {
 	return command
 }
 
-// parking waits for the end by nothing but the shell: it reads a pipe that it also holds open for writing. A shell that
-// is asked to end while it waits does so at once.
+// parking waits for the end with the shell alone: it reads a pipe that it also holds open for writing. A shell that
+// gets a signal while it waits ends at once.
 const parking = `: | { exec 3<>/proc/self/fd/0; read -r _ <&3; }`
 
-// atHome begins each process in its own instance's folder: mpirun would have all of them in the folder that it was
-// started in, which other hosts do not have.
+// atHome starts each process in the folder of its own instance. mpirun would start all of them in its own current
+// folder, which other hosts do not have.
 const atHome = `cd "$MUSTER_WORK_DIR" && exec "$@"`
 
 // heedingExitFile runs a command and ends with the first line of exit.code, or of the file that hbox.custom.exit names,
-// by which a process of HBox's MPI family says how the job ended, if there is one that is a number.
+// if that is a number: processes of HBox's MPI types report the end of the job in that file.
 const heedingExitFile = `file=${HBOX_CUSTOM_EXIT:-exit.code}
 [ ! -e "$file" ] || : >"$file"
 "$@" & job=$!

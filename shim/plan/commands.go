@@ -5,20 +5,20 @@ import (
 	"path"
 )
 
-// Script says that the package's own scripts or commands run the instance, as Slider's agent ran
-// them; a plan without one has a process that is a single command.
+// Script says that the package's own scripts or commands run the instance, as under Slider's agent. Without a Script
+// the process is a single command.
 type Script struct {
-	// File is the commandScript, under package/: whatever has no entry in Commands is given to it. Empty: none.
+	// File is the commandScript, under package/. It handles all commands that have no entry in Commands. Empty: none.
 	File string `json:"file,omitempty"`
 	// Commands are metainfo's commands by name.
 	Commands map[string]ScriptCommand `json:"commands,omitempty"`
 	Python   string                   `json:"python"`
 	Folder   string                   `json:"folder"`  // basedir: the definition's package/
-	Library  string                   `json:"library"` // what the scripts import lies here
-	// Timeout and StatusInterval are in seconds: of one command, and between two STATUS; 0: STATUS is never asked.
+	Library  string                   `json:"library"` // folder of the libraries that the scripts import
+	// Timeout limits one command, and StatusInterval is the pause between two STATUS, both in seconds; 0: no STATUS.
 	Timeout        float64 `json:"timeout"`
 	StatusInterval float64 `json:"status_interval"`
-	// Configurations are dictionary → key → value. Values may still hold what only the start knows.
+	// Configurations are dictionary → key → value. Values may still contain placeholders of the start.
 	Configurations map[string]map[string]string `json:"configurations"`
 	JavaHome       string                       `json:"java_home,omitempty"`
 	PackageList    string                       `json:"package_list"` // JSON, as install_packages reads it
@@ -32,7 +32,7 @@ type ScriptCommand struct {
 	File  string `json:"file,omitempty"`
 }
 
-// The commands that the agent itself gives.
+// The commands that the agent calls by itself.
 const (
 	CommandInstall   = "INSTALL"
 	CommandStart     = "START"
@@ -50,13 +50,13 @@ const (
 	StructuredFile = "structured-out-" + taskToken + ".json"
 )
 
-// Has tells whether there is something to run for a command. A script says itself what it has.
+// Has tells whether there is something to run for a command. A script knows itself which commands it has.
 func (s *Script) Has(command string) bool {
 	_, own := s.Commands[command]
 	return own || s.File != ""
 }
 
-// isFile tells that a command is a Python script and not a shell's text.
+// isFile tells whether a command is a Python script and not a text for a shell.
 func (s *Script) isFile(command string) bool {
 	if s == nil {
 		return false

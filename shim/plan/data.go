@@ -11,7 +11,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// inputs are what is dealt out to the instance; nil: nothing.
+// inputs are the inputs that the instance reads; nil: none.
 func (b *builder) inputs() *Inputs {
 	s := b.component.Settings.Inputs
 	readers := Readers(b.app, b.component.Name)
@@ -47,7 +47,7 @@ func (b *builder) inputs() *Inputs {
 	return &in
 }
 
-// emptyInputs are the folders without a file that HBox gives an evaluator; nil: none.
+// emptyInputs are the empty input folders that HBox gives an evaluator; nil: none.
 func (b *builder) emptyInputs() *Inputs {
 	if b.app.Settings.HBox.Type == "" || b.component.Settings.Role != appdef.RoleEvaluator {
 		return nil
@@ -70,7 +70,7 @@ func (b *builder) emptyInputs() *Inputs {
 	return &in
 }
 
-// outputs are what the instance leaves; nil: nothing.
+// outputs are what the instance uploads; nil: nothing.
 func (b *builder) outputs() *Outputs {
 	s, c := b.component.Settings.Outputs, b.component
 	if len(s.To) == 0 {
@@ -124,8 +124,7 @@ func (b *builder) outputs() *Outputs {
 	return &out
 }
 
-// sameName is another component that leaves an output at the same place under the same plain name; empty: there is
-// none.
+// sameName is another component that uploads an output of the same plain name to the same location; empty: none.
 func (b *builder) sameName(url, name string) string {
 	for _, c := range b.app.Components {
 		s := c.Settings.Outputs
@@ -143,14 +142,14 @@ func (b *builder) sameName(url, name string) string {
 	return ""
 }
 
-// leavesNothing: HBox ends MXNet's servers without their outputs.
+// leavesNothing: HBox ends MXNet's servers without uploading their outputs.
 func (b *builder) leavesNothing() bool {
 	kind := b.app.Settings.HBox.Type
 	return b.component.Settings.Role == appdef.RolePS && (kind == "MXNET" || kind == "XFLOW")
 }
 
-// Readers are the instances that a component's inputs are dealt out among, in the order of their turns: its own, and
-// those of components with the same inputs; trainers first, then parameter servers. Evaluators read nothing.
+// Readers are the instances that share a component's inputs, in the order of their turns: its own instances, and those
+// of components with the same inputs. Chiefs and workers come first, then parameter servers. Evaluators read nothing.
 func Readers(app *appdef.App, component string) []registry.Instance {
 	c := app.Component(component)
 	if c == nil || len(c.Settings.Inputs.From) == 0 {
@@ -170,7 +169,7 @@ func Readers(app *appdef.App, component string) []registry.Instance {
 	return readers
 }
 
-// turnOf is when a component's turn comes; -1: never.
+// turnOf is the position of a component's turn; -1: never.
 func turnOf(c *appdef.Component) int {
 	switch c.Settings.Role {
 	case appdef.RoleChief:
@@ -184,24 +183,24 @@ func turnOf(c *appdef.Component) int {
 	return 2
 }
 
-// usesData tells whether the instance reads or leaves something in a store, or is told of one.
+// usesData tells whether the instance reads from a store, uploads to one, or gets the URL of one.
 func (b *builder) usesData() bool {
 	s := b.component.Settings
 	return hasOwn(s) || b.app.Settings.PAI.Version != ""
 }
 
-// staysAtHome: inputs and outputs are named from the folder where the process starts.
+// staysAtHome: the paths of inputs and outputs are relative to the folder where the process starts.
 func (b *builder) staysAtHome() bool {
 	s := b.component.Settings
 	return hasOwn(s) || b.app.Settings.PAI.CodeDir != "" || b.emptyInputs() != nil
 }
 
-// hasOwn tells that something is brought or left under a name of the definition's.
+// hasOwn tells whether something is downloaded or uploaded under a name that the definition gives.
 func hasOwn(s appdef.ComponentSettings) bool {
 	return len(s.Inputs.From)+len(s.Outputs.To)+len(s.Files)+len(s.Archives) > 0
 }
 
-// streamIn adds what a stream of inputs has, and refuses a format that is not read here.
+// streamIn adds the settings of an input stream, and refuses an unsupported format.
 func (b *builder) streamIn(in *Inputs) {
 	s := b.component.Settings.Inputs
 	in.Splits, in.Lines, in.Separator = s.Splits, s.Lines, s.Separator
@@ -214,7 +213,7 @@ func (b *builder) streamIn(in *Inputs) {
 	}
 }
 
-// streamOut refuses what a stream of outputs cannot have.
+// streamOut refuses unsupported settings of an output stream.
 func (b *builder) streamOut(out *Outputs) {
 	if _, ok := OutputParts(out.Format); !ok {
 		b.problem(b.key("muster.outputs.format"), appdef.Quote(out.Format), "one of "+named(outputFormats[:]),

@@ -1,22 +1,22 @@
 package plan
 
-// PAI is what the tasks of a PAI job are told beside the roster: frameworks makes their variables of it.
+// PAI is what the tasks of a PAI job get besides the roster: frameworks makes their variables from it.
 type PAI struct {
 	Version        string `json:"version"` // appdef.PAI05, PAI014, PAI1
 	Job            string `json:"job"`     // jobName as written
-	User           string `json:"-"`       // who submitted it; not printed: it belongs to the host
+	User           string `json:"-"`       // the submitting user; not printed, because it belongs to the host
 	DefaultFS      string `json:"default_fs"`
 	DataDir        string `json:"data_dir"`
 	OutputDir      string `json:"output_dir"`
 	CodeDir        string `json:"code_dir"`
 	VirtualCluster string `json:"virtual_cluster"`
 	KillAll        int    `json:"kill_all"` // killAllOnCompletedTaskNumber; 0: none
-	// Env are the job's own variables: told as they are written, after and over PAI's.
+	// Env are the job's own variables: passed on unchanged, over PAI's.
 	Env   map[string]string `json:"env,omitempty"`
 	Roles []PAIRole         `json:"roles"` // in the order of the job file
 }
 
-// PAIRole is one task role. Tasks, where a roster is known, are counted there.
+// PAIRole is one task role. With a roster, the tasks are counted there.
 type PAIRole struct {
 	Name         string    `json:"name"`
 	Tasks        int       `json:"tasks"`
@@ -35,26 +35,26 @@ type PAIPort struct {
 	Names []string `json:"names"`
 }
 
-// HBox is what the containers of an HBox submission are told beside the roster.
+// HBox is what the containers of an HBox submission get besides the roster.
 type HBox struct {
 	Type     string `json:"type"` // TENSORFLOW, …
 	Single   bool   `json:"single,omitempty"`
-	GPUs     int    `json:"gpus"` // the most that a role asks for
+	GPUs     int    `json:"gpus"` // the largest number of any role
 	Output   string `json:"output_index"`
 	Input    string `json:"input_path"`
 	PSCPUs   int    `json:"ps_cpus,omitempty"`
 	PSMemory int    `json:"ps_memory_mb,omitempty"`
 }
 
-// Inputs are what is dealt out to this instance: which files, is known when they are listed.
+// Inputs are this instance's share of the inputs. The files are known only when they are listed.
 type Inputs struct {
 	Strategy string  `json:"strategy"`
 	From     []Input `json:"from"`    // by name
-	Worker   int     `json:"worker"`  // position of this instance among those that read
-	Workers  int     `json:"workers"` // how many read; 0: this one has empty folders alone
+	Worker   int     `json:"worker"`  // position of this instance among the readers
+	Workers  int     `json:"workers"` // number of readers; 0: this instance only gets empty folders
 	Rename   bool    `json:"rename,omitempty"`
 	Whole    bool    `json:"whole,omitempty"`
-	// files of each input that the first gets, and no more; 0: its turn comes as everybody's
+	// files of each input that the first reader gets, and no more; 0: as many as the others
 	Chief   int    `json:"chief,omitempty"`
 	Shuffle bool   `json:"shuffle,omitempty"`
 	Epochs  int    `json:"epochs,omitempty"`
@@ -66,7 +66,7 @@ type Inputs struct {
 	Retries    *int `json:"retries,omitempty"`
 }
 
-// Stream is how the records of a stream of inputs are read, as appdef.Inputs has it.
+// Stream is how the records of an input stream are read, as in appdef.Inputs.
 type Stream struct {
 	Splits     int    `json:"splits,omitempty"`
 	Lines      int    `json:"lines,omitempty"`
@@ -75,45 +75,45 @@ type Stream struct {
 	CacheLimit int    `json:"cache_limit_mb,omitempty"`
 }
 
-// Input is one local name and the remote paths and patterns that feed it.
+// Input is one local name and the remote paths and patterns of its files.
 type Input struct {
 	Name string   `json:"name"`
 	From []string `json:"from"`
 }
 
-// Outputs are what this instance leaves.
+// Outputs are what this instance uploads.
 type Outputs struct {
 	Strategy string   `json:"strategy"`
 	To       []Output `json:"to"`     // by name
-	Folder   string   `json:"folder"` // below To, the instance's own; empty: none, the local name instead
+	Folder   string   `json:"folder"` // the instance's own folder below To; empty: none, the local name instead
 	Failed   bool     `json:"failed,omitempty"`
 	Format   string   `json:"format,omitempty"`
-	// Interim is where interim saves lie below To, before their time; Incremental has them without what has not
-	// changed.
+	// Interim is the path of interim saves below To, without their time. With Incremental they contain only files that
+	// have changed.
 	Interim     string `json:"interim,omitempty"`
 	Incremental bool   `json:"incremental,omitempty"`
-	// SaveEvery is in seconds; 0: when somebody asks.
+	// SaveEvery is in seconds; 0: only when asked to.
 	SaveEvery float64 `json:"save_every,omitempty"`
-	Parallel  int     `json:"parallel,omitempty"` // files at a time; 0: as many as there usually are
+	Parallel  int     `json:"parallel,omitempty"` // files at the same time; 0: the default number
 }
 
-// DefaultSaves is where interim saves lie below an output that names no other path; a time stamp follows.
+// DefaultSaves is the path of interim saves below an output that names no other; a time stamp follows.
 const DefaultSaves = "interResult/interResult_"
 
-// Output is one local folder and where it goes.
+// Output is one local folder and its destination.
 type Output struct {
 	Name string `json:"name"`
-	To   string `json:"to"` // empty: nowhere, another instance leaves its own
+	To   string `json:"to"` // empty: nowhere, another instance uploads its own
 }
 
-// MPI is an instance's part in a job whose processes mpirun starts, by one instance in all of them.
+// MPI is an instance's part in an MPI job: mpirun in one instance starts the processes of all.
 type MPI struct {
-	Launches bool `json:"launches"` // it is the one that runs mpirun; the others wait
+	Launches bool `json:"launches"` // this instance runs mpirun; the others wait
 	// Slots are the processes in each container, by component.
 	Slots map[string]int `json:"slots"`
 }
 
-// Hadoop is what every process is told of the host's Hadoop, so that libhdfs and Hadoop's own commands work in it.
+// Hadoop is what every process gets of the host's Hadoop, for libhdfs and Hadoop's own commands.
 type Hadoop struct {
 	Conf     string   `json:"conf"`
 	Home     string   `json:"home,omitempty"`
@@ -125,6 +125,6 @@ type Hadoop struct {
 	Tickets  string   `json:"tickets,omitempty"` // path of the process's own ticket cache
 	Krb5     string   `json:"krb5,omitempty"`    // KRB5_CONFIG
 	Classes  []string `json:"classes"`           // folders whose jars are in CLASSPATH
-	// Jars are CLASSPATH's own. They belong to the host and are not printed.
+	// Jars are those that CLASSPATH names one by one. They belong to the host and are not printed.
 	Jars []string `json:"-"`
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// discovery is nothing where the app has no name yet, or the instance exports no port.
+// discovery is nil if the app has no name yet or the instance exports no port.
 func (b *builder) discovery(p Plan) *Discovery {
 	dns := b.app.Settings.Address == appdef.AddressDNS
 	if !slices.ContainsFunc(p.Exports, Export.hasPort) {
@@ -34,8 +34,7 @@ func (b *builder) discovery(p Plan) *Discovery {
 
 const addressKey = "muster.address"
 
-// Frameworks that cannot work with names in place of addresses, and those that ask for a name when they start and never
-// again.
+// Frameworks that cannot work with names in place of addresses, and those that resolve a name only at their start.
 var (
 	wantAddresses = map[string]string{
 		"lightgbm": "LightGBM looks for its own addresses among those of the machines",
@@ -47,7 +46,7 @@ var (
 	resolveOnce = []string{"jax", "mxnet", "pytorch", "xdl", "xflow", "xgboost"}
 )
 
-// resolving says what a framework makes of names.
+// resolving warns if the framework does not handle names well.
 func (b *builder) resolving() {
 	framework := b.app.Settings.Framework
 	if why, ok := wantAddresses[framework]; ok {

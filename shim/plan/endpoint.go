@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Publish gives the values of the plan's exports, by `<group>.<name>`, on this host with these
-// ports (by Port.Name), and the instance's address in the ClusterSpec: host:port, or empty when no
-// export is one. An IPv6 host is put into brackets before a port. With muster.address=dns the address has the member's
-// name in place of the host, the exports, which people read, have not.
+// Publish returns the values of the plan's exports, by `<group>.<name>`, for this host and these ports (by Port.Name),
+// and the instance's address in the ClusterSpec: host:port, or empty if no export is one. An IPv6 host gets brackets
+// before a port. With muster.address=dns the address contains the member's name in place of the host; the exports,
+// which people read, keep the host.
 func Publish(p Plan, host string, ports map[string]int) (exports map[string]string, address string) {
 	exports = map[string]string{}
 	tokens := append(portTokens(p.Ports, ports), hostToken+":", bracket(host)+":", hostToken, host)
@@ -25,7 +25,7 @@ func Publish(p Plan, host string, ports map[string]int) (exports map[string]stri
 	return exports, address
 }
 
-// named is the address with the member's name, if it goes by one.
+// named is the address with the member's name, if the member is addressed by name.
 func (p Plan) named(e Export, ports map[string]int, value string) string {
 	if p.Discovery == nil || p.Discovery.Address == "" {
 		return value
@@ -40,16 +40,16 @@ func bracket(host string) string {
 	return host
 }
 
-// Endpoint is a port of this instance that others are told of.
+// Endpoint is a published port of this instance.
 type Endpoint struct {
 	Port    int
 	Exports []string // <group>.<name>
 	Values  []string // of these exports
-	Member  bool     // the one that the instance's own name stands for
+	Member  bool     // the member's name stands for this port
 }
 
 // Endpoints are the ports that the plan's exports name, each once, with these numbers (by Port.Name) on this host. The
-// first one is the member's, unless another is its address in the ClusterSpec.
+// first is the member's, unless another one is its address in the ClusterSpec.
 func Endpoints(p Plan, host string, ports map[string]int) []Endpoint {
 	var all []Endpoint
 	values, _ := Publish(p, host, ports)
@@ -73,7 +73,7 @@ func Endpoints(p Plan, host string, ports map[string]int) []Endpoint {
 	return all
 }
 
-// ports are the numbers in the export, each once: those of its tokens, and those that stand behind the host.
+// ports are the numbers in the export, each once: those of its tokens, and those behind the host.
 func (e Export) ports(ports []Port, numbers map[string]int) []int {
 	var found []int
 	add := func(n int) {
@@ -103,11 +103,10 @@ func (e Export) hasPort() bool {
 	return strings.Contains(e.Value, portToken) || exported.MatchString(e.Value)
 }
 
-// exported finds the ports behind the host in a text with all filled in but the host.
+// exported finds the ports behind the host in a text in which only the host is not filled in.
 var exported = regexp.MustCompile(regexp.QuoteMeta(hostToken) + `:(\d{1,5})\b`)
 
-// portTokens pairs the token of each port with its number: the one given, else the plan's, 0 when
-// it is not claimed.
+// portTokens pairs the token of each port with its number: the given one, else the plan's, which is 0 before the claim.
 func portTokens(ports []Port, given map[string]int) []string {
 	var pairs []string
 	for _, p := range ports {

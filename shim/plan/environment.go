@@ -10,7 +10,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// process is the command and what it finds around it, as far as the plan knows.
+// process is the command and its environment, as far as the plan knows them.
 func (b *builder) process(p Plan) Process {
 	s := b.component.Settings
 	proc := Process{
@@ -65,8 +65,8 @@ func (b *builder) resumeArgs(text string) string {
 	return b.text("muster.resume.args", text)
 }
 
-// musterEnv are the variables of our own that are known before the roster. MUSTER_GENERATION,
-// ATTEMPT, CHECKPOINT and STATUS_SOCKET come with the start.
+// musterEnv are muster's own variables that are known before the roster. MUSTER_GENERATION, ATTEMPT, CHECKPOINT and
+// STATUS_SOCKET follow at the start.
 func (b *builder) musterEnv(p Plan) map[string]string {
 	env := map[string]string{
 		"MUSTER_APP_ID":         p.App.ID,
@@ -86,7 +86,7 @@ func (b *builder) musterEnv(p Plan) map[string]string {
 	if b.component.Settings.Python != "" {
 		env["MUSTER_PYTHON"] = b.python()
 	}
-	if b.app.Dialect == "slider" { // what Slider's agent tells scripts (AgentProviderService)
+	if b.app.Dialect == "slider" { // variables of Slider's agent for scripts (AgentProviderService)
 		env["AGENT_WORK_ROOT"], env["AGENT_LOG_ROOT"] = b.req.root(), b.req.log()
 	}
 	for _, port := range p.Ports {

@@ -7,9 +7,8 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// ExampleRoster invents a host for each instance that is waited for, and ports of the usual range, so
-// that a plan can show its start without a gang. Build's problems are dropped: the plan itself
-// reports them.
+// ExampleRoster invents a host and usual ports for each awaited instance, so that a plan can show its start without a
+// gang. It drops Build's problems: the plan itself reports them.
 func ExampleRoster(app appdef.App, req Request) registry.Roster {
 	app = app.WithCounts(req.Instances)
 	r := registry.Roster{Version: 1, Run: req.Run, Gen: 1, Rows: []registry.Row{}}

@@ -7,8 +7,8 @@ import (
 // componentData is the group under which Slider publishes a component's componentExports.
 const componentData = "ComponentInstanceData"
 
-// exports are the values that the instance publishes. The templates stay as the definition has
-// them; Value is the same with all filled in but the host and the ports.
+// exports are the values that the instance publishes. Templates stay as the definition has them; Value has everything
+// filled in but the host and the ports.
 func (b *builder) exports() []Export {
 	out := []Export{}
 	scope := b.scope

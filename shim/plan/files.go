@@ -9,13 +9,13 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// The keys that name them.
+// The keys of files and archives.
 const (
 	fileKey    = "muster.file."
 	archiveKey = "muster.archive."
 )
 
-// files are what lies beside the process under names of its own.
+// files are the files and archives that each instance gets under names of its own.
 func (b *builder) files() []StageItem {
 	s := b.component.Settings
 	items := b.copies(s.Files, fileKey, StageCopy)
@@ -36,8 +36,7 @@ func (b *builder) copies(from map[string]string, prefix, kind string) []StageIte
 	return items
 }
 
-// apart reports what is to be brought under a name that something else of the instance's has: each would take the
-// other's place.
+// apart reports a name that two parts of the instance use: one would replace the other.
 func (b *builder) apart(items []StageItem) {
 	s, taken := b.component.Settings, map[string]string{}
 	for _, item := range items {
@@ -65,7 +64,7 @@ func (b *builder) apart(items []StageItem) {
 	}
 }
 
-// keyOf is the key that an item was named by; empty: the package's own.
+// keyOf is the key that names an item; empty: the item belongs to the package.
 func keyOf(item StageItem) string {
 	switch item.Kind {
 	case StageCopy:

@@ -5,20 +5,19 @@ import (
 	"strings"
 )
 
-// RecordForm is how files of a stream are cut into records.
+// RecordForm is how the files of a stream are split into records.
 type RecordForm string
 
 // The forms of records.
 const (
 	RecordLines    RecordForm = "lines"    // each line
 	RecordValues   RecordForm = "values"   // what follows the separator in each line
-	RecordNLines   RecordForm = "n-lines"  // each line; so many are a split
+	RecordNLines   RecordForm = "n-lines"  // each line; a split has a fixed number of them
 	RecordWhole    RecordForm = "whole"    // each file
 	RecordSequence RecordForm = "sequence" // each value of a SequenceFile
 )
 
-// The packages that Hadoop keeps its formats in: of the old interface, which HBox takes its classes from, and of the
-// new.
+// The packages of Hadoop's formats: those of the old interface, which HBox uses, and of the new one.
 const (
 	oldFormats = "org.apache.hadoop.mapred"
 	newInput   = "org.apache.hadoop.mapreduce.lib.input"
@@ -28,15 +27,15 @@ const (
 // anyPackage stands for every package.
 const anyPackage = "*"
 
-// format is a class of Hadoop, or of HBox, by its name without and its packages.
+// format is a class of Hadoop or HBox, by its name and its packages.
 type format[T any] struct {
 	class    string
 	packages []string
 	is       T
 }
 
-// inputFormats are the InputFormats that a stream can be read by. WholeFileInputFormat is in no package of Hadoop's: it
-// is what users call the one that everybody writes.
+// inputFormats are the supported InputFormats of streams. WholeFileInputFormat is in no package of Hadoop's: many users
+// write a class of that name.
 var inputFormats = [...]format[RecordForm]{
 	{"TextInputFormat", []string{oldFormats, newInput}, RecordLines},
 	{"KeyValueTextInputFormat", []string{oldFormats, newInput}, RecordValues},
@@ -46,20 +45,20 @@ var inputFormats = [...]format[RecordForm]{
 	{"SequenceFileAsTextInputFormat", []string{oldFormats, newInput}, RecordSequence},
 }
 
-// outputFormats are the OutputFormats that a stream can be left by, and whether they make parts of a bounded size.
+// outputFormats are the supported OutputFormats of streams, and whether they make parts of a limited size.
 var outputFormats = [...]format[bool]{
 	{"TextOutputFormat", []string{oldFormats, newOutput}, false},
 	{"TextMultiOutputFormat", []string{"net.qihoo.hbox.common", "net.qihoo.xlearning.common"}, true},
 }
 
-// InputForm is how an InputFormat cuts records: by its class, with its package or without. None is lines.
+// InputForm is how an InputFormat splits records: by its class, with its package or without. No class means lines.
 func InputForm(class string) (RecordForm, bool) { return find(inputFormats[:], class, RecordLines) }
 
-// OutputParts tells whether an OutputFormat makes parts of a bounded size. None makes one file.
+// OutputParts tells whether an OutputFormat makes parts of a limited size. No class makes one file.
 func OutputParts(class string) (parts, ok bool) { return find(outputFormats[:], class, false) }
 
 func find[T any](all []format[T], class string, fallback T) (T, bool) {
-	class = strings.TrimSuffix(class, ".class") // HBox's manual writes so
+	class = strings.TrimSuffix(class, ".class") // as in HBox's manual
 	if class == "" {
 		return fallback, true
 	}
@@ -74,7 +73,7 @@ func find[T any](all []format[T], class string, fallback T) (T, bool) {
 	return fallback, false
 }
 
-// named are the classes as a message names them.
+// named lists the classes for a message.
 func named[T any](all []format[T]) string {
 	names := make([]string, len(all))
 	for i, f := range all {

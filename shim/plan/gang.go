@@ -7,7 +7,7 @@ import (
 	"github.com/muster-agent/muster/registry/conductor"
 )
 
-// Gang is what the conductor must know of the app. Times are the caller's: flags set them.
+// Gang is what the conductor must know about the app. The caller adds the times: flags set them.
 func Gang(app appdef.App, req Request) conductor.Facts {
 	app = app.WithCounts(req.Instances)
 	facts := conductor.Facts{
@@ -28,7 +28,7 @@ func Gang(app appdef.App, req Request) conductor.Facts {
 	return facts
 }
 
-// saveEvery is never so short that saving is all that is done.
+// saveEvery is long enough to leave time for other work than saving.
 func saveEvery(s appdef.Seconds) time.Duration {
 	if s <= 0 {
 		return 0
@@ -51,7 +51,7 @@ func componentFacts(c *appdef.Component) conductor.ComponentFacts {
 	}
 }
 
-// ranksOf: an evaluator trains nothing, so nobody waits for its checkpoints.
+// ranksOf: an evaluator trains nothing, so its checkpoints do not count.
 func ranksOf(c *appdef.Component) string {
 	if c.Settings.Role == appdef.RoleEvaluator && c.Settings.Checkpoint.Ranks == "" {
 		return conductor.RanksSome
@@ -69,7 +69,7 @@ func budgetRule(r appdef.Restart) conductor.BudgetRule {
 	return rule
 }
 
-// Seconds are those of a plan as a duration.
+// Seconds is a time of a plan as a duration.
 func Seconds(s float64) time.Duration { return appdef.Seconds(s).Duration() }
 
 func graceOf(c *appdef.Component, killWindow float64) float64 {
@@ -83,8 +83,8 @@ func graceOf(c *appdef.Component, killWindow float64) float64 {
 	}
 }
 
-// The grace of a stop where the definition gives none, in seconds: at most mostGrace, and enough
-// before the launcher's SIGKILL to kill, prove and leave.
+// The default grace of a stop, in seconds: at most mostGrace, and early enough before the launcher's SIGKILL to kill,
+// prove the end and leave.
 const (
 	mostGrace   = 30
 	leavingTime = 2

@@ -10,8 +10,8 @@ import (
 // ticketsFile is a process's own ticket cache, below the instance's folder.
 const ticketsFile = "app/run/krb5cc"
 
-// hadoop is what the process is told; nil: there is no configuration here. An image that has a Hadoop or a Java of its
-// own keeps it.
+// hadoop are the process's variables of Hadoop; nil if this host has no configuration of Hadoop. An image with its own
+// Hadoop or Java keeps it.
 func (b *builder) hadoop() *Hadoop {
 	facts := b.req.Hadoop
 	if facts == nil || facts.Conf == "" {
@@ -31,8 +31,7 @@ func (b *builder) hadoop() *Hadoop {
 	return h
 }
 
-// hadoopUser is who acts where Kerberos does not say it: whom the agent's environment names, else the process's own
-// user.
+// hadoopUser is the user towards Hadoop without Kerberos: that of the agent's environment, else the process's own.
 func (b *builder) hadoopUser() string {
 	name := b.req.Allocation.User
 	if u := b.req.User; u != nil {

@@ -37,7 +37,7 @@ func (b *builder) hbox() *HBox {
 	return h
 }
 
-// hboxSingle tells a job whose type can be distributed, and is not.
+// hboxSingle tells whether the type of the job can be distributed, and the job is not.
 func hboxSingle(s appdef.AppSettings) bool {
 	switch s.HBox.Type {
 	case "TENSORFLOW", "TENSOR2TENSOR", "MXNET", "XDL":
@@ -46,7 +46,7 @@ func hboxSingle(s appdef.AppSettings) bool {
 	return false
 }
 
-// hboxInherits tells the variables that HBox's container hands on from its host.
+// hboxInherits tells whether HBox's container passes a variable of its host on.
 func hboxInherits(name string) bool {
 	switch name {
 	case "PATH", "JAVA_HOME", "CLASSPATH", "LD_LIBRARY_PATH", "HADOOP_HOME", "HADOOP_HDFS_HOME", "HADOOP_CONF_DIR",

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 )
 
-// JSON is the plan as `muster plan` prints it and golden files hold it: indented, with a newline at
-// the end, the same bytes for the same plan.
+// JSON is the plan as `muster plan` prints it and golden files hold it: indented, with a newline at the end, always the
+// same bytes for the same plan.
 func (p Plan) JSON() []byte { return encode(p) }
 
 // List is several plans as `muster plan` prints them.

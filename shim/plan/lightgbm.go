@@ -6,8 +6,8 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// machineAddress warns of a host by name: LightGBM looks for its own addresses among those of the list of machines, and
-// compares texts (src/network/linkers_socket.cpp of its sources). Where no host is known yet there is nothing to say.
+// machineAddress warns about a host name: LightGBM looks for its own addresses in the list of machines, and compares
+// texts (src/network/linkers_socket.cpp of its sources). While no host is known there is no warning.
 func (b *builder) machineAddress() {
 	host := b.req.Allocation.Host
 	if b.app.Settings.Framework != "lightgbm" || host == "" || !trains(b.component) {

@@ -9,14 +9,14 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// AgentMemoryMB is what the agent and its guard take beside the process. A launcher is asked for it, and where the
-// launcher's limit is around them all, the plan leaves it to them.
+// AgentMemoryMB is the memory of the agent and its guard, in addition to the process. A job file asks its launcher for
+// it; if the launcher's limit covers all of them, the plan leaves it free.
 const AgentMemoryMB = 32
 
-// leastMemoryMB is what the making of a container takes of the instance's own limit.
+// leastMemoryMB is how much of the instance's own limit the creation of a container needs.
 const leastMemoryMB = 16
 
-// limits are the definition's, within what the launcher granted.
+// limits are those of the definition, within what the launcher granted.
 func (b *builder) limits() Limits {
 	l, e := b.component.Limits, b.req.Allocation.Envelope
 	out := Limits{
@@ -38,8 +38,8 @@ func (b *builder) limits() Limits {
 	return out
 }
 
-// memory is the limit in MB under the launcher's own, 0 for none. What is more than that is refused; what
-// leaves no room for the agent beside it is cut.
+// memory is the limit in MB below the launcher's own, 0 for none. A larger request is refused; one that leaves no room
+// for the agent is reduced.
 func (b *builder) memory(asked int, e Envelope) int {
 	where := b.key("yarn.memory")
 	if asked > 0 && asked < leastMemoryMB {
@@ -67,8 +67,8 @@ func (b *builder) memory(asked int, e Envelope) int {
 	return asked
 }
 
-// Grown is the limit of memory in MB after so many ends for want of it: each adds the share that
-// muster.memory.autoscale says, rounded up, as long as the launcher's own limit has room (HBox's mem.autoscale).
+// Grown is the memory limit in MB after so many ends out of memory: each adds the share of muster.memory.autoscale,
+// rounded up, within the launcher's own limit (HBox's mem.autoscale).
 func Grown(l Limits, e Envelope, ends int) int {
 	if l.MemoryMB <= 0 || ends <= 0 {
 		return l.MemoryMB
@@ -80,7 +80,7 @@ func Grown(l Limits, e Envelope, ends int) int {
 	return grown
 }
 
-// engine says what was chosen and which of the limits that were asked for it cannot hold.
+// engine names the chosen engine and the requested limits that it cannot enforce.
 func (b *builder) engine(l Limits) Engine {
 	asked := map[string]bool{
 		"memory_mb": l.MemoryMB > 0, "vcores": l.VCores > 0, "cpu_hard": l.CPUHard, "pids": l.Pids > 0,
@@ -97,7 +97,7 @@ func (b *builder) engine(l Limits) Engine {
 	return e
 }
 
-// limitSpot is where a limit was asked for.
+// limitSpot is where a limit was written.
 func (b *builder) limitSpot(limit string) spot {
 	for _, key := range keysOf()["/limits/"+limit] {
 		if _, ok := keyPlace(b.app, b.position, key); ok {

@@ -6,14 +6,13 @@ import (
 	"strings"
 )
 
-// Stores are the schemes of URLs that data can be brought from. Others are planned for: they are refused
-// where a plan is to be run.
+// Stores are the schemes of URLs that data can be downloaded from. Other schemes can be planned, but not run.
 func Stores() []string { return append(writable(), "http", "https") }
 
-// writable are those that something can be left at.
+// writable are the schemes that data can be uploaded to.
 func writable() []string { return []string{"file", "hdfs"} }
 
-// StoreFolder is the folder in the work folder that is the default filesystem where nothing names one.
+// StoreFolder is the folder in the work folder that is the default filesystem if nothing names one.
 const StoreFolder = "store"
 
 // DefaultStore is the default filesystem of a run without one: a folder that its instances on this host share.
@@ -35,8 +34,8 @@ func pathOf(url string) string {
 	return rest
 }
 
-// inFilesystem is a path without a scheme as a URL of the filesystem with this URI; false: it has no place there. A URL
-// is what it is.
+// inFilesystem turns a path without a scheme into a URL of the filesystem with this URI; false: the filesystem cannot
+// contain it. A URL stays unchanged.
 func inFilesystem(uri, user, name string) (string, bool) {
 	absolute := strings.HasPrefix(name, "/")
 	switch scheme := schemeOf(uri); {
@@ -60,7 +59,7 @@ func inFilesystem(uri, user, name string) (string, bool) {
 	}
 }
 
-// commas splits a list; what stands between the braces of a pattern stays together.
+// commas splits a list at its commas, except at those in the braces of a pattern.
 func commas(text string) []string {
 	var parts []string
 	depth, from := 0, 0

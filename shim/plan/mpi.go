@@ -5,15 +5,15 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// Files of the instance that launches, under its folder.
+// Files of the launching instance, under its folder.
 const (
 	// MPIHostFile lists the instances and their slots.
 	MPIHostFile = "mpi/hostfile"
-	// MPIProgram is muster itself: mpirun finds it there whatever the root holds.
+	// MPIProgram is muster itself, in a folder where mpirun finds it in every root.
 	MPIProgram = "app/bin/muster"
 )
 
-// mpi is the instance's part; nil where mpirun starts nothing.
+// mpi is the instance's part; nil if mpirun starts nothing here.
 func (b *builder) mpi() *MPI {
 	if !appdef.MPIFamily(b.app.Settings.Framework) || !runsUnderMPI(b.component) {
 		return nil
@@ -39,13 +39,13 @@ func runsUnderMPI(c *appdef.Component) bool {
 	return c.Settings.Role == appdef.RoleChief || c.Settings.Role == appdef.RoleWorker
 }
 
-// parked tells whether the instance only waits for processes that mpirun starts there.
+// parked tells whether the instance only waits for processes that mpirun starts in it.
 func (b *builder) parked() bool {
 	m := b.mpi()
 	return m != nil && !m.Launches
 }
 
-// MPIMembers are the instances that processes of an MPI job run in, the one that launches them first.
+// MPIMembers are the instances that run processes of an MPI job, the launching one first.
 func MPIMembers(r registry.Roster) []registry.Row {
 	var chiefs, workers []registry.Row
 	for _, row := range r.Rows {
@@ -59,8 +59,8 @@ func MPIMembers(r registry.Roster) []registry.Row {
 	return append(chiefs, workers...)
 }
 
-// eachAtHome leaves the folders in the text of an MPI job's command to the shell: it is planned once, and run in every
-// instance.
+// eachAtHome leaves the folders in the command of an MPI job to the shell: the command is planned once, and runs in
+// every instance.
 func (b *builder) eachAtHome(scope *appdef.Resolver) {
 	if b.mpi() != nil {
 		scope.WorkRoot, scope.LogRoot = "${MUSTER_WORK_DIR}", "${MUSTER_LOG_DIR}"

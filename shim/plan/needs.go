@@ -8,7 +8,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// needs is what must be got for an instance before its plan can be built.
+// needs is what must be allocated for an instance before its plan can be built.
 type needs struct {
 	Ports       []Port
 	GPUs        int
@@ -16,10 +16,10 @@ type needs struct {
 	GPUMemoryMB int
 }
 
-// NeedsOf lists what an instance must be granted: ports in the order in which its exports and then
-// its configuration name them, then those of its side processes, and GPUs. A port's name is the configuration key that
-// asks for it (`global.ps.port`); the second and later ones of one value get `.2`, `.3` behind it. That of a side
-// process is `side.NAME`.
+// NeedsOf lists what an instance must be granted: GPUs and ports. The ports are in the order in which its exports and
+// then its configuration name them, then those of its side processes. A port's name is the configuration key that
+// requests it (`global.ps.port`); further ports of one value get `.2`, `.3` and so on. The port of a side process is
+// `side.NAME`.
 func NeedsOf(app appdef.App, component string, index int) needs {
 	c := app.Component(component)
 	if c == nil {
@@ -52,7 +52,7 @@ func portName(key string, i int) string {
 	return key + "." + strconv.Itoa(i+1)
 }
 
-// portTexts are the values that ask for ports, by `<dict>.<key>`, with a token for each port.
+// portTexts are the values that request ports, by `<dict>.<key>`, with a token for each port.
 func portTexts(app *appdef.App, component string, index int) map[string]string {
 	texts := map[string]string{}
 	for _, port := range sidePorts(app, component, index) {
@@ -69,7 +69,7 @@ func portTexts(app *appdef.App, component string, index int) map[string]string {
 	return texts
 }
 
-// cutOptions drops what belongs to the pattern before it; parsing has checked it already.
+// cutOptions drops the options of the pattern before it; the parser has checked them.
 func cutOptions(text string) string {
 	if rest, ok := strings.CutPrefix(text, "{DEFAULT_"); ok {
 		_, text, _ = strings.Cut(rest, "}")
@@ -77,7 +77,7 @@ func cutOptions(text string) string {
 	return strings.TrimPrefix(text, "{PER_CONTAINER}")
 }
 
-// firstPort names the first port that is the process's own and none of a side process's; empty: there is none.
+// firstPort names the first port of the main process; empty: it has none.
 func firstPort(ports []Port) string {
 	for _, port := range ports {
 		if _, side := appdef.CutSidePort(port.Name); !side {

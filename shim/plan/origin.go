@@ -2,7 +2,7 @@ package plan
 
 import "strings"
 
-// keysOf names, for a part of the plan, the configuration or resource keys that decide it.
+// keysOf names, for a part of the plan, the keys of configuration or resources that decide it.
 func keysOf() map[string][]string {
 	return map[string][]string{
 		"/limits/memory_mb":     {"yarn.memory"},
@@ -70,8 +70,8 @@ func keysOf() map[string][]string {
 	}
 }
 
-// origins says where each part of the plan that somebody chose came from, by its JSON pointer: a
-// file and pointer of the definition, or the launcher's variable. What is not listed is a default.
+// origins are the sources of each part of the plan that was set, by its JSON pointer: a file and pointer of the
+// definition, or the launcher's variable. A part that is not listed is a default.
 func (b *builder) origins() map[string]string {
 	out := map[string]string{}
 	for part, keys := range keysOf() {
@@ -99,8 +99,8 @@ func (b *builder) origins() map[string]string {
 	return out
 }
 
-// pointerOf is where the plan has what an origin of the allocation is about; false when it has nothing
-// of it: folders, or a port that nobody asked for.
+// pointerOf is the pointer in the plan that an origin of the allocation belongs to; false if the plan does not contain
+// it: folders, or a port that nothing requests.
 func (b *builder) pointerOf(what string) (string, bool) {
 	switch what {
 	case "app_id":
@@ -122,7 +122,7 @@ func (b *builder) pointerOf(what string) (string, bool) {
 	return "", false
 }
 
-// origin is the component's own answer, else the global one.
+// origin is the component's own source of a key, else the global one.
 func (b *builder) origin(key string) string {
 	if from := b.app.Origins[b.req.Component+"."+key]; from != "" {
 		return from

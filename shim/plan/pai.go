@@ -13,7 +13,7 @@ import (
 // paiDict is the dictionary whose values hold the ports of a portList, by label (appdef/pai).
 const paiDict = "port."
 
-// pai is what the tasks of a PAI job are told. Services are no task roles: PAI knows none.
+// pai is what the tasks of a PAI job get. Services are no task roles: PAI has none.
 func (b *builder) pai() *PAI {
 	s := b.app.Settings
 	if s.PAI.Version == "" {
@@ -38,8 +38,8 @@ func (b *builder) pai() *PAI {
 	return p
 }
 
-// paiDir fills a folder in. The default output folder, which nobody wrote, is nothing to warn of where there is no file
-// system.
+// paiDir fills a folder in. Without a file system there is no warning about the default output folder, which nobody
+// wrote.
 func (b *builder) paiDir(key, text string) string {
 	if at, ok := keyPlace(b.app, b.position, key); ok && at.Pointer != "" {
 		return b.text(key, text)
@@ -57,8 +57,8 @@ func (b *builder) paiRole(c *appdef.Component) PAIRole {
 	}
 }
 
-// paiPorts are a role's ports by label: the fixed ones first, as PAI's launcher lists them. Its order of the rest is
-// that of a hash map; here they are by label.
+// paiPorts are a role's ports by label: the fixed ones first, as PAI's launcher lists them. Its order of the others is
+// that of a hash map; here they are sorted by label.
 func paiPorts(app *appdef.App, component string) []PAIPort {
 	labels, fixed := map[string]*PAIPort{}, map[string]bool{}
 	for _, need := range app.PortNeeds(component) {
@@ -77,7 +77,7 @@ func paiPorts(app *appdef.App, component string) []PAIPort {
 	}
 	out := []PAIPort{}
 	for _, p := range labels {
-		// by length, then letters: the numbers at the end count up
+		// by length, then by letters, so that the numbers at the end rise
 		slices.SortFunc(p.Names, func(a, b string) int {
 			return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 		})
@@ -92,8 +92,8 @@ func paiPorts(app *appdef.App, component string) []PAIPort {
 	return out
 }
 
-// code are the folders of a PAI job: codeDir, which comes to each task, and outputDir, which is made only for who uses
-// it.
+// code are the folders of a PAI job: codeDir, which each task gets, and outputDir, which is created only for tasks that
+// use it.
 func (b *builder) code() []StageItem {
 	pai := b.app.Settings.PAI
 	var items []StageItem
@@ -134,7 +134,7 @@ func (b *builder) codeItem(key, from string) StageItem {
 	return StageItem{Name: "codeDir", Kind: StageCode, From: from, To: path.Join(b.req.root(), base)}
 }
 
-// usesOutput tells whether the process can know of the output folder by what it is told to do.
+// usesOutput tells whether the process can know the output folder from its command and variables.
 func (b *builder) usesOutput() bool {
 	s, dir := b.component.Settings, b.app.Settings.PAI.OutputDir
 	texts := append(slices.Collect(maps.Values(s.Env)), s.Command)

@@ -4,8 +4,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// Plan is what one agent does. The layout is that of the JSON which `muster plan` prints: the embedded groups are flat
-// there.
+// Plan is what one agent does. Its layout is that of the JSON of `muster plan`: the embedded groups are flat there.
 type Plan struct {
 	Version    int         `json:"version"`
 	App        AppPart     `json:"app"`
@@ -30,19 +29,19 @@ type Plan struct {
 	Launcher *Launcher         `json:"launcher,omitempty"` // only `muster plan` fills it in
 }
 
-// Training is the framework, and what its programs are told beside the roster.
+// Training is the framework, and what its programs get besides the roster.
 type Training struct {
 	Framework string `json:"framework"`
-	// Mode is the framework's, where it has more than one: in-graph.
+	// Mode is the framework's mode, if it has more than one: in-graph.
 	Mode string `json:"mode,omitempty"`
-	// Processes is the number in each container that trains, where it is more than one.
+	// Processes is the number of processes in each container that trains; 0: one.
 	Processes int   `json:"processes,omitempty"`
 	MPI       *MPI  `json:"mpi,omitempty"`  // nil: mpirun starts nothing here
 	PAI       *PAI  `json:"pai,omitempty"`  // nil: no variables of PAI
 	HBox      *HBox `json:"hbox,omitempty"` // nil: no variables of HBox
 }
 
-// Data is what the instance reads from stores and leaves there.
+// Data is what the instance reads from stores and uploads to them.
 type Data struct {
 	Hadoop    *Hadoop  `json:"hadoop,omitempty"`     // nil: this host has no configuration of Hadoop
 	DefaultFS string   `json:"default_fs,omitempty"` // of a job with data only
@@ -57,7 +56,7 @@ type Network struct {
 	Discovery *Discovery `json:"discovery,omitempty"` // nil: nothing of it is in Consul, or the app has no name yet
 }
 
-// Lifecycle is when the process starts, starts again and ends.
+// Lifecycle is when the process starts, restarts and ends.
 type Lifecycle struct {
 	Barrier  barrier  `json:"barrier"`
 	Restart  Restart  `json:"restart"`
@@ -81,7 +80,7 @@ type AppPart struct {
 	Dialect string `json:"dialect"`
 }
 
-// Who is the instance planned for. WorldSize counts all instances but services.
+// Who is the planned instance. WorldSize counts all instances but services.
 type Who struct {
 	Component string `json:"component"`
 	Index     int    `json:"index"`
@@ -100,8 +99,8 @@ type Allocation struct {
 	Envelope    Envelope       `json:"envelope"`
 	KillWindow  float64        `json:"kill_window"` // seconds; 0: none
 	User        string         `json:"-"`
-	// Vars are the names that only a client knows (`--set NAME=v`, the environment, the Hadoop
-	// configuration): ZK_HOST, NN_URI, JAVA_HOME and so on.
+	// Vars are names that only a client knows (`--set NAME=v`, the environment, Hadoop's configuration): ZK_HOST,
+	// NN_URI, JAVA_HOME and so on.
 	Vars map[string]string `json:"-"`
 }
 
@@ -111,14 +110,14 @@ type Envelope struct {
 	VCores   int `json:"vcores"`
 }
 
-// Engine says how the process is confined and what that cannot enforce.
+// Engine says how the process is confined, and what that cannot enforce.
 type Engine struct {
 	Name       string       `json:"name"`
 	Why        string       `json:"why"`
 	Unenforced []unenforced `json:"unenforced"`
 }
 
-// unenforced is a limit asked for that nothing holds.
+// unenforced is a requested limit that nothing enforces.
 type unenforced struct {
 	Limit string `json:"limit"`
 	Why   string `json:"why"`
@@ -128,12 +127,12 @@ type unenforced struct {
 type Root struct {
 	Kind   string `json:"kind"` // host, read-only, overlay, image
 	Image  string `json:"image,omitempty"`
-	Digest string `json:"digest,omitempty"` // of the image's manifest, once it is here
+	Digest string `json:"digest,omitempty"` // of the image's manifest, once it is pulled
 	Auth   string `json:"-"`                // where its credentials are: file:PATH, env:NAME
 }
 
-// Process is the command as far as it is known before the roster. Argv may still hold
-// placeholders of the start: `${ps_HOST}`, `{{checkpoint}}`.
+// Process is the command as far as it is known before the roster. Argv may still contain placeholders of the start:
+// `${ps_HOST}`, `{{checkpoint}}`.
 type Process struct {
 	Argv       []string          `json:"argv"`
 	Cwd        string            `json:"cwd"`
@@ -143,17 +142,17 @@ type Process struct {
 	SecretRefs map[string]string `json:"-"`
 	Stdin      string            `json:"stdin,omitempty"`
 	ResumeArgs string            `json:"resume_args,omitempty"`
-	// Folder is the instance's own: Cwd, unless an image has another.
+	// Folder is the instance's own folder; it is Cwd unless an image has another.
 	Folder string `json:"-"`
-	// Shell says that the last of Argv is a text for a shell.
+	// Shell: the last word of Argv is a text for a shell.
 	Shell bool `json:"-"`
-	// Verbatim is how many of the first of Argv are an image's own words: nothing is filled into them.
+	// Verbatim is how many of the first words of Argv come from an image: they have no placeholders.
 	Verbatim int `json:"-"`
-	// Literal is the one word of Argv into which nothing is filled: a command of a dialect without placeholders.
+	// Literal is the one word of Argv without placeholders: a command of a dialect that has none.
 	Literal string `json:"-"`
-	// Inherited is what Env is laid over. It belongs to the host and is not printed.
+	// Inherited is the environment below Env. It belongs to the host and is not printed.
 	Inherited map[string]string `json:"-"`
-	// Components are the app's, for their `${C_HOST}`.
+	// Components are those of the app, for `${C_HOST}`.
 	Components []string `json:"-"`
 }
 
@@ -168,23 +167,23 @@ type Limits struct {
 	GPUs        int    `json:"gpus"`
 	GPUType     string `json:"gpu_type"`
 	GPUMemoryMB int    `json:"gpu_memory_mb"`
-	// HighMB is where the kernel begins to slow the process down; Autoscale the part of MemoryMB that each restart for
-	// want of memory adds.
+	// HighMB is the memory from which the kernel slows the process down. Autoscale is the share of MemoryMB that each
+	// restart after out of memory adds.
 	HighMB    int               `json:"high_mb,omitempty"`
 	Autoscale float64           `json:"autoscale,omitempty"`
 	RDMA      bool              `json:"rdma,omitempty"`
 	Ulimits   map[string]string `json:"ulimits,omitempty"`
 }
 
-// Port is one port to hold. Want is a number asked for (`DEFAULT_n`), 0 for any; Port is 0 until claimed.
+// Port is one port to reserve. Want is a requested number (`DEFAULT_n`), 0 for any; Port is 0 until it is claimed.
 type Port struct {
 	Name    string `json:"name"` // the configuration key: global.ps.port
 	Want    int    `json:"want"`
 	Port    int    `json:"port"`
 	Allowed string `json:"allowed,omitempty"`
-	// Shared: written without {PER_CONTAINER}, so that all instances should have the same number.
+	// Shared: written without {PER_CONTAINER}, so all instances should have the same number.
 	Shared bool `json:"shared,omitempty"`
-	// Exact: Want or none.
+	// Exact: Want or no port.
 	Exact bool `json:"exact,omitempty"`
 }
 
@@ -197,14 +196,14 @@ type Export struct {
 	Value    string `json:"-"`                 // Template with all but the host and the ports filled in
 }
 
-// barrier says who is waited for and how long (seconds), and whose start comes before this one's.
+// barrier names the components to wait for, the longest wait in seconds, and what must start before.
 type barrier struct {
 	WaitsFor []string `json:"waits_for"`
-	After    []string `json:"after,omitempty"` // what must have happened in the gang before the start: ps-STARTED
+	After    []string `json:"after,omitempty"` // what must hold in the gang before the start: ps-STARTED
 	Timeout  float64  `json:"timeout"`
 }
 
-// Restart is the crash-loop policy; times in seconds.
+// Restart is the restart policy; times in seconds.
 type Restart struct {
 	Scope      string  `json:"scope"`
 	Budget     int     `json:"budget"`
@@ -214,7 +213,7 @@ type Restart struct {
 	Refill     string  `json:"refill"`
 }
 
-// complete counts failed and succeeded instances; nil means never.
+// complete counts the failed and succeeded instances that end the job; nil means never.
 type complete struct {
 	MinFailed    *int `json:"min_failed"`
 	MinSucceeded *int `json:"min_succeeded"`
@@ -228,29 +227,29 @@ type stop struct {
 
 // Checkpoint says where checkpoints are and how one is recognised.
 type Checkpoint struct {
-	Dir     string `json:"dir"` // a folder, or the URL of one that the process itself reaches
+	Dir     string `json:"dir"` // a folder, or the URL of one that the process itself accesses
 	Pattern string `json:"pattern"`
 	Whole   string `json:"whole,omitempty"`
 	Marker  string `json:"marker,omitempty"`
 	Sync    string `json:"sync,omitempty"`
 	Keep    int    `json:"keep,omitempty"`
 	Signal  string `json:"signal,omitempty"`
-	Ranks   string `json:"ranks,omitempty"` // how the instances' belong together; empty: auto
+	Ranks   string `json:"ranks,omitempty"` // how the checkpoints of the instances belong together; empty: auto
 }
 
-// Start is what a roster adds: the variables and files of one start. The paths of Files are
-// relative to the instance's folder.
+// Start is what a roster adds: the variables and files of one start. The paths of Files are relative to the instance's
+// folder.
 type Start struct {
 	Argv  []string          `json:"argv"`
 	Env   map[string]string `json:"env"`
 	Files map[string]string `json:"files"`
 }
 
-// Discovery is how others find the instance in Consul, where that is the registry.
+// Discovery is how others find the instance in Consul, if that is the registry.
 type Discovery struct {
-	Service string `json:"service"` // that the component's instances are in
-	Tag     string `json:"tag"`     // that this one alone has
-	// Address is the name that the gang is told in place of the host; empty: the host's address.
+	Service string `json:"service"` // the service of the component's instances
+	Tag     string `json:"tag"`     // the tag of this instance alone
+	// Address is the name that the gang uses in place of the host; empty: the host's address.
 	Address string `json:"address,omitempty"`
 }
 
@@ -261,11 +260,11 @@ type Side struct {
 	Env     map[string]string `json:"env,omitempty"`  // over that of the process
 	Port    string            `json:"port,omitempty"` // name of its port among Ports; empty: none
 	Restart bool              `json:"restart"`
-	// an end with 0 is its last, and is waited for when the process has ended with 0
+	// an end with 0 is its last one, and the instance waits for it after the process has ended with 0
 	Finishes bool   `json:"finishes,omitempty"`
-	Why      string `json:"why"` // muster.side, or the framework that wants it
-	// Verbatim is how many of the first of Argv are an image's own words.
+	Why      string `json:"why"` // muster.side, or the framework that needs it
+	// Verbatim is how many of the first words of Argv come from an image.
 	Verbatim int `json:"-"`
-	// Literal is the one word of Argv into which nothing is filled, as in Process.
+	// Literal is the one word of Argv without placeholders, as in Process.
 	Literal string `json:"-"`
 }

@@ -7,20 +7,20 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// RisingVariable names, with blanks between, the variables that rise by one from each process of a
-// container to the next. A framework sets it; what it says of them holds for the first process.
+// RisingVariable names, with blanks between, the variables that rise by one from each process of a container to the
+// next. A framework sets it; the values of the variables hold for the first process.
 const RisingVariable = "MUSTER_PROC_RANKS"
 
-// several starts a command several times at once and is what the agent sees of them. $1 is how many,
-// the rest is the command; MUSTER_PROC tells each which it is, MUSTER_PROCS how many there are. It ends
-// with 0 when all have. When one ends otherwise it asks the rest to end, waits for them and ends with
-// the code of that one. A side process that runs the same command runs it once.
+// several starts a command several times at once and represents these processes to the agent. $1 is their number, the
+// rest is the command; MUSTER_PROC tells each process its own number, MUSTER_PROCS the total. It ends with 0 when all
+// have ended with 0. When one fails it asks the others to end, waits for them and ends with the code of the failed one.
+// A side process that runs the same command runs it once.
 //
-// It is for any POSIX shell. A shell leaves INT and QUIT ignored in what it starts in the background
-// (POSIX, 2.11), so they are passed on as TERM. Over each process stands a shell of its own, which no
-// signal reaches: what a wait says that one has cut short is not to be relied upon. It writes down the
-// code, and failed is that of the first which was not 0. A process writes down its number before it
-// looks whether it is too late to start, and who stops them all does so in the other order.
+// It is written for any POSIX shell. A shell ignores INT and QUIT in background processes (POSIX, 2.11), so they are
+// passed on as TERM. Above each process is a shell of its own, which no signal reaches, because the status of an
+// interrupted wait is unreliable: it writes the exit code down, and failed is the first one that is not 0. A process
+// writes its number down before it checks whether it is too late to start; the code that stops them all works in the
+// other order.
 const several = `[ -z "${MUSTER_SIDE-}" ] || { shift; exec "$@"; }
 n=$1 at=${MUSTER_WORK_DIR:-.}/.several.$$
 shift
@@ -60,10 +60,10 @@ done
 rm -f "$at".*
 exit "$end"`
 
-// processes are those of each container that trains; 0 for one. Those that serve are told of them too:
-// they count the processes that they serve.
+// processes is the number in each container that trains; 0 for one. Parameter servers get it too, because they count
+// the processes that they serve.
 func (b *builder) processes() int {
-	if appdef.MPIFamily(b.app.Settings.Framework) { // mpirun starts them, each component's own number
+	if appdef.MPIFamily(b.app.Settings.Framework) { // mpirun starts them, a number of its own for each component
 		return b.component.Settings.Processes
 	}
 	n, first := 1, true

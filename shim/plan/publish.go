@@ -7,8 +7,8 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// Published is what an instance gives to everybody beside its own exports, as Slider's application
-// master made it of a MASTER's GET_CONFIG.
+// Published is what an instance publishes for the whole app besides its own exports, as Slider's application master did
+// with a MASTER's GET_CONFIG.
 type Published struct {
 	// Configs are dictionary → key → value, of a component with publishConfig.
 	Configs map[string]map[string]string
@@ -16,9 +16,9 @@ type Published struct {
 	Exports map[string]string
 }
 
-// PublishedBy is what the instance of req publishes for the whole app. req.Allocation has the host and
-// the ports that it has published, hosts those of each component's instances, in index order. Any agent of
-// the app comes to the same answer: nobody has to be asked.
+// PublishedBy is what the instance of req publishes for the whole app. req.Allocation contains the host and the
+// published ports; hosts are those of each component's instances, in index order. Every agent of the app computes the
+// same answer.
 func PublishedBy(app appdef.App, req Request, hosts map[string][]string) Published {
 	out := Published{Configs: map[string]map[string]string{}, Exports: map[string]string{}}
 	c := app.Component(req.Component)

@@ -21,7 +21,7 @@ func Order(app *appdef.App) []*appdef.Component {
 	return order
 }
 
-// late is 1 for what comes after all ranks that are waited for.
+// late is 1 for components after all awaited ranks.
 func late(c *appdef.Component) int {
 	if c.Settings.Role == appdef.RoleService {
 		return 1
@@ -41,7 +41,7 @@ func Instances(app *appdef.App) []registry.Instance {
 	return all
 }
 
-// rankOf is the instance's rank and the number of instances that are waited for.
+// rankOf is the instance's rank and the number of awaited instances.
 func rankOf(app *appdef.App, component string, index int) (rank, world int) {
 	before := 0
 	for _, c := range Order(app) {

@@ -17,43 +17,43 @@ const (
 	roleService   = string(appdef.RoleService)
 )
 
-// Request says whose plan is wanted and what is known of its surroundings.
+// Request names the instance to plan and what is known about its surroundings.
 type Request struct {
 	AppID     string // the app's name in the registry; empty: unknown
 	Run       string
-	Digest    string // appdef.Digest of the App; empty: computed, which costs more than the rest of Build
+	Digest    string // appdef.Digest of the App; empty: computed here, which costs more than the rest of Build
 	Component string
 	Index     int
-	// Instances are the counts in force where they differ from the definition's.
+	// Instances are the current counts that differ from the definition's.
 	Instances  map[string]int
 	Allocation Allocation
 	Engine     EngineChoice
 	HostFacts
-	// DefaultFS is the URI of the default filesystem, the value of ${NN_URI} where nobody gives another; empty: none.
+	// DefaultFS is the URI of the default filesystem, for ${NN_URI} if nothing else sets it; empty: none.
 	DefaultFS string
-	// Domain is where Consul answers DNS; empty: registry.DefaultDomain. NoDNS: nothing does, so that members are
-	// written by their hosts' addresses whatever muster.address says.
+	// Domain is the domain of Consul's DNS; empty: registry.DefaultDomain. NoDNS: there is no DNS, so members use their
+	// hosts' addresses whatever muster.address says.
 	Domain string
 	NoDNS  bool
-	// Starts: the plan is to be run here, so that what cannot be run is a problem. Else it is a warning.
+	// Starts: the plan will run here, so a part that cannot run is a problem. Else it is a warning.
 	Starts bool
-	// Origins say where a part of Allocation came from: `host` → NM_HOST.
+	// Origins are the sources of parts of Allocation: `host` → NM_HOST.
 	Origins map[string]string
 }
 
-// HostFacts are what was found for the process on this host, and in its image.
+// HostFacts are what was found on this host, and in the image of the process.
 type HostFacts struct {
-	// Inherited is what the process gets of the agent's environment, already filtered. It is not
-	// printed with the plan: it belongs to the host.
+	// Inherited are the variables of the agent's environment that the process gets, already filtered. They belong to
+	// the host and are not printed with the plan.
 	Inherited map[string]string
-	// Given is what the command line says (--env): it is laid over what an image says.
+	// Given are variables of the command line (--env): they win over those of an image.
 	Given map[string]string
 	Shell string      // runs command texts with -c; empty: bash
 	Image *ImageFacts // once it is pulled
 	User  *UserFacts  // once it is looked up
-	// GPUEnv is what the process is told of the devices that it got; nil: Allocation.Devices by their names.
+	// GPUEnv are the variables for the granted devices; nil: Allocation.Devices by their names.
 	GPUEnv map[string]string
-	// LibraryDirs hold the devices' libraries, where the root's own loader may not look.
+	// LibraryDirs hold the devices' libraries, in folders that the loader of the root may not search.
 	LibraryDirs []string
 	Hadoop      *HadoopFacts // nil: there is none
 }
@@ -62,8 +62,8 @@ type HostFacts struct {
 type EngineChoice struct {
 	Name string // container, cgroup, process
 	Why  string
-	// Cannot names what this engine does not hold here and why, by the limit's name in Limits'
-	// JSON: memory_mb, high_mb, swap_mb, vcores, cpu_hard, pids, shm_mb, gpus, gpu_memory_mb, ulimits.
+	// Cannot names the limits that this engine cannot enforce here and why, by their names in Limits' JSON: memory_mb,
+	// high_mb, swap_mb, vcores, cpu_hard, pids, shm_mb, gpus, gpu_memory_mb, ulimits.
 	Cannot map[string]string
 }
 
@@ -78,7 +78,7 @@ func (r Request) root() string { return path.Join(Work, r.instance()) }
 // log is the instance's log folder.
 func (r Request) log() string { return path.Join(logDir, r.instance()) }
 
-// appID prints an unknown app id as a dash.
+// appID is the app id, or a dash if it is unknown.
 func (r Request) appID() string {
 	if r.AppID == "" {
 		return "-"
@@ -86,8 +86,8 @@ func (r Request) appID() string {
 	return r.AppID
 }
 
-// scope resolves the instance's texts. Claimed ports and the other members are not known yet: the
-// former become tokens, the latter's placeholders stay.
+// scope resolves the instance's texts. Claimed ports and the other members are not known yet: ports become tokens,
+// placeholders of members stay.
 func (r Request) scope(app *appdef.App, ports map[string]string) appdef.Resolver {
 	id := r.Allocation.ContainerID
 	if id == "" {
@@ -97,14 +97,14 @@ func (r Request) scope(app *appdef.App, ports map[string]string) appdef.Resolver
 	if vars == nil {
 		vars = map[string]string{}
 	}
-	maps.Copy(vars, app.Vars) // the command line's word is the last
+	maps.Copy(vars, app.Vars) // the command line wins
 	return r.withDefaultFS(appdef.Resolver{
 		App: app, Component: r.Component, User: r.Allocation.User, Cluster: r.appID(), ContainerID: id,
 		Tag: r.Index + 1, WorkRoot: r.root(), LogRoot: r.log(), Vars: vars, Site: ports,
 	})
 }
 
-// HadoopFacts are what there is of Hadoop on a host, found by the caller; empty where there is none of it.
+// HadoopFacts describe the Hadoop of a host, found by the caller; fields are empty if there is none.
 type HadoopFacts struct {
 	Conf     string // folder of its configuration
 	Home     string // HADOOP_HOME
@@ -116,9 +116,9 @@ type HadoopFacts struct {
 	Classes, Jars []string
 	// Libhdfs: there is a libhdfs.so, and the JVM and the jars that it needs.
 	Libhdfs bool
-	// Krb5 is Kerberos' own configuration, where it is not in its usual place.
+	// Krb5 is Kerberos' own configuration file, if it is not in its usual folder.
 	Krb5 string
-	// Tickets: the agent has a ticket of Kerberos', of which each process gets a copy.
+	// Tickets: the agent has a Kerberos ticket, and each process gets a copy of it.
 	Tickets bool
 }
 
@@ -132,14 +132,14 @@ type ImageFacts struct {
 	Bash            bool   // it has one
 }
 
-// UserFacts are the ids and the home of whom the process runs as, read where its root keeps them.
+// UserFacts are the ids and the home folder of the process's user, from the files of its root.
 type UserFacts struct {
 	Name, Home string
 	UID, GID   int
 	Groups     []int
 }
 
-// withDefaultFS gives a Hadoop client's two names of the default filesystem their values where nobody else does.
+// withDefaultFS sets a Hadoop client's two names of the default filesystem, if nothing else sets them.
 func (r Request) withDefaultFS(scope appdef.Resolver) appdef.Resolver {
 	uri, known := scope.Lookup("NN_URI")
 	if !known && r.DefaultFS != "" {

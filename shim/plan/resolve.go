@@ -12,8 +12,8 @@ type Dirs struct {
 	Log  string
 }
 
-// Resolve puts the true folders in place of ${WORK} and ${LOG}. It is the only place that does: a
-// plan is printed before, and run after. The argument is not changed.
+// Resolve replaces ${WORK} and ${LOG} by the real folders. Only this function does: before it a plan is printed, after
+// it a plan runs. It does not change the argument.
 func Resolve(p Plan, dirs Dirs) Plan {
 	fill := strings.NewReplacer(Work, dirs.Work, logDir, dirs.Log).Replace
 	p.Stage = slices.Clone(p.Stage)
@@ -21,7 +21,7 @@ func Resolve(p Plan, dirs Dirs) Plan {
 		p.Stage[i].From, p.Stage[i].To = fill(s.From), fill(s.To)
 	}
 	p.Process.Argv = p.Process.filled(fill)
-	if p.Process.Cwd == p.Process.Folder { // else it is an image's, as it stands
+	if p.Process.Cwd == p.Process.Folder { // an image's folder stays as it is
 		p.Process.Cwd = fill(p.Process.Cwd)
 	}
 	p.Process.Folder = fill(p.Process.Folder)
@@ -48,7 +48,7 @@ func Resolve(p Plan, dirs Dirs) Plan {
 	return p
 }
 
-// filled is the command with its own words filled in, an image's and a literal one as they are.
+// filled is the command with its placeholders filled in, except in an image's words and in a literal one.
 func (p Process) filled(fill func(string) string) []string {
 	return slices.Concat(p.Argv[:p.Verbatim], each(p.Argv[p.Verbatim:], func(word string) string {
 		if p.Literal != "" && word == p.Literal {
@@ -58,7 +58,7 @@ func (p Process) filled(fill func(string) string) []string {
 	}))
 }
 
-// resolved puts the true folders into what is read.
+// resolved puts the real folders into the inputs.
 func (in *Inputs) resolved(fill func(string) string) *Inputs {
 	if in == nil {
 		return nil
@@ -71,7 +71,7 @@ func (in *Inputs) resolved(fill func(string) string) *Inputs {
 	return &out
 }
 
-// resolved puts the true folders into what is left.
+// resolved puts the real folders into the outputs.
 func (o *Outputs) resolved(fill func(string) string) *Outputs {
 	if o == nil {
 		return nil
@@ -84,7 +84,7 @@ func (o *Outputs) resolved(fill func(string) string) *Outputs {
 	return &out
 }
 
-// resolved puts the true folders into what a job is told of its own.
+// resolved puts the real folders into the values of a PAI job.
 func (p *PAI) resolved(fill func(string) string) *PAI {
 	if p == nil {
 		return nil
@@ -96,7 +96,7 @@ func (p *PAI) resolved(fill func(string) string) *PAI {
 	return &out
 }
 
-// resolved puts the true folders in.
+// resolved puts the real folders in.
 func (h *Hadoop) resolved(fill func(string) string) *Hadoop {
 	if h == nil {
 		return nil
@@ -106,7 +106,7 @@ func (h *Hadoop) resolved(fill func(string) string) *Hadoop {
 	return &out
 }
 
-// filled is the command with its own words filled in, and an image's as they are.
+// filled is the command with its placeholders filled in, except in an image's words.
 func (s Side) filled(fill func(string) string) []string {
 	return Process{Argv: s.Argv, Verbatim: s.Verbatim, Literal: s.Literal}.filled(fill)
 }

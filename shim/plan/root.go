@@ -8,7 +8,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// What the process finds at /, as Root.Kind says it.
+// What the process finds at /, as in Root.Kind.
 const (
 	RootHost     = "host"      // the host's own, as the agent sees it
 	RootReadOnly = "read-only" // the host's, read-only, with a private /tmp
@@ -22,7 +22,7 @@ const engineContainer = "container"
 // imagePath is what Docker sets where an image has no PATH.
 const imagePath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// root says what the process finds at /. An image needs the engine that can give it one.
+// root decides what the process finds at /. An image needs the container engine.
 func (b *builder) root() Root {
 	limits := b.component.Limits
 	switch {
@@ -54,7 +54,7 @@ func (b *builder) root() Root {
 	return Root{Kind: RootReadOnly}
 }
 
-// user is whom the process runs as, as it was asked for: the definition, then the image.
+// user is the user of the process: that of the definition, else of the image.
 func (b *builder) user() string {
 	if user := b.component.Limits.User; user != "" {
 		return b.text("muster.user", user)
@@ -65,7 +65,7 @@ func (b *builder) user() string {
 	return ""
 }
 
-// rootUser warns of a process that is root on the host's own files.
+// rootUser warns about a process that is root on the host's own files.
 func (b *builder) rootUser(p Plan) {
 	id, _, _ := strings.Cut(p.Process.User, ":")
 	if p.Root.Kind != RootImage && (id == "root" || id == "0" || id == "" && b.req.Allocation.User == "root") {
@@ -74,7 +74,7 @@ func (b *builder) rootUser(p Plan) {
 	}
 }
 
-// inherited is what the process's variables are laid over: the agent's own as far as they pass, then the
+// inherited is the environment below the process's variables: the agent's variables that pass the filter, then the
 // image's, then those of its user.
 func (b *builder) inherited(r Root) map[string]string {
 	env := maps.Clone(b.req.Inherited)
@@ -85,7 +85,7 @@ func (b *builder) inherited(r Root) map[string]string {
 		maps.DeleteFunc(env, func(name, _ string) bool { return !hboxInherits(name) })
 	}
 	if r.Kind != RootHost {
-		delete(env, "TMPDIR") // a folder of the host's; the container has a /tmp of its own
+		delete(env, "TMPDIR") // a folder of the host; the container has a /tmp of its own
 	}
 	if r.Kind == RootImage && env["PATH"] == "" {
 		env["PATH"] = imagePath
@@ -111,8 +111,8 @@ func (b *builder) inherited(r Root) map[string]string {
 	return env
 }
 
-// inImage puts a command into the image's own way of starting: its entrypoint, and its own command
-// where the definition has none. nil: not known before the image is.
+// inImage combines a command with the image's: its entrypoint, and its own command if the definition has none. nil: the
+// image is not known yet.
 func (b *builder) inImage(command []string) []string {
 	image := b.req.Image
 	if image == nil {
@@ -132,8 +132,8 @@ func (b *builder) inImage(command []string) []string {
 	return argv
 }
 
-// cwd is the image's working directory where it has one, else the instance's folder; scripts always start there, and so
-// does who finds inputs and leaves outputs beside it.
+// cwd is the image's working directory if it has one, else the instance's folder. Scripts always start in the
+// instance's folder, and so do processes whose inputs and outputs lie there.
 func (b *builder) cwd(s *Script) string {
 	if image := b.req.Image; s == nil && !b.staysAtHome() && image != nil && image.WorkDir != "" &&
 		image.WorkDir != "/" {

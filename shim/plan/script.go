@@ -9,13 +9,13 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// scripted tells that the package's own scripts or commands run the instance.
+// scripted tells whether the package's own scripts or commands run the instance.
 func (b *builder) scripted() bool {
 	s := b.component.Settings
 	return !b.serves() && s.Start == appdef.StartScript && s.CommandFrom != "muster.command"
 }
 
-// script plans the commands; nil when one command line is all.
+// script plans the commands; nil if the process is a single command.
 func (b *builder) script() *Script {
 	if !b.scripted() {
 		return nil
@@ -48,7 +48,7 @@ func (b *builder) script() *Script {
 	return s
 }
 
-// defaultCommandTime is Slider's for a command that names none, in seconds.
+// defaultCommandTime is Slider's timeout of a command that names none, in seconds.
 const defaultCommandTime = 600
 
 // packageList is hostLevelParams.package_list as Slider 0.91 sends it.

@@ -7,7 +7,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// sides are the processes beside the instance's own.
+// sides are the side processes of the instance.
 func (b *builder) sides(p Plan) []Side {
 	for _, s := range b.component.Settings.Sides {
 		at := b.key("muster.side." + s.Name + ".index")
@@ -55,8 +55,8 @@ func (b *builder) side(p Plan, s beside) Side {
 	return out
 }
 
-// trackerProgram runs the tracker of whichever xgboost is installed: up to 2.0 it is told the number of its workers at
-// the start and joined, since 2.1 it is waited for.
+// trackerProgram runs the tracker of the installed xgboost: up to 2.0 it gets the number of its workers at the start
+// and is joined, from 2.1 on it is waited for.
 const trackerProgram = `import os
 from xgboost.tracker import RabitTracker
 workers = int(os.environ["DMLC_NUM_WORKER"])

@@ -9,9 +9,8 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// stage lists what to bring into the instance's folder, in order: the package, then what Slider's
-// install_packages does with metainfo's packages, unless a script of the package does it. Names are
-// relative to the definition's package/.
+// stage lists what to bring into the instance's folder, in order: the package, then metainfo's packages as Slider's
+// install_packages does, unless a script of the package does it. Names are relative to the definition's package/.
 func (b *builder) stage(s *Script) []StageItem {
 	root := b.req.root()
 	items := []StageItem{{
@@ -49,8 +48,8 @@ func (b *builder) stage(s *Script) []StageItem {
 	return items
 }
 
-// brought is where a file or folder of the package lies in the instance's folder: in its place there, or, of an HBox
-// submission, in the working directory under its own name.
+// brought is the path of a file or folder of the package in the instance's folder: the same path as in the package, or,
+// for an HBox submission, its own name in the working directory.
 func (b *builder) brought(place, name string) string {
 	if b.app.Settings.HBox.Type != "" {
 		place = path.Base(name)
@@ -58,7 +57,7 @@ func (b *builder) brought(place, name string) string {
 	return path.Join(b.req.root(), place)
 }
 
-// addons are the add-ons that the package itself holds; of another there is nothing to bring.
+// addons are the add-ons that the package itself contains; others have nothing to bring.
 func (b *builder) addons() []StageItem {
 	var items []StageItem
 	for _, a := range b.app.Addons {

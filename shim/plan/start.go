@@ -13,16 +13,16 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// teller gives the variables and files of one framework; frameworks.Env is the real one.
+// teller makes the variables and files of one framework; frameworks.Env in production.
 type teller func(Plan, registry.Roster) (env, files map[string]string)
 
 // StartFacts are what only one start of the process knows.
 type StartFacts struct {
 	Generation     int
 	Attempt        int
-	Host           string         // this host's address; empty: the own row's, else the plan's
-	Ports          map[string]int // by Port.Name; nil: the own row's; what is missing keeps the plan's
-	Checkpoint     string         // newest whole checkpoint; empty: none
+	Host           string         // this host's address; empty: that of the own row, else the plan's
+	Ports          map[string]int // by Port.Name; nil: those of the own row; a missing port keeps the plan's
+	Checkpoint     string         // newest complete checkpoint; empty: none
 	CheckpointStep int64
 	StatusSocket   string
 	Publisher      string            // URL of the exports and configurations, for scripts; empty: none
@@ -31,16 +31,15 @@ type StartFacts struct {
 	RosterText     []byte            // the sealed bytes of the roster; nil: encoded here
 }
 
-// Bounds of what exec takes (execve(2)): one string with its NUL, in bytes. A variable is moved to a
-// file well before that.
+// Limits of exec (execve(2)): one string with its NUL, in bytes. A variable moves to a file well before that.
 const (
 	mostString   = 131_071
 	mostVariable = 120_000
 )
 
-// Finish adds to a plan what the roster and the moment of the start decide: the final argument
-// vector, environment and files (by path under the instance's folder). Run it on a resolved plan to
-// start, on an unresolved one to print. Problems are those that make this start impossible.
+// Finish adds to a plan what the roster and the start decide: the final argument vector, environment and files (by path
+// under the instance's folder). Run it on a resolved plan to start, on an unresolved one to print. Problems are those
+// that make this start impossible.
 func Finish(p Plan, r registry.Roster, facts StartFacts, framework teller) (Start, appdef.Problems) {
 	f := finisher{plan: p, roster: r, facts: withRow(facts, p, r)}
 	fill := f.filler()
@@ -59,7 +58,7 @@ func Finish(p Plan, r registry.Roster, facts StartFacts, framework teller) (Star
 	return start, f.tooLong(start.Argv)
 }
 
-// withRow takes from the instance's own row what the caller did not give: it is what the others see.
+// withRow fills missing facts from the instance's own row: that is what the others see.
 func withRow(facts StartFacts, p Plan, r registry.Roster) StartFacts {
 	i := Place(r.Rows, p.Who.Component, p.Who.Index)
 	if i >= 0 && facts.Ports == nil {
@@ -74,7 +73,7 @@ func withRow(facts StartFacts, p Plan, r registry.Roster) StartFacts {
 	return facts
 }
 
-// finisher is one Finish.
+// finisher holds the state of one Finish.
 type finisher struct {
 	plan   Plan
 	roster registry.Roster
@@ -120,8 +119,8 @@ func (f finisher) step() string {
 	return strconv.FormatInt(f.facts.CheckpointStep, 10)
 }
 
-// argv fills the command in. The resume arguments follow when there is a checkpoint, unless the
-// command itself says where it wants it.
+// argv fills the command in. The resume arguments follow if there is a checkpoint, unless the command itself contains a
+// placeholder for it.
 func (f finisher) argv(fill func(string) string) []string {
 	proc := f.plan.Process
 	argv := proc.filled(fill)
@@ -135,14 +134,14 @@ func (f finisher) argv(fill func(string) string) []string {
 		argv[len(argv)-1] += " " + fill(proc.ResumeArgs)
 		return argv
 	}
-	args, err := words(proc.ResumeArgs) // Build has reported what does not split
+	args, err := words(proc.ResumeArgs) // Build has reported a text that cannot be split
 	if err != nil {
 		return argv
 	}
 	return append(argv, each(args, fill)...)
 }
 
-// musterEnv sets what each process is told of its start.
+// musterEnv sets muster's own variables of this start.
 func (f finisher) musterEnv(env map[string]string) {
 	maps.Copy(env, map[string]string{
 		"MUSTER_HOST":          f.facts.Host,
@@ -172,7 +171,7 @@ func (f finisher) worldSize() int {
 	return n
 }
 
-// rosterFile adds the roster; a service that starts before there is one is told of none.
+// rosterFile adds the roster; a service that starts before the first roster gets none.
 func (f finisher) rosterFile(start *Start) {
 	if len(f.roster.Rows) == 0 {
 		delete(start.Env, "MUSTER_ROSTER_FILE")
@@ -188,11 +187,11 @@ func (f finisher) rosterFile(start *Start) {
 	start.Files[rosterFile] = string(text)
 }
 
-// moveLong moves each value that is too long for a variable into a file: X is unset, X_FILE names it.
+// moveLong moves each value that is too long for a variable into a file: X is unset, X_FILE names the file.
 func moveLong(start *Start, root string) {
 	for _, name := range slices.Sorted(maps.Keys(start.Env)) {
 		value := start.Env[name]
-		// an image may call a variable what no file is called
+		// an image may have a variable whose name cannot be a file name
 		if len(value) <= mostVariable || path.Base(name) != name || name == ".." {
 			continue
 		}
@@ -203,7 +202,7 @@ func moveLong(start *Start, root string) {
 	}
 }
 
-// tooLong reports arguments that no exec takes.
+// tooLong reports arguments that exec would refuse.
 func (f finisher) tooLong(argv []string) appdef.Problems {
 	var out appdef.Problems
 	for i, arg := range argv {
@@ -217,11 +216,11 @@ func (f finisher) tooLong(argv []string) appdef.Problems {
 	return out
 }
 
-// sideTeller gives the variables that a side process has beside those of its instance's process; frameworks.SideEnv is
-// the real one.
+// sideTeller makes the variables of a side process in addition to those of the main process; frameworks.SideEnv in
+// production.
 type sideTeller func(p Plan, r registry.Roster, side string) map[string]string
 
-// FinishSide adds to a side process of a plan what start, that of the instance's process in this roster, decides.
+// FinishSide adds to a side process what the start of the main process has decided.
 func FinishSide(
 	p Plan, s Side, r registry.Roster, facts StartFacts, start Start, framework sideTeller,
 ) (argv []string, env map[string]string) {
@@ -234,15 +233,15 @@ func FinishSide(
 	return s.filled(fill), env
 }
 
-// Filled is what the start knows put into the script's configurations and commands. r may be empty:
-// before the barrier nobody knows the others.
+// Filled is the script with everything that the start knows in its configurations and commands. r may be empty: before
+// the barrier the other members are unknown.
 func (s *Script) Filled(p Plan, r registry.Roster, facts StartFacts) *Script {
 	fill := finisher{plan: p, roster: r, facts: withRow(facts, p, r)}.filler()
 	return s.each(fill)
 }
 
-// tensorflowTokens are what the built-in command is told of the roster. Programs that know no chief
-// see it as the first worker.
+// tensorflowTokens are the values of the built-in command that come from the roster. Programs that know no chief see it
+// as the first worker.
 func tensorflowTokens(who Who, r registry.Roster) map[string]string {
 	c := ClusterOf(r)
 	leading := c.Leading()
@@ -263,6 +262,6 @@ func tensorflowTokens(who Who, r registry.Roster) map[string]string {
 // Paths under the instance's folder.
 const (
 	rosterFile = "roster.json"
-	// valuesDir holds the values of variables that are too long for one.
+	// valuesDir holds the values that are too long for a variable.
 	valuesDir = "app/conf/env"
 )

@@ -15,9 +15,9 @@ const (
 	tfTaskIndex   = "{{tf.task_index}}"
 )
 
-// tfServer is what all but the leader run in-graph: TensorFlow's own server at this member's place in the
-// cluster of TF_CONFIG, for as long as it is left. tf.train is TensorFlow 1's. An evaluator is in nobody's
-// cluster and runs the script.
+// tfServer is what all instances but the leader run in-graph: TensorFlow's own server at this member's position in the
+// cluster of TF_CONFIG, until it is stopped. tf.train is TensorFlow 1's. An evaluator is not in the cluster and runs
+// the script.
 const tfServer = `import json, os
 import tensorflow as tf
 text = os.environ.get("TF_CONFIG")
@@ -31,8 +31,8 @@ print("serving", config["task"]["type"], config["task"]["index"], flush=True)
 server.join()
 `
 
-// serves tells whether the instance runs a server for the one that runs the script: in-graph, every
-// parameter server, and all that train but the first.
+// serves tells whether the instance runs a server for the one that runs the script: in-graph these are all parameter
+// servers, and all chiefs and workers but the first.
 func (b *builder) serves() bool {
 	if !b.app.InGraph() {
 		return false
@@ -41,8 +41,8 @@ func (b *builder) serves() bool {
 		!firstWorker(b.app, b.req.Component, b.req.Index)
 }
 
-// tensorflow is what Slider's TensorFlow package starts, without its docker: the user's script with
-// the cluster on its command line, or TensorBoard on the checkpoints.
+// tensorflow is what Slider's TensorFlow package starts, without its docker: the user's script with the cluster on its
+// command line, or TensorBoard for the checkpoints.
 func (b *builder) tensorflow() []string {
 	if b.component.Settings.Role == appdef.RoleService {
 		return b.tensorboard()
@@ -81,8 +81,8 @@ func (b *builder) tensorflowArgs(install string) []string {
 	return args
 }
 
-// tensorboard runs the one that belongs to the component's Python; all addresses are served, as
-// its export names this host.
+// tensorboard runs the TensorBoard of the component's Python. It serves all addresses, because its export names this
+// host.
 func (b *builder) tensorboard() []string {
 	if !strings.Contains(strings.ToLower(b.component.Name), "tensorboard") {
 		b.problem(b.at("command_script"), "service "+b.component.Name+" with a commandScript",

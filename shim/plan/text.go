@@ -8,8 +8,8 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// text resolves a value that no shell will read, so that nothing may be left over but what the
-// start fills in. A client's name without a value is empty.
+// text resolves a value that no shell will read: all placeholders must be known, except those that the start fills in.
+// A client's name without a value is empty.
 func (b *builder) text(key, text string) string {
 	out, unresolved, empty := b.scope.ExpandLax(text)
 	for _, name := range unresolved {
@@ -25,8 +25,8 @@ func (b *builder) text(key, text string) string {
 	return out
 }
 
-// shellText resolves a text that a shell will read. What is left unresolved may be the shell's own
-// variable; a reference into the configuration and a Hadoop client's name without a value cannot be.
+// shellText resolves a text that a shell will read. An unresolved name may be the shell's own variable. A reference
+// into the configuration and a Hadoop client's name without a value cannot be one: they are problems.
 func (b *builder) shellText(key, text string) string {
 	if key == "muster.command" && b.literal() {
 		return text
@@ -47,7 +47,7 @@ func (b *builder) shellText(key, text string) string {
 	return out
 }
 
-// isHost tells whether the name is `C_HOST` of a component, which the start knows.
+// isHost tells whether the name is `C_HOST` of a component, which the start fills in.
 func (b *builder) isHost(name string) bool {
 	base, ok := strings.CutSuffix(name, "_HOST")
 	return ok && slices.ContainsFunc(b.app.Components, func(c appdef.Component) bool {
@@ -55,7 +55,7 @@ func (b *builder) isHost(name string) bool {
 	})
 }
 
-// withShell keeps a shell's own ${WORK} and ${LOG} apart from ours: `${WORK-}` means the same.
+// withShell keeps a shell's own ${WORK} and ${LOG} apart from the plan's: `${WORK-}` means the same to a shell.
 func withShell(vars map[string]string) map[string]string {
 	out := map[string]string{"WORK": "${WORK-}", "LOG": "${LOG-}"}
 	maps.Copy(out, vars)
@@ -95,8 +95,8 @@ func (b *builder) shell() string {
 	return "bash"
 }
 
-// literal tells that commands and variables are told as they are written: PAI fills nothing in, and `${USER}` or
-// `${ps_HOST}` in a job file is its shell's.
+// literal tells whether commands and variables are passed on unchanged: PAI has no placeholders, and `${USER}` or
+// `${ps_HOST}` in a job file belongs to its shell.
 func (b *builder) literal() bool { return b.app.Dialect == "pai" }
 
 // defaultFS is the value of ${NN_URI}: the definition's own, else the caller's.
@@ -105,8 +105,8 @@ func (b *builder) defaultFS() string {
 	return uri
 }
 
-// location is a path or URL of data. Without a scheme it is in the default filesystem: of a local one a path from / on
-// is one of this machine's.
+// location is a path or URL of data. A path without a scheme is in the default filesystem; if that is a local one, an
+// absolute path is a path of this host.
 func (b *builder) location(key, written string) (string, bool) {
 	written = strings.TrimSpace(written)
 	text, ok := inFilesystem(b.defaultFS(), b.req.Allocation.User, written)

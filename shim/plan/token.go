@@ -1,8 +1,7 @@
 package plan
 
-// Texts in a plan that stand for something known later. The folders are filled in by Resolve, the
-// rest by Finish and Publish; `${ps_HOST}` and `{{checkpoint}}` are the definition's own words for
-// what only the start knows.
+// Tokens of a plan for values that are known later. Resolve fills in the folders; Finish and Publish fill in the rest.
+// `${ps_HOST}` and `{{checkpoint}}` are the definition's own placeholders for what only the start knows.
 const (
 	Work   = "${WORK}" // the agent's work folder
 	logDir = "${LOG}"  // its log folder

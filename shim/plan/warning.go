@@ -8,15 +8,15 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// configWarnings names what in the component's configuration is not quite what was meant, though
-// the instance runs.
+// configWarnings warns about configuration that probably does not mean what its author meant, although the instance
+// runs.
 func (b *builder) configWarnings() {
 	b.portWarnings()
 	b.clientWarnings()
 	b.addressWarning()
 }
 
-// addressWarning names a trainer that TensorFlow cannot find while others have an address.
+// addressWarning warns about a chief or worker that TensorFlow cannot find, while others have an address.
 func (b *builder) addressWarning() {
 	role := b.component.Settings.Role
 	if b.app.Settings.Framework != "tensorflow" || role == appdef.RoleService || role == appdef.RoleEvaluator ||
@@ -31,8 +31,8 @@ func (b *builder) addressWarning() {
 	}
 }
 
-// portWarnings names the values without {PER_CONTAINER}: all instances get the same number then, as
-// in Slider, which cannot hold where two of them share a host.
+// portWarnings warns about values without {PER_CONTAINER}: all instances then get the same number, as in Slider, and
+// that fails if two of them share a host.
 func (b *builder) portWarnings() {
 	if b.component.Instances < 2 {
 		return
@@ -46,8 +46,8 @@ func (b *builder) portWarnings() {
 	}
 }
 
-// clientWarnings names the values that want what only a Hadoop client knows and nobody gave. They
-// are empty there; a command that uses one is a problem.
+// clientWarnings warns about values with names that only a Hadoop client knows and nobody has set. They are empty; a
+// command that uses one is a problem.
 func (b *builder) clientWarnings() {
 	for _, key := range slices.Sorted(maps.Keys(b.component.Config)) {
 		value := b.component.Config[key]

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// sheet is text for people in rows: a label, what is, where it comes from.
+// sheet is text in rows: a label, a value and its source.
 type sheet struct {
 	b     strings.Builder
 	label string // of the row before
@@ -20,7 +20,7 @@ const (
 	listWidth    = 100
 )
 
-// head begins a part.
+// head begins a section.
 func (s *sheet) head(text string) {
 	if s.b.Len() > 0 {
 		s.b.WriteByte('\n')
@@ -29,7 +29,7 @@ func (s *sheet) head(text string) {
 	s.label = ""
 }
 
-// row is one fact. A label that is the last one's is not repeated; one without a text is no row.
+// row is one fact. A label equal to the previous one is not repeated; a row without a text is left out.
 func (s *sheet) row(label, text, origin string) {
 	if text == "" {
 		return
@@ -51,7 +51,7 @@ func (s *sheet) row(label, text, origin string) {
 	}
 }
 
-// list is one fact of many names, over as many lines as they take.
+// list is one fact of many names, over as many lines as needed.
 func (s *sheet) list(label string, names []string, origin string) {
 	line := ""
 	for i, name := range names {
@@ -85,7 +85,7 @@ func span(seconds float64) string {
 	return text
 }
 
-// commandText is a command as a person would type it: a text for the shell is that text.
+// commandText is a command as a person would type it; of a shell command only its text.
 func commandText(argv []string) string {
 	if len(argv) == 3 && argv[1] == "-c" {
 		return argv[2]

@@ -1,7 +1,7 @@
-// Package sheet says for people what a plan does, component by component, and where each value comes from.
+// Package sheet describes a plan for people, component by component, with the source of each value.
 //
-// An App and the plans of its components go in, text comes out. Behind each value stands its origin; a value without
-// one is muster's default. The room is pure and decides nothing: what it prints is in the plan.
+// An App and the plans of its components go in, text comes out. A value without a source is muster's default. The room
+// is pure and decides nothing: everything it prints is in the plan.
 //
 // Caller: `muster explain`.
 package sheet
@@ -45,7 +45,7 @@ func Of(app *appdef.App, plans []plan.Plan, only string) string {
 	return s.String()
 }
 
-// app is what holds for all: who waits for whom and what ends the job.
+// app describes the whole app: who waits for whom and what ends the job.
 func (s *sheet) app(app *appdef.App, plans []plan.Plan) {
 	instances := 0
 	for _, c := range app.Components {
@@ -84,7 +84,7 @@ func (s *sheet) app(app *appdef.App, plans []plan.Plan) {
 	}
 }
 
-// hadoop is what the host has of it, which every process is told.
+// hadoop describes the host's Hadoop, which every process gets.
 func (s *sheet) hadoop(plans []plan.Plan) {
 	i := slices.IndexFunc(plans, func(p plan.Plan) bool { return p.Hadoop != nil })
 	if i < 0 {
@@ -104,7 +104,7 @@ func (s *sheet) hadoop(plans []plan.Plan) {
 	s.row("Hadoop", text+": each process is told", "")
 }
 
-// folders are those of a PAI job, as its tasks are told of them.
+// folders are those of a PAI job, as its tasks get them.
 func (s *sheet) folders(plans []plan.Plan, own func(key string) string) {
 	i := slices.IndexFunc(plans, func(p plan.Plan) bool { return p.PAI != nil })
 	if i < 0 {
@@ -128,7 +128,7 @@ func (s *sheet) folders(plans []plan.Plan, own func(key string) string) {
 	}
 }
 
-// ending says what ends the job with success, and what fails it.
+// ending describes what ends the job with success, and what fails it.
 func ending(app *appdef.App) string {
 	var enders, all []string
 	for _, c := range app.Components {
@@ -178,7 +178,7 @@ func retries(n int, dialect string) string {
 	return ""
 }
 
-// component is what one instance does, and the others of its component as well.
+// component describes one instance, and with it the others of its component.
 func (s *sheet) component(app *appdef.App, p plan.Plan) {
 	c := app.Component(p.Who.Component)
 	from := func(pointer string) string { return p.Origins[pointer] }
@@ -277,7 +277,7 @@ func (s *sheet) variables(app *appdef.App, c *appdef.Component, p plan.Plan) {
 	s.told(c, p)
 }
 
-// told are the names of what the roster adds at the start.
+// told are the names of the variables that the roster adds at the start.
 func (s *sheet) told(c *appdef.Component, p plan.Plan) {
 	if p.Start == nil {
 		return
@@ -300,7 +300,7 @@ func (s *sheet) told(c *appdef.Component, p plan.Plan) {
 	s.list("files", slices.Sorted(maps.Keys(p.Start.Files)), "")
 }
 
-// data is what comes in and goes out.
+// data describes inputs and outputs.
 func (s *sheet) data(app *appdef.App, c *appdef.Component, p plan.Plan) {
 	key := func(name string) string { return cmp.Or(app.Origins[c.Name+"."+name], app.Origins[name]) }
 	for _, item := range p.Stage {
@@ -324,7 +324,7 @@ func (s *sheet) data(app *appdef.App, c *appdef.Component, p plan.Plan) {
 	}
 	if out := p.Outputs; out != nil {
 		for _, one := range out.To {
-			if one.To == "" { // another instance leaves it
+			if one.To == "" { // another instance uploads it
 				continue
 			}
 			s.row("outputs", fmt.Sprintf("%s: to %s/%s, %s", one.Name, strings.TrimRight(one.To, "/"),
@@ -344,7 +344,7 @@ func (s *sheet) data(app *appdef.App, c *appdef.Component, p plan.Plan) {
 	}
 }
 
-// formOf is a strategy, of a stream with the class of its records.
+// formOf is a strategy; of a stream with the class of its records.
 func formOf(strategy, format, usual string) string {
 	if strategy == appdef.StrategyStream {
 		return strategy + " of " + cmp.Or(format, usual)
@@ -352,7 +352,7 @@ func formOf(strategy, format, usual string) string {
 	return strategy
 }
 
-// rules are what starts again, what ends the job and how the process is asked to.
+// rules describe what restarts, what ends the job and how a process is stopped.
 func (s *sheet) rules(app *appdef.App, c *appdef.Component, p plan.Plan, from func(string) string) {
 	r := p.Restart
 	switch {
@@ -419,8 +419,8 @@ func portText(p plan.Port) string {
 	return p.Name + ": a free one"
 }
 
-// keyOrigin is where the value that asks for a port was written. The port's name is the key, a further one of a value
-// has its number behind it.
+// keyOrigin is where the value that requests a port was written. The port's name is the key, with a number for further
+// ports of one value.
 func keyOrigin(app *appdef.App, c *appdef.Component, port string) string {
 	for name := port; name != ""; {
 		key := "site." + name
