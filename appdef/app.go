@@ -1,10 +1,3 @@
-// Package appdef holds App, the one model of a job that every dialect loads into, and its rules.
-//
-// What enters are values and fs.FS; what leaves is an App or the full list of Problems. The
-// package refuses to know the machine: no clock, no network, no os.
-//
-// Texts in an App keep their placeholders (`${USER}`, `${ps_HOST}`, `${@//site/global/x}`): Expand
-// resolves them where the values are known. That keeps the digest the same for every user and host.
 package appdef
 
 // App is the definition of a job: what a package, a job file or a command line says, merged,

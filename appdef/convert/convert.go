@@ -1,10 +1,3 @@
-// Package convert writes an App in the words of another system: as a Slider package's documents, a job file of PAI, or
-// a command of hbox-submit.
-//
-// An App and the files of its package go in; texts and the list of what the other system cannot express come out. It is
-// pure: the caller writes the files.
-//
-// Caller: `muster convert`.
 package convert
 
 import (

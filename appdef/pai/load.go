@@ -1,5 +1,3 @@
-// Package pai reads and writes the job files of OpenPAI's first protocol and of the platforms that speak it: QIZHI,
-// whose jobs are those of PAI 0.5, and SCM, whose jobs are those of 0.14.
 package pai
 
 import (

@@ -1,9 +1,12 @@
-// Package slider loads a Slider app package (metainfo, appConfig, resources) into an appdef.App.
+// Package slider loads a Slider app package (metainfo, appConfig, resources) into an appdef.App, and writes one.
 //
-// What enters is the package's folder as an fs.FS and what the command line changes; what leaves
-// is the App and all problems at once. The package refuses to know where the folder came from:
-// archives, URLs and the catalog are opened by the caller.
+// The package's folder comes in as an fs.FS, with the changes of the command line; the App and all problems at once go
+// out. The caller opens archives, URLs and the catalog: the room does not know where a folder comes from.
 //
-// Facts about the formats are Apache Slider's (slider-core, slider-agent at 0.92). Where Slider
-// accepts something in silence that cannot have been meant, this package reports it.
+// It owns the shape of the documents, their schemas, Slider's own keys, and the advice of `muster package lint`. Facts
+// about the formats are those of Apache Slider (slider-core, slider-agent at 0.92). If Slider silently accepts what
+// cannot have been meant, the room reports it.
+//
+// It promises that a package that was loaded and written again is the same app. It is pure.
+// Callers: shim/openapp loads packages, appdef/convert writes them, packages lints and fixes them.
 package slider

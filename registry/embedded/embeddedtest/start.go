@@ -1,6 +1,3 @@
-// Package embeddedtest starts embedded registries for tests. Enters a test; leaves an HTTP client
-// whose connections are pipes in memory. Nothing of it touches a network, so it works inside a
-// testing/synctest bubble, where twenty seconds of a session's life take no time.
 package embeddedtest
 
 import (

@@ -1,6 +1,3 @@
-// Package consulhttp is the conformance suite for the part of Consul's HTTP API that muster stands
-// on. Enters a server; leaves failed tests where it answers otherwise than Consul 1.14.4. A real
-// Consul and the embedded registry both pass it; what it does not check is not relied on.
 package consulhttp
 
 import (

@@ -1,9 +1,3 @@
-// Package sheet describes a plan for people, component by component, with the source of each value.
-//
-// An App and the plans of its components go in, text comes out. A value without a source is muster's default. The room
-// is pure and decides nothing: everything it prints is in the plan.
-//
-// Caller: `muster explain`.
 package sheet
 
 import (
