@@ -35,7 +35,8 @@ func (n Name) identity(found launcher.Found, app *openapp.App) (identity, error)
 	if id.run == "" {
 		id.run = "1"
 	}
-	if err := cmp.Or(appdef.CheckName("agent: --app-id", id.appID), appdef.CheckName("agent: --run", id.run)); err != nil {
+	if err := cmp.Or(appdef.CheckName("agent: --app-id", id.appID),
+		appdef.CheckName("agent: --run", id.run)); err != nil {
 		return id, exit.With(exit.Usage, err)
 	}
 	index := n.Index
@@ -46,7 +47,8 @@ func (n Name) identity(found launcher.Found, app *openapp.App) (identity, error)
 		index = found.Index
 	}
 	if id.component != "" && app.Component(id.component) == nil {
-		return id, exit.Usagef("agent: no component %q, want one of %s", id.component, strings.Join(app.ComponentNames(), ", "))
+		return id, exit.Usagef("agent: no component %q, want one of %s", id.component,
+			strings.Join(app.ComponentNames(), ", "))
 	}
 	if id.component != "" && index >= 0 {
 		id.instance = &registry.Instance{Component: id.component, Index: index}

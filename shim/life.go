@@ -17,8 +17,8 @@ import (
 	"github.com/muster-agent/muster/shim/signals"
 )
 
-// Run is the whole life of an agent: it joins the gang, runs the process, and ends with the verdict. It returns the exit
-// code for the launcher, and an error where the log has not told yet why it is not 0.
+// Run is the whole life of an agent: it joins the gang, runs the process, and ends with the verdict. It returns the
+// exit code for the launcher, and an error where the log has not told yet why it is not 0.
 func Run(ctx context.Context, o Options) (code int, err error) {
 	last, manager := "", notify.New(o.Output.logger(o.Output.To), outlook.Loading(o.App, time.Now()))
 	defer func() { manager.Close(cmp.Or(last, outlook.OfError(err))) }()

@@ -15,8 +15,8 @@ import (
 	"github.com/muster-agent/muster/shim/launcher/known"
 )
 
-// linkLogs links an instance's logs into the launcher's log folder, as INSTANCE.stdout.log and so on, where the launcher
-// collects no folders below it.
+// linkLogs links an instance's logs into the launcher's log folder, as INSTANCE.stdout.log and so on, where the
+// launcher collects no folders below it.
 func (a *agent) linkLogs(in registry.Instance) {
 	top := a.id.found.LogDir
 	if !known.FlatLogs(a.id.found.Name) || filepath.Join(absolute(top), "muster") != a.logDir {

@@ -14,7 +14,8 @@ func (a *agent) memberConfig(newRun bool, listen member.Listen) member.Config {
 	return member.Config{
 		App: a.app.App, AppID: a.id.appID, Run: a.id.run, NewRun: newRun, Digest: a.digest, Inc: a.inc,
 		Claim: member.Claim{Instance: a.id.instance, Component: a.id.component, Rank: a.id.rank, Slot: a.id.found.Slot},
-		Host:  member.Host{Self: a.facts, Allocation: a.alloc}, Registry: a.registryAddr, Client: a.client, Times: a.times,
+		Host:  member.Host{Self: a.facts, Allocation: a.alloc}, Registry: a.registryAddr, Client: a.client,
+		Times: a.times,
 		State: a.state, WorkDir: a.workDir, Listen: listen, Loop: a.loop, Log: a.log,
 		Hooks: member.Hooks{
 			Container: a.published, Request: a.request, ClearDead: a.clearDead,

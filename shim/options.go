@@ -40,8 +40,8 @@ type Options struct {
 
 	ExitCodes exit.Map // translates the code that Run returns
 	Output    Output
-	// Signals that arrive are passed to the machine as a launcher's wish to end; nil: none do. Ending the context of Run
-	// is SIGTERM.
+	// Signals that arrive are passed to the machine as a launcher's wish to end; nil: none do. Ending the context of
+	// Run is SIGTERM.
 	Signals <-chan os.Signal
 	// Lifeline ends when whoever started the agent does: SIGTERM then. nil: there is none. Run closes it.
 	Lifeline io.ReadCloser

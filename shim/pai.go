@@ -14,7 +14,8 @@ import (
 // paiTail is how much of a log a report is made from, in bytes: more than any version of it tells.
 const paiTail = 8 << 10
 
-// paiRow is the row of PAI's table for the end of this instance; nil where no task of PAI is told of, or nothing has ended.
+// paiRow is the row of PAI's table for the end of this instance; nil where no task of PAI is told of, or nothing has
+// ended.
 func paiRow(p *plan.PAI, s machine.State) *status.PAI {
 	f, ok := paiFacts(s)
 	if p == nil || !ok {
@@ -29,7 +30,10 @@ func paiFacts(s machine.State) (verdict.Facts, bool) {
 	v, x := s.Directive.Verdict, s.Exit
 	f := verdict.Facts{}
 	if x != nil {
-		f = verdict.Facts{Code: x.Code, Signal: x.Signal, OOM: x.OOM, Class: x.Class, Message: x.Message, Reason: x.Why()}
+		f = verdict.Facts{
+			Code: x.Code, Signal: x.Signal, OOM: x.OOM, Class: x.Class, Message: x.Message,
+			Reason: x.Why(),
+		}
 	}
 	switch {
 	case s.Proc != 0:
@@ -53,8 +57,8 @@ func paiFacts(s machine.State) (verdict.Facts, bool) {
 	return f, true
 }
 
-// reportPAI is the last that an agent says of a process that failed. An app that no task of PAI is told of is judged by the
-// newest tables.
+// reportPAI is the last that an agent says of a process that failed. An app that no task of PAI is told of is judged by
+// the newest tables.
 func (a *agent) reportPAI(to io.Writer, final machine.State) {
 	version := appdef.PAI1
 	if p := a.currentPlan().PAI; p != nil {

@@ -21,7 +21,10 @@ import (
 func (r stageRoom) begin(ctx context.Context, p plan.Plan, in registry.Instance) {
 	made := process.New(ctx, process.Config{
 		Log: r.log, Loop: r.loop, Instance: in, Plan: p, LogDir: filepath.Join(r.logDir, in.String()), Ports: r.ports,
-		Reach:   process.Reach{Host: r.alloc.Host, Socket: r.state.Socket(r.id.appID, in.String()), Publisher: r.publisher},
+		Reach: process.Reach{
+			Host: r.alloc.Host, Socket: r.state.Socket(r.id.appID, in.String()),
+			Publisher: r.publisher,
+		},
 		Park:    func(ctx context.Context) (*sandbox.Guard, error) { return r.park(ctx, p, in) },
 		Started: r.notify.Started,
 		Ended:   r.over,

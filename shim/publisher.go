@@ -24,7 +24,8 @@ func (a *agent) publish(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := publisher.Serve(ctx, l, a.data.WithFolders(publisher.Prefix(address), publisher.Handler(publisher.Prefix(address), appSource{a}))); err != nil {
+		if err := publisher.Serve(ctx, l, a.data.WithFolders(publisher.Prefix(address),
+			publisher.Handler(publisher.Prefix(address), appSource{a}))); err != nil {
 			a.log.Warn("publisher", "err", err)
 		}
 	}()

@@ -29,7 +29,8 @@ import (
 // run lives through the machine.
 func (a *agent) run(ctx context.Context) machine.State {
 	a.loop.Use(machine.Rooms{
-		Gang: a.member, Stager: stageRoom{a}, Engine: processRoom{a}, Checkpoints: a.checkpoints, Logger: a.log, Trace: a.trace,
+		Gang: a.member, Stager: stageRoom{a}, Engine: processRoom{a}, Checkpoints: a.checkpoints, Logger: a.log,
+		Trace: a.trace,
 	})
 	final := a.loop.Run(ctx)
 	a.member.Resign()
@@ -130,7 +131,10 @@ func (a *agent) snapshot() status.State {
 	defer a.mu.Unlock()
 	numbers := a.ports.Numbers()
 	exports, _ := plan.Publish(a.plan, a.alloc.Host, numbers)
-	out := status.State{App: a.id.appID, Run: a.id.run, Inc: a.inc, PlanDigest: a.planDigest, LogDir: filepath.Join(a.logDir, s.Instance.String())}
+	out := status.State{
+		App: a.id.appID, Run: a.id.run, Inc: a.inc, PlanDigest: a.planDigest,
+		LogDir: filepath.Join(a.logDir, s.Instance.String()),
+	}
 	inForce := a.plan.Limits
 	inForce.MemoryMB = report.MemoryMB
 	out.Limits = limits(inForce)
@@ -196,11 +200,13 @@ func outageCause(o *status.Outage) string {
 	case o.Fenced && o.Members == 0:
 		return fmt.Sprintf("cut off from the registry since %s: stopped until it answers", wording.Clock(o.Since))
 	case o.Fenced:
-		return fmt.Sprintf("cut off from the registry since %s (%d of %d members are): stopped until it answers", wording.Clock(o.Since), o.Silent, o.Members)
+		return fmt.Sprintf("cut off from the registry since %s (%d of %d members are): stopped until it answers",
+			wording.Clock(o.Since), o.Silent, o.Members)
 	case o.Members == 0:
 		return ""
 	}
-	return fmt.Sprintf("registry away since %s for %d of %d members: goes on until %s", wording.Clock(o.Since), o.Silent, o.Members, wording.Clock(o.Until))
+	return fmt.Sprintf("registry away since %s for %d of %d members: goes on until %s", wording.Clock(o.Since),
+		o.Silent, o.Members, wording.Clock(o.Until))
 }
 
 func limits(l plan.Limits) map[string]any {
@@ -216,7 +222,10 @@ func limits(l plan.Limits) map[string]any {
 }
 
 func exitInfo(x *machine.Exit) *status.Exit {
-	return &status.Exit{Code: x.Code, Signal: x.Signal, OOM: x.OOM, Peak: x.Peak, Limit: x.Limit, At: status.Stamp(x.At), Message: x.Message}
+	return &status.Exit{
+		Code: x.Code, Signal: x.Signal, OOM: x.OOM, Peak: x.Peak, Limit: x.Limit,
+		At: status.Stamp(x.At), Message: x.Message,
+	}
 }
 
 // shellCode is a process's end as a shell shows it.

@@ -40,7 +40,10 @@ func (r stageRoom) Do(ctx context.Context, _ machine.Effect, s machine.State) (m
 	r.linkLogs(s.Instance)
 	p, err := r.stage(ctx, s.Instance)
 	if err != nil {
-		return machine.Event{Kind: machine.StageFailed, Class: stageClass(err), Cause: wording.Short(err.Error()), Exit: exitOf(err)}, true
+		return machine.Event{
+			Kind: machine.StageFailed, Class: stageClass(err), Cause: wording.Short(err.Error()),
+			Exit: exitOf(err),
+		}, true
 	}
 	r.log.Info("confined", "engine", p.Engine.Name, "why", p.Engine.Why)
 	for _, u := range p.Engine.Unenforced {
@@ -144,7 +147,8 @@ func (r stageRoom) planAgain(ctx context.Context, in registry.Instance) (plan.Pl
 // containerConfig is what this agent's container is prepared with.
 func (a *agent) containerConfig(requireLimits bool) prepare.Config {
 	return prepare.Config{
-		Log: a.log, App: a.app, AppID: a.id.appID, Run: a.id.run, WorkDir: a.workDir, LogDir: a.logDir, Host: a.alloc.Host,
+		Log: a.log, App: a.app, AppID: a.id.appID, Run: a.id.run, WorkDir: a.workDir, LogDir: a.logDir,
+		Host:   a.alloc.Host,
 		Socket: func(in registry.Instance) string { return a.state.Socket(a.id.appID, in.String()) },
 		Engine: a.engine, Policy: a.policy, RequireLimits: requireLimits, ImageEnv: a.envImage, DefaultFS: a.filesystem,
 		Ports: a.ports, GPUs: a.gpus, Stores: a.stores,
@@ -154,7 +158,8 @@ func (a *agent) containerConfig(requireLimits bool) prepare.Config {
 // storesOf opens the stores of this agent's data with the rights of its process.
 func (a *agent) storesOf() *stores.Stores {
 	return &stores.Stores{
-		WorkDir: a.workDir, DefaultFS: a.filesystem, Login: a.hadoop, Account: a.alloc.User, CCache: a.envGiven["KRB5CCNAME"],
+		WorkDir: a.workDir, DefaultFS: a.filesystem, Login: a.hadoop, Account: a.alloc.User,
+		CCache:    a.envGiven["KRB5CCNAME"],
 		User:      func() *plan.UserFacts { return a.container.User() },
 		Admission: func(p plan.Plan) files.Admission { return a.container.Admission(p) },
 		Notice: func(text string) {
@@ -171,8 +176,9 @@ func (a *agent) dataConfig() manager.Config {
 		Self:    manager.Self{AppID: a.id.appID, Run: a.id.run, Inc: a.inc, Instance: a.id.instance},
 		Notices: manager.Notices{Warn: a.journal.Warn, Mended: a.journal.Mended, Event: a.journal.Event},
 		Gang: manager.Gang{
-			Registry: a.client, Counts: func() map[string]int { return a.member.Counts() }, PlanAgain: stageRoom{a}.planAgain,
-			Dead: func(m registry.Member) bool { dead, _ := member.Dead(m); return dead },
+			Registry: a.client, Counts: func() map[string]int { return a.member.Counts() },
+			PlanAgain: stageRoom{a}.planAgain,
+			Dead:      func(m registry.Member) bool { dead, _ := member.Dead(m); return dead },
 		},
 		Membership: func() manager.Membership {
 			if membership := a.member.Membership(); membership != nil {
@@ -189,10 +195,12 @@ func (a *agent) dataConfig() manager.Config {
 // checkpointConfig is what this agent's checkpoints are kept with.
 func (a *agent) checkpointConfig() checkpoint.Config {
 	return checkpoint.Config{
-		Log: a.log, AppID: a.id.appID, Run: a.id.run, Inc: a.inc, Loop: a.loop, Notices: checkpoint.Notices{Warn: a.journal.Warn, Mended: a.journal.Mended},
+		Log: a.log, AppID: a.id.appID, Run: a.id.run, Inc: a.inc, Loop: a.loop,
+		Notices:  checkpoint.Notices{Warn: a.journal.Warn, Mended: a.journal.Mended},
 		Registry: func() checkpoint.Registry { return a.member.Membership() },
 		Facts:    func() conductor.Facts { return plan.Gang(a.app.App, a.request(registry.Instance{})) },
-		Open:     a.stores.Open, Owner: a.container.User, Transfer: a.data.Transfer, Signal: func(name string) error { return a.process.SignalNamed(name) },
+		Open:     a.stores.Open, Owner: a.container.User, Transfer: a.data.Transfer,
+		Signal: func(name string) error { return a.process.SignalNamed(name) },
 	}
 }
 
@@ -204,15 +212,19 @@ func (r stageRoom) policy(p plan.Plan) *machine.Policy {
 	}
 	return &machine.Policy{
 		Scope: p.Restart.Scope, Service: p.Who.Role == "service", Follows: len(p.Barrier.After) > 0,
-		Ordered:    plan.Gang(r.app.App, plan.Request{}).Awaited(p.Who.Component),
-		Rule:       conductor.BudgetRule{Max: p.Restart.Budget, Window: plan.Seconds(p.Restart.Window), RefillCheckpoint: p.Restart.Refill == "checkpoint"},
+		Ordered: plan.Gang(r.app.App, plan.Request{}).Awaited(p.Who.Component),
+		Rule: conductor.BudgetRule{
+			Max: p.Restart.Budget, Window: plan.Seconds(p.Restart.Window),
+			RefillCheckpoint: p.Restart.Refill == "checkpoint",
+		},
 		BackoffMin: plan.Seconds(p.Restart.BackoffMin), BackoffMax: plan.Seconds(p.Restart.BackoffMax),
-		Grace: plan.Seconds(p.Stop.Grace), Timeout: plan.Seconds(p.Timeout), Duration: plan.Seconds(p.Duration), Barrier: barrier,
+		Grace: plan.Seconds(p.Stop.Grace), Timeout: plan.Seconds(p.Timeout), Duration: plan.Seconds(p.Duration),
+		Barrier: barrier,
 	}
 }
 
-// exitOf is what is known of a staging that failed beside its class: the end of a command, and that an image may come another
-// time; nil: nothing.
+// exitOf is what is known of a staging that failed beside its class: the end of a command, and that an image may come
+// another time; nil: nothing.
 func exitOf(err error) *machine.Exit {
 	failed, ok := errors.AsType[*fault.Error](err)
 	if !ok || !failed.Command && !failed.Passing {
@@ -225,7 +237,8 @@ func exitOf(err error) *machine.Exit {
 func (a *agent) remember(in registry.Instance, g *sandbox.Guard) error {
 	var known status.AppFile
 	err := status.ReadJSON(filepath.Join(a.state.App(a.id.appID), "app.json"), &known)
-	if err != nil || known.Run != a.id.run || !status.ProcessLives(known.Pid) { // else `muster run`, or another agent of this run, has written it
+	// else `muster run`, or another agent of this run, has written it
+	if err != nil || known.Run != a.id.run || !status.ProcessLives(known.Pid) {
 		begun := a.started
 		if err == nil && known.Run == a.id.run { // what has ended in it counts
 			begun = known.Started
@@ -240,7 +253,8 @@ func (a *agent) remember(in registry.Instance, g *sandbox.Guard) error {
 	}
 	return status.WriteJSON(a.record(in), status.InstanceFile{
 		Version: 1, Pid: a.facts.PID, StartTicks: a.facts.Start, BootID: a.facts.Boot, PidNS: a.facts.PidNS, Inc: a.inc,
-		Cgroups: append([]string{}, g.Remains().Cgroups...), Mounts: []string{}, Dirs: g.Remains().Dirs, Guard: &registry.ProcessRef{Pid: g.PID(), Start: g.StartTicks()},
+		Cgroups: append([]string{}, g.Remains().Cgroups...), Mounts: []string{}, Dirs: g.Remains().Dirs,
+		Guard: &registry.ProcessRef{Pid: g.PID(), Start: g.StartTicks()},
 	})
 }
 
@@ -269,7 +283,10 @@ func (a *agent) writeAppFile(begun time.Time) error {
 		Version: 1, App: a.id.appID, Name: a.app.Name, Run: a.id.run, Registry: a.registryAddr,
 		WorkDir: a.workDir, LogDir: a.logDir, Pid: os.Getpid(), Started: status.Stamp(begun),
 	}
-	for _, path := range []string{filepath.Join(a.state.App(a.id.appID), "app.json"), filepath.Join(a.workDir, "app.json")} {
+	for _, path := range []string{
+		filepath.Join(a.state.App(a.id.appID), "app.json"),
+		filepath.Join(a.workDir, "app.json"),
+	} {
 		if err := status.WriteJSON(path, file); err != nil {
 			return err
 		}

@@ -20,9 +20,12 @@ type receiver func(ctx context.Context, to *os.Root, files []transfer.Copy) erro
 // fileOwner is the user that files are given to; nil: they stay the agent's.
 type fileOwner struct{ UID, GID int }
 
-// Bring copies a checkpoint into a folder: first under a temporary name, where each byte is checked, then file by file, the
-// files that complete it last. A file of the same name is replaced. by names the agent: others may bring the same step.
-func (s Store) Bring(ctx context.Context, m Manifest, to *os.Root, by string, owner *fileOwner, receive receiver) (err error) {
+// Bring copies a checkpoint into a folder: first under a temporary name, where each byte is checked, then file by file,
+// the files that complete it last. A file of the same name is replaced. by names the agent: others may bring the same
+// step.
+func (s Store) Bring(
+	ctx context.Context, m Manifest, to *os.Root, by string, owner *fileOwner, receive receiver,
+) (err error) {
 	tmp := ownNames + "bring-" + by
 	if err := errors.Join(to.RemoveAll(tmp), to.Mkdir(tmp, 0o700)); err != nil {
 		return err
@@ -59,7 +62,8 @@ func (s Store) Bring(ctx context.Context, m Manifest, to *os.Root, by string, ow
 	return settle(to)
 }
 
-// lacks tells why a checkpoint was not received: the store lacks a file, or the folder of this host was removed meanwhile.
+// lacks tells why a checkpoint was not received: the store lacks a file, or the folder of this host was removed
+// meanwhile.
 func (s Store) lacks(ctx context.Context, dir string, files []transfer.Copy, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return s.torn(ctx, dir, err)
@@ -75,8 +79,8 @@ func (s Store) lacks(ctx context.Context, dir string, files []transfer.Copy, err
 // errOther is a file that differs from the manifest.
 var errOther = errors.New("other bytes than were stored")
 
-// proved reads a differing file again, from the store alone. Only if the store's bytes differ as well is the copy torn for
-// the whole gang: a bad disk of this host condemns nothing.
+// proved reads a differing file again, from the store alone. Only if the store's bytes differ as well is the copy torn
+// for the whole gang: a bad disk of this host condemns nothing.
 func (s Store) proved(ctx context.Context, from string, want manifestFile, came error) error {
 	c, err := s.Files.Open(ctx, from, store.Position{})
 	if err != nil {

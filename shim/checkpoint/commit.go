@@ -139,7 +139,8 @@ func (u *uploader) warnApart(stored map[registry.Instance]registry.Checkpoint) {
 		u.m.cfg.Notices.Mended(warnApart, "the ranks have a stored checkpoint in common, or another rank warns of it")
 		return
 	}
-	u.m.cfg.Notices.Warn(warnApart, "no stored checkpoint is common to all ranks; a restart would start from the beginning: "+
+	u.m.cfg.Notices.Warn(warnApart, "no stored checkpoint is common to all ranks; a restart would start from the "+
+		"beginning: "+
 		why+"; set muster.checkpoint.ranks=some where not every rank saves")
 }
 

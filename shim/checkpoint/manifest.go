@@ -21,10 +21,11 @@ import (
 // Manifest describes a checkpoint that is kept in a store. Nothing of it is trusted: ParseManifest bounds every field,
 // and no path in it leads out of a folder.
 type Manifest struct {
-	Version    int       `json:"version"`
-	App        string    `json:"app"`
-	Run        string    `json:"run"`
-	Founded    time.Time `json:"founded"` // when the app came into the registry: a registry that lost its data counts generations anew
+	Version int    `json:"version"`
+	App     string `json:"app"`
+	Run     string `json:"run"`
+	// when the app came into the registry: a registry that lost its data counts generations anew
+	Founded    time.Time `json:"founded"`
 	Instance   string    `json:"instance"`
 	Inc        string    `json:"incarnation"` // of the agent that stored it
 	Generation int       `json:"generation"`
@@ -191,7 +192,8 @@ func (m Manifest) Bytes() int64 {
 
 // before orders what was stored: by the registry's life, the generation in it, and the step.
 func (m Manifest) before(o Manifest) int {
-	return cmp.Or(m.Founded.Compare(o.Founded), cmp.Compare(m.Generation, o.Generation), cmp.Compare(m.Step, o.Step), cmp.Compare(m.Inc, o.Inc))
+	return cmp.Or(m.Founded.Compare(o.Founded), cmp.Compare(m.Generation, o.Generation), cmp.Compare(m.Step, o.Step),
+		cmp.Compare(m.Inc, o.Inc))
 }
 
 // standing are the manifests that a gang could go on from when nobody but the store knows, oldest first. A later
@@ -204,7 +206,8 @@ func standing(all []Manifest) []Manifest {
 	least := int64(-1) // of all later generations; below 0: none yet
 	for end := len(sorted); end > 0; {
 		begin := end - 1
-		for begin > 0 && sorted[begin-1].Founded.Equal(sorted[end-1].Founded) && sorted[begin-1].Generation == sorted[end-1].Generation {
+		for begin > 0 && sorted[begin-1].Founded.Equal(sorted[end-1].Founded) &&
+			sorted[begin-1].Generation == sorted[end-1].Generation {
 			begin--
 		}
 		for _, m := range slices.Backward(sorted[begin:end]) {

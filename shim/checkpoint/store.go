@@ -29,8 +29,8 @@ import (
 //	                                                                 files/…
 //	<top>/<component>-<index>/_temporary/…                           incomplete copies
 //
-// The folder of a step gets its name when it is complete, and is not written to from then on. Its name has the incarnation
-// of the agent that wrote it, so that no agent replaces another agent's copy.
+// The folder of a step gets its name when it is complete, and is not written to from then on. Its name has the
+// incarnation of the agent that wrote it, so that no agent replaces another agent's copy.
 type Store struct {
 	Files store.Store
 	Top   string // the app's folder in it
@@ -121,8 +121,8 @@ func (s Store) List(ctx context.Context, instance string) ([]storedCopy, error) 
 // errTorn is a checkpoint whose copy in the store differs from what was stored.
 var errTorn = errors.New("not as it was stored")
 
-// errAbsent is a checkpoint whose folder is missing in the store: it was removed, or this host sees another store (a share
-// that is not mounted here).
+// errAbsent is a checkpoint whose folder is missing in the store: it was removed, or this host sees another store (a
+// share that is not mounted here).
 var errAbsent = errors.New("not in the store, as this host sees it")
 
 // Read reads a manifest and gives the SHA-256 of its text. Without the digest that lies beside it, with another, or of
@@ -198,7 +198,9 @@ type sender func(ctx context.Context, uploads []store.Upload) error
 var errChanged = errors.New("it changed while it was copied")
 
 // Put stores a checkpoint of the folder from, and gives it its name when it is complete.
-func (s Store) Put(ctx context.Context, m Manifest, c format.Checkpoint, from *os.Root, send sender) (_ storedCopy, sum string, err error) {
+func (s Store) Put(
+	ctx context.Context, m Manifest, c format.Checkpoint, from *os.Root, send sender,
+) (_ storedCopy, sum string, err error) {
 	m.Version, m.Step, m.Path = manifestVersion, c.Step, c.Path
 	m.Files = nil
 	for _, f := range c.Files {
@@ -242,7 +244,8 @@ func (s Store) Put(ctx context.Context, m Manifest, c format.Checkpoint, from *o
 		}
 	}
 	sum = digest(text)
-	if err := errors.Join(s.write(ctx, tmp+"/"+digestName, []byte(digestLine(sum))), s.write(ctx, tmp+"/"+manifestName, text)); err != nil {
+	if err := errors.Join(s.write(ctx, tmp+"/"+digestName, []byte(digestLine(sum))),
+		s.write(ctx, tmp+"/"+manifestName, text)); err != nil {
 		return storedCopy{}, "", err
 	}
 	// The same agent may have stored this step before, with other bytes or incompletely.
@@ -260,7 +263,10 @@ func isChanged(err error) bool { return errors.Is(err, errChanged) }
 
 // Keep removes an instance's checkpoints beyond n: first those that the registry does not name, then the oldest. Named
 // checkpoints of the step least or later stay, however many they are. giveUp is called with each before it is removed.
-func (s Store) Keep(ctx context.Context, instance string, n int, least int64, named func(storedCopy) bool, giveUp func(storedCopy) error) error {
+func (s Store) Keep(
+	ctx context.Context, instance string, n int, least int64, named func(storedCopy) bool,
+	giveUp func(storedCopy) error,
+) error {
 	kept, err := s.List(ctx, instance)
 	if err != nil || len(kept) <= n {
 		return err

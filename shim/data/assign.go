@@ -8,14 +8,14 @@ import (
 // Deal is how files are dealt out among workers.
 type Deal struct {
 	Workers int
-	// Chief is how many files worker 0 gets, the first ones, those without a byte not counted; it gets no others. 0: its turn
-	// comes as everybody's.
+	// Chief is how many files worker 0 gets, the first ones, those without a byte not counted; it gets no others. 0:
+	// its turn comes as everybody's.
 	Chief int
 }
 
-// Share are a worker's files: file i is worker i mod Workers', so that each is somebody's, exactly once. With a chief's,
-// file i of the rest goes to worker 1 + i mod (workers - 1), i counted from the first of all, as HBox has it. A worker alone
-// gets everything.
+// Share are a worker's files: file i is worker i mod Workers', so that each is somebody's, exactly once. With a
+// chief's, file i of the rest goes to worker 1 + i mod (workers - 1), i counted from the first of all, as HBox has it.
+// A worker alone gets everything.
 func (d Deal) Share(files []transfer.File, worker int) []transfer.File {
 	var own []transfer.File
 	first := d.chiefs(files)

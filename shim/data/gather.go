@@ -28,17 +28,17 @@ type Gathering struct {
 	Store store.Store
 	Dir   string // that is there, with nothing of the sort in it
 	Part  int64  // bytes; 0: all is one file
-	// Beside is a folder of this machine where what a file has got so far is kept, compressed and without a name, until the file is
-	// whole: a store may lose the file under its writer, and then it is written anew. nil: it is not, and such a loss is
-	// an error.
+	// Beside is a folder of this machine where what a file has got so far is kept, compressed and without a name, until
+	// the file is whole: a store may lose the file under its writer, and then it is written anew. nil: it is not, and
+	// such a loss is an error.
 	Beside *os.Root
 	Most   int64          // bytes of one file that are kept; 0: MostKept
 	Again  transfer.Again // of a write
 	Bare   func(error)    // is told why nothing is kept from now on; nil: nobody
 }
 
-// Run writes until there is no more, and gives what it wrote: the bytes before they were compressed. A last line without an
-// end gets one. No more is read than is written.
+// Run writes until there is no more, and gives what it wrote: the bytes before they were compressed. A last line
+// without an end gets one. No more is read than is written.
 func (g Gathering) Run(ctx context.Context, from io.Reader) (left Left, err error) {
 	name := path.Join(g.Dir, "part-r.gz")
 	if g.Part > 0 {

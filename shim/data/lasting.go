@@ -12,8 +12,8 @@ import (
 	"github.com/muster-agent/muster/shim/store"
 )
 
-// lasting is a file that outlives its store's failures: what has been written is kept on this machine, and where the store
-// loses it, it is written anew.
+// lasting is a file that outlives its store's failures: what has been written is kept on this machine, and where the
+// store loses it, it is written anew.
 type lasting struct {
 	ctx    context.Context //nolint:containedctx // a Write has none, and lives no longer
 	g      Gathering
@@ -133,7 +133,8 @@ func (l *lasting) anew(err error) error {
 	for l.kept != nil && l.retry(err) {
 		var at int64
 		if at, err = l.begin(); err == nil {
-			_, err = io.CopyBuffer(struct{ io.Writer }{l.file}, io.NewSectionReader(l.kept, at, l.size-at), make([]byte, gatherBuffer))
+			_, err = io.CopyBuffer(struct{ io.Writer }{l.file}, io.NewSectionReader(l.kept, at, l.size-at),
+				make([]byte, gatherBuffer))
 		}
 		if err == nil {
 			return nil

@@ -55,9 +55,10 @@ func (l Leave) whole() string { return path.Join(l.place(), wholeName) }
 // Half is the folder that is written to until it is whole: Begin makes it, Seal ends it.
 func (l Leave) Half() string { return path.Join(l.place(), halfName+l.Turn) }
 
-// Prepare makes room for what will be left. What keeps it from being left shows here, before the work is done: an output
-// that is there already (*TakenError), or a place that may not be written. The first instance of a run that comes looks;
-// the run's folder says to the others, to later generations and to agents that were started again that it may.
+// Prepare makes room for what will be left. What keeps it from being left shows here, before the work is done: an
+// output that is there already (*TakenError), or a place that may not be written. The first instance of a run that
+// comes looks; the run's folder says to the others, to later generations and to agents that were started again that it
+// may.
 func (l Leave) Prepare(ctx context.Context) error {
 	_, err := l.Store.Stat(ctx, l.run())
 	if err != nil {
@@ -80,8 +81,8 @@ func (l Leave) Prepare(ctx context.Context) error {
 	return fmt.Errorf("output %s: %w", l.Out, err)
 }
 
-// Rivals are runs of other apps that have a place for outputs of the same name here: at work, or never ended. Whichever ends
-// later finds its name taken. Asked after Prepare, at least one of two that begin at once hears of the other.
+// Rivals are runs of other apps that have a place for outputs of the same name here: at work, or never ended. Whichever
+// ends later finds its name taken. Asked after Prepare, at least one of two that begin at once hears of the other.
 func (l Leave) Rivals(ctx context.Context) ([]string, error) {
 	app, _, _ := strings.Cut(l.Run, "@")
 	runs, err := l.names(ctx, path.Join(l.Out, transfer.Temporary))
@@ -100,8 +101,8 @@ func (l Leave) Rivals(ctx context.Context) ([]string, error) {
 	return rivals, err
 }
 
-// admit refuses an output that holds files which are neither another run's unfinished ones nor interim saves. What earlier
-// runs of the app left unfinished goes: an app has one run at a time.
+// admit refuses an output that holds files which are neither another run's unfinished ones nor interim saves. What
+// earlier runs of the app left unfinished goes: an app has one run at a time.
 func (l Leave) admit(ctx context.Context) error {
 	held, err := l.occupied(ctx, l.Out, 0)
 	if err != nil {
@@ -228,8 +229,8 @@ type Left struct {
 	Skipped []string // neither files nor folders: pipes, sockets
 }
 
-// Upload copies the content of a folder, to stand whole in its place. Links are followed where they stay in it; one that
-// leads out is an error. Of an empty folder nothing is left.
+// Upload copies the content of a folder, to stand whole in its place. Links are followed where they stay in it; one
+// that leads out is an error. Of an empty folder nothing is left.
 func (l Leave) Upload(ctx context.Context, from *os.Root, how transfer.Transfer) (Left, error) {
 	t := tree{root: from}
 	err := t.read(ctx, ".", 0)

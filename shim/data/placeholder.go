@@ -15,8 +15,8 @@ const (
 // mostEnvironment is how long HBox lets the variables be together, as text, unless hbox.env.maxlength says otherwise.
 const mostEnvironment = 120_240
 
-// Placeholder is the JSON that a process is told its files by: {alias: [path…]}, on one line. Files of this machine are told
-// by their paths, others by their URLs.
+// Placeholder is the JSON that a process is told its files by: {alias: [path…]}, on one line. Files of this machine
+// are told by their paths, others by their URLs.
 func Placeholder(files map[string][]transfer.File) string {
 	names := map[string][]string{}
 	for alias, all := range files {
@@ -32,7 +32,8 @@ func Placeholder(files map[string][]transfer.File) string {
 	return string(text)
 }
 
-// TooLong tells whether variables, written as Java prints a list of NAME=VALUE, are longer than most; 0: MostEnvironment.
+// TooLong tells whether variables, written as Java prints a list of NAME=VALUE, are longer than most; 0:
+// MostEnvironment.
 func TooLong(env map[string]string, most int) bool {
 	if most <= 0 {
 		most = mostEnvironment

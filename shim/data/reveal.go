@@ -10,8 +10,8 @@ import (
 	"github.com/muster-agent/muster/shim/data/transfer"
 )
 
-// Reveal settles the instance's place after a verdict under which its outputs count: what is whole gets its name, what is
-// not goes. revealed tells that there was something. It may be done again, and by several at once.
+// Reveal settles the instance's place after a verdict under which its outputs count: what is whole gets its name, what
+// is not goes. revealed tells that there was something. It may be done again, and by several at once.
 func (l Leave) Reveal(ctx context.Context) (revealed bool, err error) {
 	_, err = l.Store.Stat(ctx, l.whole())
 	if err == nil {
@@ -55,8 +55,8 @@ func (l Leave) Owed(ctx context.Context) (bool, error) {
 	return err == nil, absent(err)
 }
 
-// Open are the folders of the run's instances whose outputs are not settled yet, of all instances that leave something at
-// Out.
+// Open are the folders of the run's instances whose outputs are not settled yet, of all instances that leave something
+// at Out.
 func (l Leave) Open(ctx context.Context) ([]string, error) {
 	names, err := l.names(ctx, l.run())
 	if err != nil {
@@ -65,8 +65,8 @@ func (l Leave) Open(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// Conclude ends the run's part in Out when nobody's outputs are open any more: after a success with _SUCCESS, which comes
-// before the run's folder goes, so that who looks after a crash finds one or the other. done tells that it has.
+// Conclude ends the run's part in Out when nobody's outputs are open any more: after a success with _SUCCESS, which
+// comes before the run's folder goes, so that who looks after a crash finds one or the other. done tells that it has.
 func (l Leave) Conclude(ctx context.Context, succeeded bool) (done bool, err error) {
 	if _, err := l.Store.Stat(ctx, l.run()); errors.Is(err, fs.ErrNotExist) {
 		// Another has, and what was there may be elsewhere by now.

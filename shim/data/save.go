@@ -27,7 +27,8 @@ func (l Leave) SaveDir(stamp string) string { return path.Join(l.Out, l.saves()+
 type Save struct {
 	Leave
 	Stamp string
-	// Since are the files as the last save found them, which are left out where they have not changed; nil: all are copied.
+	// Since are the files as the last save found them, which are left out where they have not changed; nil: all are
+	// copied.
 	Since Seen
 	// Pause is called before a file that changed while it was copied is tried again; nil: it is at once.
 	Pause func(context.Context) error
@@ -65,7 +66,10 @@ func (s Save) run(ctx context.Context, from *os.Root, how transfer.Transfer) (Sa
 	if err := t.read(ctx, ".", 0); err != nil {
 		return Saved{}, err
 	}
-	t.files = slices.DeleteFunc(t.files, func(e entry) bool { was, ok := s.Since[e.name]; return ok && was.same(e.look) })
+	t.files = slices.DeleteFunc(t.files, func(e entry) bool {
+		was, ok := s.Since[e.name]
+		return ok && was.same(e.look)
+	})
 	if err := absent(s.Store.Remove(ctx, s.half())); err != nil {
 		return Saved{}, err
 	}
@@ -110,7 +114,9 @@ func (s Save) keep(ctx context.Context) error {
 }
 
 // still copies a file and makes sure that it did not change meanwhile; false: it does so again and again, or is gone.
-func (s Save) still(ctx context.Context, p store.Upload, send func(context.Context) error) (is look, ok bool, err error) {
+func (s Save) still(
+	ctx context.Context, p store.Upload, send func(context.Context) error,
+) (is look, ok bool, err error) {
 	for try := range restlessTries {
 		if try > 0 && s.Pause != nil {
 			if err := s.Pause(ctx); err != nil {

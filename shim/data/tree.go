@@ -46,7 +46,8 @@ func (t *tree) read(ctx context.Context, dir string, depth int) error {
 		return context.Cause(ctx)
 	}
 	if depth > transfer.Deepest {
-		return fmt.Errorf("%s: got more than %d folders in each other, want no link that leads back", dir, transfer.Deepest)
+		return fmt.Errorf("%s: got more than %d folders in each other, want no link that leads back", dir,
+			transfer.Deepest)
 	}
 	d, err := t.root.Open(dir)
 	if err != nil {
@@ -58,7 +59,8 @@ func (t *tree) read(ctx context.Context, dir string, depth int) error {
 	}
 	for _, base := range names {
 		if len(t.files)+len(t.dirs) >= mostFiles {
-			return fmt.Errorf("%s: got more than %d files and folders, want less: do links lead to the same folders?", t.root.Name(), mostFiles)
+			return fmt.Errorf("%s: got more than %d files and folders, want less: do links lead to the same folders?",
+				t.root.Name(), mostFiles)
 		}
 		if err := t.add(ctx, path.Join(dir, base), depth); err != nil {
 			return err

@@ -52,7 +52,10 @@ type Options struct {
 // Look tries what an agent needs and looks at what it can use.
 func Look(ctx context.Context, found launcher.Found, host launcher.Host, o Options) []Check {
 	return slices.Concat(
-		[]Check{checkLauncher(found, host), checkGuard(ctx), checkState(o.State), checkPorts(o.Ports), checkConsul(ctx, o), checkPolicy(o.Policy)},
+		[]Check{
+			checkLauncher(found, host), checkGuard(ctx), checkState(o.State), checkPorts(o.Ports),
+			checkConsul(ctx, o), checkPolicy(o.Policy),
+		},
 		checkConfinement(ctx),
 		[]Check{checkWorkFolder(), checkOpenFiles(), checkShell(), checkPython(ctx), checkHadoop(), checkGPU(ctx, "/")},
 	)

@@ -29,7 +29,8 @@ func checkConfinement(ctx context.Context) []Check {
 	}
 	tree := choice.Support.Tree
 	return []Check{
-		checkEngine(choice), checkContainer(choice.Support), checkCgroup(tree), checkDelegation(tree), checkFeatures(tree), checkEnvelope(tree),
+		checkEngine(choice), checkContainer(choice.Support), checkCgroup(tree), checkDelegation(tree),
+		checkFeatures(tree), checkEnvelope(tree),
 		checkImages(choice.Support, filepath.Join(cachedir.Default(), "image")),
 	}
 }
@@ -42,8 +43,10 @@ func checkEngine(c sandbox.Choice) Check {
 	if len(choice.Cannot) == 0 {
 		return good("engine", "%s (%s): every limit is enforced", choice.Name, choice.Why)
 	}
-	return bad("engine", "the launcher's own limits still hold; a definition's are named as unenforced in plan and status",
-		"%s (%s), which does not enforce %s", choice.Name, choice.Why, strings.Join(slices.Sorted(maps.Keys(choice.Cannot)), ", "))
+	return bad("engine", "the launcher's own limits still hold; a definition's are named as unenforced in plan and "+
+		"status",
+		"%s (%s), which does not enforce %s", choice.Name, choice.Why,
+		strings.Join(slices.Sorted(maps.Keys(choice.Cannot)), ", "))
 }
 
 func checkContainer(s sandbox.Support) Check {
@@ -52,7 +55,8 @@ func checkContainer(s sandbox.Support) Check {
 		return good(name, "can be made, with mount, pid, ipc and uts namespaces")
 	}
 	remedy := "run the agent as root with CAP_SYS_ADMIN, or let users make namespaces: " +
-		"sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone and kernel.apparmor_restrict_unprivileged_userns decide"
+		"sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone and " +
+		"kernel.apparmor_restrict_unprivileged_userns decide"
 	return bad(name, remedy, "cannot be made: %s", s.Container)
 }
 
@@ -74,16 +78,19 @@ func checkCgroup(t cgroup.Tree) Check {
 	case len(can) == 0:
 		return bad(name, cgroupRemedy(t), "%s, no controller can be used: %s", t.Mode, strings.Join(cannot, "; "))
 	case len(cannot) > 0:
-		return bad(name, cgroupRemedy(t), "%s, with %s; not %s", t.Mode, strings.Join(can, ", "), strings.Join(cannot, "; "))
+		return bad(name, cgroupRemedy(t), "%s, with %s; not %s", t.Mode, strings.Join(can, ", "),
+			strings.Join(cannot, "; "))
 	}
 	return good(name, "%s, with %s", t.Mode, strings.Join(can, ", "))
 }
 
 func cgroupRemedy(t cgroup.Tree) string {
 	if t.Mode == cgroup.V2 {
-		return "let the launcher delegate the cgroup (systemd: Delegate=yes; a container: mount /sys/fs/cgroup writable)"
+		return "let the launcher delegate the cgroup (systemd: Delegate=yes; a container: mount /sys/fs/cgroup " +
+			"writable)"
 	}
-	return "run the agent as root, or boot with systemd.unified_cgroup_hierarchy=1 for cgroup v2, which can be delegated to users"
+	return "run the agent as root, or boot with systemd.unified_cgroup_hierarchy=1 for cgroup v2, which can be " +
+		"delegated to users"
 }
 
 // checkDelegation says what of cgroup v2 this process may arrange by itself.
@@ -101,7 +108,8 @@ func checkDelegation(t cgroup.Tree) Check {
 	case t.Delegated:
 		return good(name, "%s is ours to arrange; its agents move to a leaf below it", t.Dir)
 	}
-	return bad(name, "systemd: Delegate=yes in the unit, or systemd-run --user -p Delegate=yes", "%s is not ours", t.Dir)
+	return bad(name, "systemd: Delegate=yes in the unit, or systemd-run --user -p Delegate=yes", "%s is not ours",
+		t.Dir)
 }
 
 // checkFeatures names what the kernel's cgroups lack.
@@ -111,7 +119,8 @@ func checkFeatures(t cgroup.Tree) Check {
 	if len(missing) == 0 {
 		return good(name, "%s", strings.Join(t.Features, ", "))
 	}
-	return bad(name, "cgroup v2 with Linux 5.19 or later has them; muster works without: it freezes, kills and thaws, and counts by itself",
+	return bad(name, "cgroup v2 with Linux 5.19 or later has them; muster works without: it freezes, kills and "+
+		"thaws, and counts by itself",
 		"without %s", strings.Join(missing, ", "))
 }
 
@@ -128,7 +137,8 @@ func checkEnvelope(t cgroup.Tree) Check {
 	if limits == nil {
 		return good("envelope", "no limit around this process")
 	}
-	return good("envelope", "%s around this process; an app that asks for more is refused", strings.Join(limits, " and "))
+	return good("envelope", "%s around this process; an app that asks for more is refused",
+		strings.Join(limits, " and "))
 }
 
 // checkImages asks whether a container can have an image's root, and where images are kept.
@@ -145,7 +155,8 @@ func checkImages(s sandbox.Support, cache string) Check {
 		there = filepath.Dir(there)
 	}
 	if err := unix.Access(there, unix.W_OK|unix.X_OK); err != nil {
-		return bad(name, "set XDG_CACHE_HOME to a folder that can be written", "the cache %s cannot be made: %v", cache, err)
+		return bad(name, "set XDG_CACHE_HOME to a folder that can be written", "the cache %s cannot be made: %v", cache,
+			err)
 	}
 	var disk unix.Statfs_t
 	if err := unix.Statfs(there, &disk); err != nil {
@@ -167,13 +178,15 @@ func checkGPU(ctx context.Context, root string) Check {
 	case count == 0:
 		return good(name, "no device nodes")
 	case path == nil:
-		return bad(name, "put muster-gpu beside muster for health, memory and choice by links", "%s by device nodes, no muster-gpu", appdef.Counted(count, "GPU"))
+		return bad(name, "put muster-gpu beside muster for health, memory and choice by links",
+			"%s by device nodes, no muster-gpu", appdef.Counted(count, "GPU"))
 	}
 	ctx, cancel := context.WithTimeout(ctx, guardPatience)
 	defer cancel()
 	helper, err := gpu.Open(ctx, *path, slog.New(slog.DiscardHandler))
 	if err != nil {
-		return bad(name, "install the NVIDIA driver's libraries (libnvidia-ml.so.1) for this host", "%s by device nodes: %v", appdef.Counted(count, "GPU"), err)
+		return bad(name, "install the NVIDIA driver's libraries (libnvidia-ml.so.1) for this host",
+			"%s by device nodes: %v", appdef.Counted(count, "GPU"), err)
 	}
 	defer helper.Close()
 	inventory, err := helper.Inventory(ctx)
@@ -182,7 +195,8 @@ func checkGPU(ctx context.Context, root string) Check {
 	}
 	for _, f := range gpu.Gate(inventory.Devices, gpu.Policy{Shared: true}) {
 		if f.Refuses() {
-			return bad(name, f.Remedy, "driver %s, %s: %s", inventory.Driver, appdef.Counted(len(inventory.Devices), "GPU"), f)
+			return bad(name, f.Remedy, "driver %s, %s: %s", inventory.Driver,
+				appdef.Counted(len(inventory.Devices), "GPU"), f)
 		}
 	}
 	return good(name, "driver %s, %s, all fit", inventory.Driver, appdef.Counted(len(inventory.Devices), "GPU"))
@@ -200,8 +214,10 @@ func checkPolicy(path string) Check {
 	}
 	for _, m := range p.Mounts {
 		if _, err := os.Stat(m.Path); err != nil {
-			return bad(name, "make it, or take it out of the policy: no container starts until then", "%s: mounts: %v", path, err).needed()
+			return bad(name, "make it, or take it out of the policy: no container starts until then", "%s: mounts: %v",
+				path, err).needed()
 		}
 	}
-	return good(name, "%s: %s, refuse_root %v, seccomp %v, signed packages only %v", path, appdef.Counted(len(p.Mounts), "mount"), p.RefuseRoot, p.Seccomp != "", p.Packages.RequireSignature)
+	return good(name, "%s: %s, refuse_root %v, seccomp %v, signed packages only %v", path,
+		appdef.Counted(len(p.Mounts), "mount"), p.RefuseRoot, p.Seccomp != "", p.Packages.RequireSignature)
 }

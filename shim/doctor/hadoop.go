@@ -24,11 +24,14 @@ func checkHadoop() Check {
 	const inside = "; muster itself reads and writes HDFS without it"
 	switch {
 	case len(f.Jars) == 0:
-		return bad(name, "install Hadoop where processes are to use it themselves, and set HADOOP_HOME"+inside, "%s, and no Hadoop", found)
+		return bad(name, "install Hadoop where processes are to use it themselves, and set HADOOP_HOME"+inside,
+			"%s, and no Hadoop", found)
 	case f.JVM == "":
-		return bad(name, "install a Java, and set JAVA_HOME"+inside, "%s, Hadoop %s, and no Java with libjvm.so", found, f.Home)
+		return bad(name, "install a Java, and set JAVA_HOME"+inside, "%s, Hadoop %s, and no Java with libjvm.so", found,
+			f.Home)
 	case !f.Libhdfs:
-		return bad(name, "put libhdfs.so into HADOOP_HOME/lib/native for programs that use it"+inside, "%s, Hadoop %s, Java %s, and no libhdfs.so", found, f.Home, f.Java)
+		return bad(name, "put libhdfs.so into HADOOP_HOME/lib/native for programs that use it"+inside,
+			"%s, Hadoop %s, Java %s, and no libhdfs.so", found, f.Home, f.Java)
 	}
 	return good(name, "%s, Hadoop %s, Java %s, libhdfs", found, f.Home, f.Java)
 }

@@ -33,7 +33,8 @@ func checkWorkFolder() Check {
 		there = filepath.Dir(there)
 	}
 	if err := unix.Access(there, unix.W_OK|unix.X_OK); err != nil {
-		return bad(name, "give --work-dir a folder that can be written", "%s: %s cannot be written: %v", dir, there, err)
+		return bad(name, "give --work-dir a folder that can be written", "%s: %s cannot be written: %v", dir, there,
+			err)
 	}
 	var disk unix.Statfs_t
 	if err := unix.Statfs(there, &disk); err != nil {
@@ -64,7 +65,8 @@ func checkShell() Check {
 			return good(name, "%s", path)
 		}
 	}
-	return bad(name, "install bash, or use an image that has a shell", "neither bash nor sh: muster.command and metainfo's commands cannot run")
+	return bad(name, "install bash, or use an image that has a shell",
+		"neither bash nor sh: muster.command and metainfo's commands cannot run")
 }
 
 func checkPython(ctx context.Context) Check {
@@ -86,11 +88,13 @@ func checkPython(ctx context.Context) Check {
 func checkLauncher(found launcher.Found, host launcher.Host) Check {
 	const name = "launcher"
 	if host.Passed != "" {
-		return bad(name, "have that name resolve to an address that others reach, or give --host", "%s: %s; others are told %s (%s)",
+		return bad(name, "have that name resolve to an address that others reach, or give --host",
+			"%s: %s; others are told %s (%s)",
 			found.Name, host.Passed, cmp.Or(host.Address, "nothing"), host.Origin)
 	}
 	if found.Name == launcher.Shell {
 		return good(name, "none is recognised: a person's shell")
 	}
-	return good(name, "%s, by %s; the kill window is %g s, as %s", found.Name, found.Origins["launcher"], found.Allocation.KillWindow, found.Origins["kill_window"])
+	return good(name, "%s, by %s; the kill window is %g s, as %s", found.Name, found.Origins["launcher"],
+		found.Allocation.KillWindow, found.Origins["kill_window"])
 }

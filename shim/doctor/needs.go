@@ -31,7 +31,8 @@ func checkGuard(ctx context.Context) Check {
 	case errors.Is(err, guard.ErrNotBuilt):
 		return bad(name, "build muster with make build, which needs gcc and a static libc", "%v", err).needed()
 	case err != nil:
-		return bad(name, "the kernel or a policy (seccomp, noexec memfd) forbids it; ask who runs this host", "%v", err).needed()
+		return bad(name, "the kernel or a policy (seccomp, noexec memfd) forbids it; ask who runs this host", "%v",
+			err).needed()
 	}
 	return good(name, "started process %d, saw it and all of its tree end", pid).needed()
 }
@@ -53,7 +54,10 @@ func tryGuard(ctx context.Context) (pid int, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, g.Close()) }()
-	if pid, err = g.Start(sandbox.Spec{Attempt: 1, Argv: []string{self, "version"}, Env: os.Environ(), Dir: dir}); err != nil {
+	if pid, err = g.Start(sandbox.Spec{
+		Attempt: 1, Argv: []string{self, "version"}, Env: os.Environ(),
+		Dir: dir,
+	}); err != nil {
 		return 0, err
 	}
 	for {
@@ -136,7 +140,8 @@ func checkConsul(ctx context.Context, o Options) Check {
 	case !o.Named:
 		return good(name, "none at %s: muster run brings its own, muster agent needs --registry", address)
 	case errors.Is(err, registry.ErrForbidden):
-		return bad(name, "CONSUL_HTTP_TOKEN needs key_prefix \"muster/\" write and session_prefix \"\" write", "%s: %v", address, err).needed()
+		return bad(name, "CONSUL_HTTP_TOKEN needs key_prefix \"muster/\" write and session_prefix \"\" write", "%s: %v",
+			address, err).needed()
 	case errors.Is(err, registry.ErrTooManyConnections):
 		return bad(name, "raise limits.http_max_conns_per_client of that Consul", "%s: %v", address, err).needed()
 	}

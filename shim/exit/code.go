@@ -45,7 +45,8 @@ func Of(v registry.Verdict, me string) int {
 	case registry.ClassNotPermitted:
 		return Forbidden
 	case registry.ClassNone, registry.ClassStopped, registry.ClassMuster:
-	case registry.ClassLauncher, registry.ClassRegistry, registry.ClassFlex, registry.ClassMismatch: // they decide no verdict
+	// they decide no verdict
+	case registry.ClassLauncher, registry.ClassRegistry, registry.ClassFlex, registry.ClassMismatch:
 	}
 	return Internal
 }

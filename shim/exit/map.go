@@ -29,7 +29,8 @@ func ParseMap(text string) (Map, error) {
 			named = append(named, string(class))
 		}
 		if code, err := strconv.Atoi(from); (err != nil || code < 0 || code > 255) && !slices.Contains(named, from) {
-			return nil, Usagef("--exit-code-map %q: got %q, want a code 0…255 or a class: %s", pair, from, strings.Join(named, ", "))
+			return nil, Usagef("--exit-code-map %q: got %q, want a code 0…255 or a class: %s", pair, from,
+				strings.Join(named, ", "))
 		}
 		m[from] = n
 	}
@@ -39,8 +40,10 @@ func ParseMap(text string) (Map, error) {
 // Classes are those that a verdict or an agent's end may have.
 func Classes() []registry.Class {
 	return []registry.Class{
-		registry.ClassApp, registry.ClassOOM, registry.ClassGPU, registry.ClassHost, registry.ClassNetwork, registry.ClassData,
-		registry.ClassImage, registry.ClassPreempted, registry.ClassStopped, registry.ClassTimeout, registry.ClassDefinition,
+		registry.ClassApp, registry.ClassOOM, registry.ClassGPU, registry.ClassHost, registry.ClassNetwork,
+		registry.ClassData,
+		registry.ClassImage, registry.ClassPreempted, registry.ClassStopped, registry.ClassTimeout,
+		registry.ClassDefinition,
 		registry.ClassNotPermitted, registry.ClassMuster, registry.ClassLauncher,
 	}
 }

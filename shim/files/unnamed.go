@@ -6,7 +6,8 @@ import (
 	"os"
 )
 
-// Unnamed makes a file in a folder that has its name for a moment only: the file goes with the agent that holds it open.
+// Unnamed makes a file in a folder that has its name for a moment only: the file goes with the agent that holds it
+// open.
 func Unnamed(folder *os.Root, name string) (*os.File, error) {
 	if err := folder.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err

@@ -41,7 +41,10 @@ type Journal struct {
 
 // New begins with nothing. state is where the machine stands.
 func New(log *slog.Logger, logDir string, state func() machine.State) *Journal {
-	return &Journal{log: log, logDir: logDir, state: state, warnings: map[string]status.Warning{}, told: map[string]time.Time{}}
+	return &Journal{
+		log: log, logDir: logDir, state: state, warnings: map[string]status.Warning{},
+		told: map[string]time.Time{},
+	}
 }
 
 // line is one line of events.jsonl.
@@ -109,7 +112,9 @@ func (j *Journal) Mended(kind, text string) {
 func (j *Journal) Warnings() []status.Warning {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return slices.SortedFunc(maps.Values(j.warnings), func(x, y status.Warning) int { return cmp.Compare(x.Kind, y.Kind) })
+	return slices.SortedFunc(maps.Values(j.warnings), func(x, y status.Warning) int {
+		return cmp.Compare(x.Kind, y.Kind)
+	})
 }
 
 // Event writes a line that is no transition.

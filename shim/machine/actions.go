@@ -19,7 +19,9 @@ type action struct {
 }
 
 func simple(name string, kind effectKind) action {
-	return action{name, func(s *State, _ Event) []Effect { return []Effect{{Kind: kind, Attempt: s.Attempt, Gen: s.Gen}} }}
+	return action{name, func(s *State, _ Event) []Effect {
+		return []Effect{{Kind: kind, Attempt: s.Attempt, Gen: s.Gen}}
+	}}
 }
 
 // Named values of the rule table, never written to.
@@ -76,12 +78,16 @@ var (
 		s.Result = registry.PhaseFailed
 		final := s.Exit.Final || s.Policy.Scope != "gang"
 		return []Effect{s.report(registry.MemberExit{
-			Gen: s.Gen, Code: s.Exit.Code, Signal: s.Exit.Signal, Class: s.class(), Why: s.Exit.beyond(), Final: final, Passing: s.Exit.Passing,
+			Gen: s.Gen, Code: s.Exit.Code, Signal: s.Exit.Signal, Class: s.class(), Why: s.Exit.beyond(), Final: final,
+			Passing: s.Exit.Passing,
 		}, e.At)}
 	}}
 	reportMismatch = action{"report that the row is another's", func(s *State, e Event) []Effect {
 		s.Result = registry.PhaseFailed
-		return []Effect{s.report(registry.MemberExit{Gen: s.Gen, Class: registry.ClassMismatch, Why: "the roster's row has another address"}, e.At)}
+		return []Effect{s.report(registry.MemberExit{
+			Gen: s.Gen, Class: registry.ClassMismatch,
+			Why: "the roster's row has another address",
+		}, e.At)}
 	}}
 	// reportCutOff is of no one's account: the whole gang forms anew from its last common step.
 	reportCutOff = action{"report that it was cut off", func(s *State, e Event) []Effect {
@@ -132,7 +138,8 @@ var (
 	backOffFree = action{"wait a little", func(s *State, e Event) []Effect {
 		s.Rested = false
 		s.FreeRetries++
-		return []Effect{s.arm(&s.timers.backoff, timerBackoff, delay(s.Policy.BackoffMin, s.Policy.BackoffMax, 0, e.Roll))}
+		return []Effect{s.arm(&s.timers.backoff, timerBackoff,
+			delay(s.Policy.BackoffMin, s.Policy.BackoffMax, 0, e.Roll))}
 	}}
 	rest = action{"wait a little", func(s *State, _ Event) []Effect {
 		s.Rested = false
@@ -182,7 +189,8 @@ var (
 		if n == 1 {
 			instances = "instance"
 		}
-		s.Code, s.Class, s.Cause = 0, registry.ClassFlex, fmt.Sprintf("flex: only %d %s of %s now", n, instances, in.Component)
+		s.Code, s.Class, s.Cause = 0, registry.ClassFlex, fmt.Sprintf("flex: only %d %s of %s now", n, instances,
+			in.Component)
 		return nil
 	}}
 	madeRoom = action{"", func(s *State, _ Event) []Effect {
@@ -225,7 +233,10 @@ func (s *State) report(x registry.MemberExit, at time.Time) Effect {
 		x.Gen = s.Directive.Gen // failed before the first acknowledgement: it counts for the generation that waits
 	}
 	s.ResultGen = x.Gen
-	return Effect{Kind: DoReport, Gen: x.Gen, Attempt: s.Attempt, Report: &registry.Report{Phase: s.Result, Exit: x, Attempt: s.Attempt, Budget: s.Budget}}
+	return Effect{
+		Kind: DoReport, Gen: x.Gen, Attempt: s.Attempt,
+		Report: &registry.Report{Phase: s.Result, Exit: x, Attempt: s.Attempt, Budget: s.Budget},
+	}
 }
 
 // StopGrace is how long the process has to end when it is asked to now.
@@ -249,7 +260,10 @@ func (s State) stopGrace() time.Duration {
 // leaving is the report of an instance that ends because it was told to. One that the launcher ends
 // has failed, free of charge: whoever replaces it must not be charged for it.
 func (s *State) leaving(class registry.Class) *registry.Report {
-	r := &registry.Report{Phase: registry.PhaseLeft, Attempt: max(1, s.Attempt), Budget: s.Budget, Exit: registry.MemberExit{Gen: s.Gen, Class: class, Why: s.Cause}}
+	r := &registry.Report{
+		Phase: registry.PhaseLeft, Attempt: max(1, s.Attempt), Budget: s.Budget,
+		Exit: registry.MemberExit{Gen: s.Gen, Class: class, Why: s.Cause},
+	}
 	if class == registry.ClassLauncher {
 		r.Phase = registry.PhaseFailed
 	}

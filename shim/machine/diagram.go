@@ -8,7 +8,9 @@ import (
 // markdown prints the rule table and its picture: doc/machine.md is this text.
 func markdown() string {
 	var b strings.Builder
-	b.WriteString("# The agent's machine\n\nPrinted from the rule table in `shim/machine/rules.go` (`make golden`). An agent is in one phase; an event that has no rule there\nchanges nothing. The first rule whose condition holds wins.\n\n```mermaid\nstateDiagram-v2\n    [*] --> starting\n")
+	b.WriteString("# The agent's machine\n\nPrinted from the rule table in `shim/machine/rules.go` (`make golden`). " +
+		"An agent is in one phase; an event that has no rule there\nchanges nothing. The first rule whose condition " +
+		"holds wins.\n\n```mermaid\nstateDiagram-v2\n    [*] --> starting\n")
 	seen := map[string]bool{}
 	for _, r := range rules {
 		edge := fmt.Sprintf("    %s --> %s: %s\n", r.From, r.To, r.On)

@@ -24,7 +24,8 @@ var (
 
 	// newGeneration: the gang forms anew, we have not acknowledged, and we could.
 	newGeneration = guard{"a newer generation waits", func(s State, _ Event) bool {
-		return s.Directive.Act == registry.ActWait && s.Directive.Gen > s.Gen && s.Directive.Gen > s.Acking && s.Bound && !s.Policy.Service
+		return s.Directive.Act == registry.ActWait && s.Directive.Gen > s.Gen && s.Directive.Gen > s.Acking &&
+			s.Bound && !s.Policy.Service
 	}}
 	released = guard{"our generation runs and our component may start", func(s State, e Event) bool {
 		return s.mayStart() && s.Directive.Gen == s.Gen && (e.Gen == 0 || e.Gen == s.Gen)
@@ -43,12 +44,20 @@ var (
 	}}
 	cutOff = guard{"it is cut off", func(s State, _ Event) bool { return s.CutOff }}
 	// fenced: contact may be back before the process is gone.
-	fenced       = guard{"it was stopped for the fence, or is cut off", func(s State, _ Event) bool { return s.CutOff || s.Reason == ForFence }}
-	shorterGrace = guard{"it has longer than a fence gives", func(s State, e Event) bool { return s.Until.Sub(e.At) > registry.FenceGrace }}
-	movedService = guard{"it is a service and its ports are lost", func(s State, _ Event) bool { return s.Policy.Service && s.Moved }}
-	moved        = guard{"its ports are lost", func(s State, _ Event) bool { return s.Moved }}
-	inPlace      = guard{"it restarts in place", func(s State, _ Event) bool { return s.Policy.Service || s.Policy.Scope == "instance" }}
-	awaited      = guard{"others wait for it", func(s State, _ Event) bool { return s.Policy.Ordered }}
+	fenced = guard{"it was stopped for the fence, or is cut off", func(s State, _ Event) bool {
+		return s.CutOff || s.Reason == ForFence
+	}}
+	shorterGrace = guard{"it has longer than a fence gives", func(s State, e Event) bool {
+		return s.Until.Sub(e.At) > registry.FenceGrace
+	}}
+	movedService = guard{"it is a service and its ports are lost", func(s State, _ Event) bool {
+		return s.Policy.Service && s.Moved
+	}}
+	moved   = guard{"its ports are lost", func(s State, _ Event) bool { return s.Moved }}
+	inPlace = guard{"it restarts in place", func(s State, _ Event) bool {
+		return s.Policy.Service || s.Policy.Scope == "instance"
+	}}
+	awaited = guard{"others wait for it", func(s State, _ Event) bool { return s.Policy.Ordered }}
 	// removed: a flex down; an index of a flex up that is on its way counts.
 	removed = guard{"the index counts no more", func(s State, _ Event) bool {
 		return s.Directive.Drops(s.Instance)
@@ -58,19 +67,26 @@ var (
 		return s.Directive.Act == registry.ActRun && s.Directive.Gen > s.Gen && s.Directive.Gen > s.Acking &&
 			s.Policy.Scope == "instance" && s.Bound && !s.Policy.Service
 	}}
-	unacknowledged = guard{"not acknowledged yet", func(s State, e Event) bool { return e.Gen > s.Gen && e.Gen > s.Acking }}
-	overtaken      = guard{"a newer generation forms", func(s State, _ Event) bool { return s.Directive.Gen > s.Gen && !s.Policy.Service }}
+	unacknowledged = guard{"not acknowledged yet", func(s State, e Event) bool {
+		return e.Gen > s.Gen && e.Gen > s.Acking
+	}}
+	overtaken = guard{"a newer generation forms", func(s State, _ Event) bool {
+		return s.Directive.Gen > s.Gen && !s.Policy.Service
+	}}
 	// startsOver: a result of instance scope counts until the whole gang is formed anew, any other is run again.
 	startsOver = guard{"a newer generation forms and our result does not stand", func(s State, e Event) bool {
 		again := s.Directive.FormsAnew(s.ResultGen)
-		return overtaken.test(s, e) && (s.Gen > 0 || again) && (s.Policy.Scope != "instance" || s.Result != registry.PhaseEnded || again)
+		return overtaken.test(s, e) && (s.Gen > 0 || again) &&
+			(s.Policy.Scope != "instance" || s.Result != registry.PhaseEnded || again)
 	}}
 	// neverStaged: what staging left behind is for another agent to clear up.
 	neverStaged = guard{"the whole gang is formed anew and we were never staged", func(s State, _ Event) bool {
 		return s.Directive.FormsAnew(s.ResultGen) && s.Policy.Scope == ""
 	}}
 
-	spent       = guard{"its predecessor's death spent the budget", func(_ State, e Event) bool { return e.Joined.Spent }}
+	spent = guard{"its predecessor's death spent the budget", func(_ State, e Event) bool {
+		return e.Joined.Spent
+	}}
 	clean       = guard{"it ended with 0", func(_ State, e Event) bool { return e.Exit.OK() }}
 	freeRetry   = guard{"its port was in use", func(s State, e Event) bool { return e.Exit.Free && s.FreeRetries < 3 }}
 	restartable = guard{"it restarts in place and the budget allows", func(s State, e Event) bool {
@@ -87,18 +103,28 @@ var (
 	verdictCounts = guard{"the directive says stop and the index is ours", func(s State, e Event) bool {
 		return toldToStop.test(s, e) && s.Reason != ForAnother
 	}}
-	serviceMoved = guard{"it is a service and its ports are lost", func(s State, e Event) bool { return s.Policy.Service && !e.On }}
-	portsLost    = guard{"its ports are lost", func(_ State, e Event) bool { return !e.On }}
-	again        = guard{"for the second time", func(s State, _ Event) bool { return s.Terms > 1 }}
+	serviceMoved = guard{"it is a service and its ports are lost", func(s State, e Event) bool {
+		return s.Policy.Service && !e.On
+	}}
+	portsLost = guard{"its ports are lost", func(_ State, e Event) bool { return !e.On }}
+	again     = guard{"for the second time", func(s State, _ Event) bool { return s.Terms > 1 }}
 
-	graceOver   = guard{"the grace is over", func(s State, e Event) bool { return e.Timer == timer{timerGrace, s.timers.grace} }}
-	rested      = guard{"the backoff is over and the ports are held", func(s State, _ Event) bool { return s.Rested && s.Bound && !s.CutOff }}
+	graceOver = guard{"the grace is over", func(s State, e Event) bool {
+		return e.Timer == timer{timerGrace, s.timers.grace}
+	}}
+	rested = guard{"the backoff is over and the ports are held", func(s State, _ Event) bool {
+		return s.Rested && s.Bound && !s.CutOff
+	}}
 	timeIsOver  = guard{"the run's time is over", func(s State, _ Event) bool { return s.TimeIsOver }}
-	barrierOver = guard{"the back-stop of the barrier", func(s State, e Event) bool { return e.Timer == timer{timerBarrier, s.timers.barrier} }}
-	timeOver    = guard{"its time is over", func(s State, e Event) bool {
+	barrierOver = guard{"the back-stop of the barrier", func(s State, e Event) bool {
+		return e.Timer == timer{timerBarrier, s.timers.barrier}
+	}}
+	timeOver = guard{"its time is over", func(s State, e Event) bool {
 		return e.Timer == timer{timerProcess, s.timers.process} || runOver.test(s, e)
 	}}
-	runOver = guard{"the run's time is over", func(s State, e Event) bool { return e.Timer == timer{timerRun, s.timers.run} }}
+	runOver = guard{"the run's time is over", func(s State, e Event) bool {
+		return e.Timer == timer{timerRun, s.timers.run}
+	}}
 )
 
 // mayStart tells that the directive releases our component, in its generation.

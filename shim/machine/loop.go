@@ -122,8 +122,8 @@ func (a *Agent) Run(ctx context.Context) State {
 	return s
 }
 
-// queue starts the worker of a room: orders run one after the other; where newer ones take precedence the order under way
-// is cancelled first. The loop never waits for a room, however many orders the room is behind.
+// queue starts the worker of a room: orders run one after the other; where newer ones take precedence the order under
+// way is cancelled first. The loop never waits for a room, however many orders the room is behind.
 func (a *Agent) queue(ctx context.Context, preempt bool, room room) func(Effect, State) {
 	type order struct {
 		effect Effect
@@ -211,7 +211,8 @@ func (a *Agent) note(before, s State, e Event) {
 	case Away:
 		a.log.Warn("registry unreachable, everything goes on", "since", s.AwaySince, "cause", e.Cause)
 	case CutOff:
-		a.log.Error("cut off from the registry, and the peers are not: nothing may run here", "phase", s.Phase, "cause", e.Cause)
+		a.log.Error("cut off from the registry, and the peers are not: nothing may run here", "phase", s.Phase, "cause",
+			e.Cause)
 	case Contact:
 		a.log.Info("the registry is heard again", "phase", s.Phase)
 	case DataLost:
@@ -224,7 +225,8 @@ func (a *Agent) note(before, s State, e Event) {
 		a.log.Info("standing by", "cause", e.Cause)
 	case Progressed:
 		a.log.Info("checkpoint", "step", e.Step)
-	case boot, Joined, Refused, Staged, StageFailed, Directed, Acked, Overtaken, Published, Sealed, Mismatch, Started, Up,
+	case boot, Joined, Refused, Staged, StageFailed, Directed, Acked, Overtaken, Published, Sealed, Mismatch, Started,
+		Up,
 		Gone, Rebound, Reported, Left, fired, Term, Taken, Denied:
 		a.log.Debug("event", "event", e.Kind, "phase", s.Phase, "attempt", e.Attempt)
 	}

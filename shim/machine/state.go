@@ -8,8 +8,8 @@ import (
 	"github.com/muster-agent/muster/shim/exit"
 )
 
-// State is everything that the machine knows. It is a value: Step returns the next one. Its groups are embedded, so that a
-// rule names a fact by its last word.
+// State is everything that the machine knows. It is a value: Step returns the next one. Its groups are embedded, so
+// that a rule names a fact by its last word.
 type State struct {
 	Phase     Phase
 	Instance  registry.Instance

@@ -18,8 +18,8 @@ const (
 	sdExtend = "EXTEND_TIMEOUT_USEC="
 )
 
-// A manager is told within lookPace of what has changed. Asked to wait, it waits for onePatience, and for as much again every
-// halfPatience: an agent that is stuck is not waited for any longer.
+// A manager is told within lookPace of what has changed. Asked to wait, it waits for onePatience, and for as much again
+// every halfPatience: an agent that is stuck is not waited for any longer.
 const (
 	lookPace     = time.Second
 	onePatience  = 20 * time.Second

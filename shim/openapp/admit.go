@@ -18,27 +18,32 @@ func admit(p policy.Policy, from Source) error {
 		return nil
 	}
 	if pkg.Folder {
-		return refusePackage(p, fmt.Errorf("%s is a folder, which nobody can sign; muster package build %s -o FILE, then sign it", pkg.Path, pkg.Path))
+		return refusePackage(p, fmt.Errorf("%s is a folder, which nobody can sign; muster package build %s -o FILE, "+
+			"then sign it", pkg.Path, pkg.Path))
 	}
 	if from.Ref == Stdin {
-		return refusePackage(p, errors.New("what comes on stdin has no signature; give it as a file with its signature beside it"))
+		return refusePackage(p, errors.New("what comes on stdin has no signature; give it as a file with its "+
+			"signature beside it"))
 	}
 	s, err := from.verify(p.Packages.Trusted)
 	switch {
 	case errors.Is(err, sign.ErrUnsigned) && from.URL != "":
-		return refusePackage(p, fmt.Errorf("%w; sign it where it was built, with one of the keys %s, and publish FILE%s beside it", err, keyIDs(p), sign.Ending))
+		return refusePackage(p, fmt.Errorf("%w; sign it where it was built, with one of the keys %s, and publish "+
+			"FILE%s beside it", err, keyIDs(p), sign.Ending))
 	case errors.Is(err, sign.ErrUnsigned):
-		return refusePackage(p, fmt.Errorf("%w; muster package sign %s --key with one of the keys %s", err, pkg.Path, keyIDs(p)))
+		return refusePackage(p, fmt.Errorf("%w; muster package sign %s --key with one of the keys %s", err, pkg.Path,
+			keyIDs(p)))
 	case err != nil:
 		return refusePackage(p, fmt.Errorf("%w; get it again from who signed it, with its signature", err))
 	case s.Digest != pkg.Digest:
-		return refusePackage(p, fmt.Errorf("%s changed while it was opened: got sha256 %s, want %s", cmp.Or(from.URL, pkg.Path), pkg.Digest, s.Digest))
+		return refusePackage(p, fmt.Errorf("%s changed while it was opened: got sha256 %s, want %s",
+			cmp.Or(from.URL, pkg.Path), pkg.Digest, s.Digest))
 	}
 	return nil
 }
 
-// verify checks who signed the package. Of what was fetched its errors name the URL: nobody knows the paths of the cache,
-// and nothing that is done to a file there would last.
+// verify checks who signed the package. Of what was fetched its errors name the URL: nobody knows the paths of the
+// cache, and nothing that is done to a file there would last.
 func (f Source) verify(keys []sign.PublicKey) (sign.Signature, error) {
 	if f.URL == "" {
 		return sign.Verify(f.Package.Path, f.Signature, keys...)
@@ -67,5 +72,6 @@ func keyIDs(p policy.Policy) string {
 }
 
 func refusePackage(p policy.Policy, why error) error {
-	return exit.With(exit.Forbidden, fmt.Errorf("the policy of this host (%s) takes signed packages only: %w", p.File, why))
+	return exit.With(exit.Forbidden, fmt.Errorf("the policy of this host (%s) takes signed packages only: %w", p.File,
+		why))
 }

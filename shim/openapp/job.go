@@ -47,7 +47,8 @@ func readJob(ctx context.Context, ref string) (data []byte, path string, err err
 		case err != nil:
 			return nil, "", exit.With(exit.Usage, fmt.Errorf("app -: %w", err))
 		case len(data) > mostJob:
-			return nil, "", exit.With(exit.Definition, fmt.Errorf("app -: got more than %d MiB on stdin, want a job file", mostJob>>20))
+			return nil, "", exit.With(exit.Definition,
+				fmt.Errorf("app -: got more than %d MiB on stdin, want a job file", mostJob>>20))
 		}
 		return append([]byte{}, data...), ref, nil // whatever it is, it can be nothing else
 	}
@@ -68,7 +69,8 @@ func readJob(ctx context.Context, ref string) (data []byte, path string, err err
 		return nil, "", nil //nolint:nilerr // likewise
 	}
 	if large {
-		return nil, "", exit.With(exit.Definition, fmt.Errorf("app %s: got more than %d MiB, want a job file", ref, mostJob>>20))
+		return nil, "", exit.With(exit.Definition, fmt.Errorf("app %s: got more than %d MiB, want a job file", ref,
+			mostJob>>20))
 	}
 	if name, err = filepath.Abs(name); err != nil {
 		return nil, "", exit.With(exit.Definition, err)
@@ -111,13 +113,17 @@ func jobIn(from Source) []byte {
 func (f *Choices) loadJob(from Source, data []byte) (appdef.App, appdef.Problems, error) {
 	for flag, path := range map[string]string{"--template": f.Template, "--resources": f.Resources} {
 		if path != "" {
-			return appdef.App{}, nil, exit.Usagef("%s: %s is a job file, which has none of the documents of a package; --set changes its settings", flag, from.Ref)
+			return appdef.App{}, nil, exit.Usagef("%s: %s is a job file, which has none of the documents of a "+
+				"package; --set changes its settings", flag, from.Ref)
 		}
 	}
 	name := pai.JobFile
 	if from.Job != nil && from.Ref != Stdin {
 		name = filepath.Base(from.Ref)
 	}
-	app, found := pai.Load(data, pai.Options{Name: name, Version: f.PAIVersion, OutputUser: f.OutputUser, Set: f.Set, Instances: f.Instances})
+	app, found := pai.Load(data, pai.Options{
+		Name: name, Version: f.PAIVersion, OutputUser: f.OutputUser, Set: f.Set,
+		Instances: f.Instances,
+	})
 	return app, found, nil
 }

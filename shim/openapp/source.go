@@ -107,7 +107,8 @@ func isAbsent(path string) bool {
 // without its scheme.
 func notThere(ref string) string {
 	names := catalog.Names()
-	text := fmt.Sprintf("app %s: no such file or folder, want a folder, an archive, a job file, file:, hdfs:, http:, https: or catalog:NAME (%s)", ref, strings.Join(names, ", "))
+	text := fmt.Sprintf("app %s: no such file or folder, want a folder, an archive, a job file, file:, hdfs:, http:, "+
+		"https: or catalog:NAME (%s)", ref, strings.Join(names, ", "))
 	near, ok := appdef.Nearest(ref, names)
 	if slices.Contains(names, ref) {
 		near, ok = ref, true
@@ -121,7 +122,10 @@ func notThere(ref string) string {
 // fetch loads a package into the cache. The agents are told its digest as well: all of a run have the same bytes, and
 // those of one host load them once.
 func (f *Choices) fetch(ctx context.Context, at Location) (Source, error) {
-	request := cache.Request{URL: at.URL, SHA256: at.Digest, CacheDir: cachedir.Default(), Progress: f.Progress, Stores: f.Hadoop.Stores(f.Progress)}
+	request := cache.Request{
+		URL: at.URL, SHA256: at.Digest, CacheDir: cachedir.Default(), Progress: f.Progress,
+		Stores: f.Hadoop.Stores(f.Progress),
+	}
 	if f.Signed || f.Policy != nil && f.Policy.Packages.RequireSignature {
 		request.Sidecars = []cache.Sidecar{{Suffix: sign.Ending, Optional: true}}
 	}
@@ -132,7 +136,8 @@ func (f *Choices) fetch(ctx context.Context, at Location) (Source, error) {
 	f.makeRoom(ctx)
 	pkg, err := packages.Open(file.Path)
 	if err != nil {
-		return Source{}, exit.With(exit.Definition, errors.Join(fmt.Errorf("%s: %w", store.Printable(at.URL), err), file.Close()))
+		return Source{}, exit.With(exit.Definition, errors.Join(fmt.Errorf("%s: %w", store.Printable(at.URL), err),
+			file.Close()))
 	}
 	pkg.Name = at.name()
 	from := Source{Package: pkg, Ref: at.URL + Pin + file.SHA256, URL: store.Printable(at.URL), file: file}
@@ -145,8 +150,8 @@ func (f *Choices) fetch(ctx context.Context, at Location) (Source, error) {
 // KeepFetched is how long a package stays in the cache that nobody asks for.
 const KeepFetched = 30 * 24 * time.Hour
 
-// makeRoom takes out of the cache what nobody has asked for in a long time. It is a kindness to the disk: that it cannot
-// be done keeps nobody from running.
+// makeRoom takes out of the cache what nobody has asked for in a long time. It is a kindness to the disk: that it
+// cannot be done keeps nobody from running.
 func (f *Choices) makeRoom(ctx context.Context) {
 	_, err := cache.Clean(ctx, cachedir.Default(), cache.Keep{Since: time.Now().Add(-KeepFetched)})
 	if err != nil && f.Progress != nil {
@@ -222,9 +227,11 @@ func FetchCode(err error) int {
 		return exit.Usage
 	case errors.Is(err, store.ErrUnreachable): // a KDC that is away, too
 		return exit.Registry
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, store.ErrRedirect), errors.Is(err, hdfs.ErrKerberos), errors.Is(err, store.ErrQuota):
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, store.ErrRedirect), errors.Is(err, hdfs.ErrKerberos),
+		errors.Is(err, store.ErrQuota):
 		return exit.Forbidden
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, store.ErrDigest), errors.Is(err, store.ErrTooLarge), errors.Is(err, store.ErrNotFile):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, store.ErrDigest), errors.Is(err, store.ErrTooLarge),
+		errors.Is(err, store.ErrNotFile):
 		return exit.Definition
 	case errors.Is(err, store.ErrTLS), errors.Is(err, store.ErrProtocol), errors.Is(err, store.ErrCorrupt):
 		return exit.Registry

@@ -107,8 +107,8 @@ func OfError(err error) string {
 	return oneStatus(err.Error())
 }
 
-// patience is for how long the manager is asked to wait beyond its own limits: until the current work reaches muster's own
-// limit. After READY=1 the manager has limits again only for a stop.
+// patience is for how long the manager is asked to wait beyond its own limits: until the current work reaches muster's
+// own limit. After READY=1 the manager has limits again only for a stop.
 func (a Agent) patience(since, now time.Time) time.Duration {
 	s := a.State
 	stage := cmp.Or(max(a.Stage, 0), endlessStage)

@@ -110,7 +110,8 @@ func (p *Policy) check() error {
 	}
 	const instruction, most = 8, 4096 // struct sock_filter, BPF_MAXINSNS
 	if n := len(p.Filter); n == 0 || n%instruction != 0 || n/instruction > most {
-		return fmt.Errorf("seccomp %s: got %d bytes, want 1 to %d instructions of %d bytes, as seccomp_export_bpf(3) writes them",
+		return fmt.Errorf("seccomp %s: got %d bytes, want 1 to %d instructions of %d bytes, as seccomp_export_bpf(3) "+
+			"writes them",
 			p.Seccomp, n, most, instruction)
 	}
 	return nil

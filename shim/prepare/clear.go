@@ -18,7 +18,8 @@ import (
 	"github.com/muster-agent/muster/shim/status"
 )
 
-// clearPatience bounds the clearing of what dead agents left: what does not go meanwhile is named, and left to the next.
+// clearPatience bounds the clearing of what dead agents left: what does not go meanwhile is named, and left to the
+// next.
 const clearPatience = 10 * time.Second
 
 // ClearDead takes away what agents of this host that were killed have left: their cgroups and containers. The
@@ -35,7 +36,10 @@ func ClearDead(ctx context.Context, state status.Dir, self proc.Facts, log *slog
 		if err := status.ReadJSON(path, &f); err != nil || len(f.Cgroups)+len(f.Dirs) == 0 {
 			continue // of another version, or half of a name: nothing is known to be there
 		}
-		live, err := proc.Host{}.Alive(proc.Facts{Machine: self.Machine, Boot: f.BootID, PidNS: f.PidNS, PID: f.Pid, Start: f.StartTicks})
+		live, err := proc.Host{}.Alive(proc.Facts{
+			Machine: self.Machine, Boot: f.BootID, PidNS: f.PidNS, PID: f.Pid,
+			Start: f.StartTicks,
+		})
 		if err != nil || live != proc.Dead {
 			continue
 		}

@@ -31,14 +31,16 @@ func (c *Container) Permitted(p plan.Plan) error {
 		for _, u := range p.Engine.Unenforced {
 			missing = append(missing, u.Limit+" ("+u.Why+")")
 		}
-		return fault.NotPermitted(fmt.Errorf("--require-limits: engine %s does not enforce %s", p.Engine.Name, strings.Join(missing, ", ")))
+		return fault.NotPermitted(fmt.Errorf("--require-limits: engine %s does not enforce %s", p.Engine.Name,
+			strings.Join(missing, ", ")))
 	}
 	uid := os.Geteuid()
 	if u := c.User(); u != nil {
 		uid = u.UID // whatever name or spelling it was found by
 	}
 	if c.Policy.RefuseRoot && uid == 0 && p.Root.Kind != plan.RootImage {
-		return fault.NotPermitted(errors.New("the policy of this host refuses root on the host's root: set muster.user"))
+		err := errors.New("the policy of this host refuses root on the host's root: set muster.user")
+		return fault.NotPermitted(err)
 	}
 	if err := c.mayBe(p); err != nil {
 		return fault.NotPermitted(err)
@@ -76,7 +78,8 @@ func (c *Container) confinement(p plan.Plan, in registry.Instance) (sandbox.Conf
 	out.Root = c.image.root()
 	if p.Root.Kind == plan.RootOverlay {
 		if os.Geteuid() != 0 {
-			return out, fault.NotPermitted(errors.New("muster.root=overlay: only an agent that is root can lay one over the host's folders; leave it out, or use an image"))
+			return out, fault.NotPermitted(errors.New("muster.root=overlay: only an agent that is root can lay one " +
+				"over the host's folders; leave it out, or use an image"))
 		}
 		var err error
 		if out.Root, err = overlayOfHost(); err != nil {
@@ -88,8 +91,8 @@ func (c *Container) confinement(p plan.Plan, in registry.Instance) (sandbox.Conf
 	return out, nil
 }
 
-// cgroupName names the cgroup of an instance: by the instance, unless an agent that lives on this host has that name: of
-// a run with the same app id in another registry, or one that this agent supersedes.
+// cgroupName names the cgroup of an instance: by the instance, unless an agent that lives on this host has that name:
+// of a run with the same app id in another registry, or one that this agent supersedes.
 func (c *Container) cgroupName(in registry.Instance) string {
 	if c.cgroup != "" {
 		return c.cgroup
@@ -141,7 +144,8 @@ func codeMounts(p plan.Plan) []container.Mount {
 	return all
 }
 
-// inert are the options of a folder of the host: a node or a set-user-id program that lies in it is nothing in a container.
+// inert are the options of a folder of the host: a node or a set-user-id program that lies in it is nothing in a
+// container.
 var inert = []string{"nosuid", "nodev"}
 
 // address is what the host name of a container means: the one that peers know, where it is a number.

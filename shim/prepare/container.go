@@ -111,8 +111,8 @@ func (c *Container) Admission(p plan.Plan) files.Admission {
 	}
 }
 
-// Complete gets what the plan needs, each thing as soon as the plan says what it is, and plans with it. previous are the
-// ports that the index had before.
+// Complete gets what the plan needs, each thing as soon as the plan says what it is, and plans with it. previous are
+// the ports that the index had before.
 func (c *Container) Complete(ctx context.Context, request plan.Request, previous map[string]int) (plan.Plan, error) {
 	p, err := c.build(request)
 	if err != nil {
@@ -209,7 +209,9 @@ func (c *Container) TakeFolder(ctx context.Context, in registry.Instance) error 
 
 // LayOut brings what the plan stages into the instance's folder, and has bring add what comes from stores. What an
 // earlier agent staged is replaced.
-func (c *Container) LayOut(ctx context.Context, p plan.Plan, in registry.Instance, bring func(work files.Folder) error) (err error) {
+func (c *Container) LayOut(
+	ctx context.Context, p plan.Plan, in registry.Instance, bring func(work files.Folder) error,
+) (err error) {
 	if err := c.unpack(); err != nil {
 		return err
 	}

@@ -1,5 +1,5 @@
-// Package prepare makes the container of one instance ready, before the gang's barrier: its plan with ports, image, user
-// and GPUs, its folders, and the guard that will hold its process.
+// Package prepare makes the container of one instance ready, before the gang's barrier: its plan with ports, image,
+// user and GPUs, its folders, and the guard that will hold its process.
 //
 // It owns the lock on the instance's folder, the name of its cgroup, the layers of its image, and what Ports and GPUs
 // have taken, until Close. It promises that what another agent left is replaced, that nothing another agent uses is

@@ -12,8 +12,8 @@ import (
 	"github.com/muster-agent/muster/shim/sandbox/container"
 )
 
-// hadoopMounts show a container what its process is told of the host's Hadoop, read-only. A root of the host has all but what
-// lies in folders that each container has of its own.
+// hadoopMounts show a container what its process is told of the host's Hadoop, read-only. A root of the host has all
+// but what lies in folders that each container has of its own.
 func (c *Container) hadoopMounts(p plan.Plan) []container.Mount {
 	h := p.Hadoop
 	if h == nil || p.Root.Kind == plan.RootHost {
@@ -39,5 +39,8 @@ func krb5Conf() string {
 
 // shared tells a folder that every system has: in an image the host's would lie over it.
 func shared(path string) bool {
-	return slices.Contains([]string{"/", "/usr", "/usr/lib", "/usr/lib64", "/usr/share", "/usr/local", "/usr/local/lib", "/opt", "/etc", "/lib", "/lib64", "/var", "/var/lib", "/home", "/root", "/srv", "/bin"}, filepath.Clean(path))
+	return slices.Contains([]string{
+		"/", "/usr", "/usr/lib", "/usr/lib64", "/usr/share", "/usr/local", "/usr/local/lib",
+		"/opt", "/etc", "/lib", "/lib64", "/var", "/var/lib", "/home", "/root", "/srv", "/bin",
+	}, filepath.Clean(path))
 }

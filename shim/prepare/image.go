@@ -24,12 +24,14 @@ import (
 	"github.com/muster-agent/muster/shim/store"
 )
 
-// imageFault is an image that cannot be had or used. It may be had another time where its registry did not answer, something
-// came broken, or this host had no room. One that is not there, that nobody may have, or that does not fit never comes.
+// imageFault is an image that cannot be had or used. It may be had another time where its registry did not answer,
+// something came broken, or this host had no room. One that is not there, that nobody may have, or that does not fit
+// never comes.
 func imageFault(err error) error {
-	passing := slices.ContainsFunc([]error{image.ErrUnreachable, image.ErrDigest, syscall.ENOSPC, syscall.EDQUOT}, func(cause error) bool {
-		return errors.Is(err, cause)
-	})
+	passing := slices.ContainsFunc([]error{image.ErrUnreachable, image.ErrDigest, syscall.ENOSPC, syscall.EDQUOT},
+		func(cause error) bool {
+			return errors.Is(err, cause)
+		})
 	return &fault.Error{Class: registry.ClassImage, Err: err, Passing: passing}
 }
 
@@ -74,7 +76,8 @@ func (c *Container) pullMakingRoom(ctx context.Context, ref string, o image.Opti
 	for _, l := range gone {
 		bytes += l.Bytes
 	}
-	c.Log.Warn("no room for the image: layers that nobody uses are removed", "image", ref, "layers", len(gone), "mb", bytes/megabyte)
+	c.Log.Warn("no room for the image: layers that nobody uses are removed", "image", ref, "layers", len(gone), "mb",
+		bytes/megabyte)
 	if cleanErr != nil || len(gone) == 0 {
 		return nil, errors.Join(err, cleanErr)
 	}
@@ -93,7 +96,8 @@ func (c *Container) tellPull() func(image.Progress) {
 		if told.Swap(tenth) == tenth {
 			return
 		}
-		c.Log.Info("pulling", "image", p.Ref, "mb", p.Done/megabyte, "of_mb", p.Total/megabyte, "layers", p.Layers, "ready", p.Ready, "waiting", p.Waiting)
+		c.Log.Info("pulling", "image", p.Ref, "mb", p.Done/megabyte, "of_mb", p.Total/megabyte, "layers", p.Layers,
+			"ready", p.Ready, "waiting", p.Waiting)
 	}
 }
 
@@ -132,7 +136,8 @@ func (c *Container) imageAuthText(ctx context.Context, p plan.Plan) (string, err
 // imageFacts is the part of an image's configuration that a plan acts on.
 func imageFacts(i *image.Image) *plan.ImageFacts {
 	facts := &plan.ImageFacts{
-		Digest: i.Digest, Entrypoint: i.Config.Entrypoint, Cmd: i.Config.Cmd, Env: i.Config.Env, WorkDir: i.Config.WorkingDir, User: i.Config.User,
+		Digest: i.Digest, Entrypoint: i.Config.Entrypoint, Cmd: i.Config.Cmd, Env: i.Config.Env,
+		WorkDir: i.Config.WorkingDir, User: i.Config.User,
 	}
 	for _, path := range []string{"/bin/bash", "/usr/bin/bash"} {
 		if f, err := i.Open(path); err == nil {
@@ -158,7 +163,10 @@ func imageRoot(i *image.Image) (container.Root, error) {
 	}
 	root := container.Root{Layers: i.Layers, UserXattr: i.UserXattr}
 	for _, e := range top {
-		root.Entries = append(root.Entries, container.Entry{Name: e.Name, Link: e.Target, Dir: e.Kind == image.Dir, Layers: e.Paths})
+		root.Entries = append(root.Entries, container.Entry{
+			Name: e.Name, Link: e.Target, Dir: e.Kind == image.Dir,
+			Layers: e.Paths,
+		})
 	}
 	return root, nil
 }

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// agentScore is the agent's own oom_score_adj (proc(5)): where a host has no memory left the kernel ends its jobs before
-// those who answer for them.
+// agentScore is the agent's own oom_score_adj (proc(5)): where a host has no memory left the kernel ends its jobs
+// before those who answer for them.
 const agentScore = -500
 
 // priority is what the launcher gave an agent among the processes of the host: its jobs have the same.

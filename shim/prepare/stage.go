@@ -43,7 +43,8 @@ func stageItem(ctx context.Context, work files.Folder, item plan.StageItem) erro
 	})
 }
 
-// fillItem makes files.Filled, at the path to, of an item's content: a folder's files, or an archive's as they lie in it.
+// fillItem makes files.Filled, at the path to, of an item's content: a folder's files, or an archive's as they lie in
+// it.
 func fillItem(ctx context.Context, item plan.StageItem, tmp *os.Root, to string) error {
 	if item.Kind == plan.StageTarball || item.Kind == plan.StageZip {
 		if _, err := packages.Extract(ctx, item.From, to, packages.ExtractOptions{Name: item.Name}); err != nil {

@@ -49,7 +49,8 @@ func (a accounts) find(text string, lone *int) (plan.UserFacts, error) {
 	id, group, explicit := strings.Cut(text, ":")
 	e, err := user.GetExecUser(text, &user.ExecUser{Home: "/"}, bytes.NewReader(a.passwd), bytes.NewReader(a.group))
 	if err != nil {
-		return plan.UserFacts{}, fmt.Errorf("user %q: %w; want a name or number of /etc/passwd there, or uid:gid", text, err)
+		return plan.UserFacts{}, fmt.Errorf("user %q: %w; want a name or number of /etc/passwd there, or uid:gid", text,
+			err)
 	}
 	facts := plan.UserFacts{UID: e.Uid, GID: e.Gid, Home: cmp.Or(e.Home, "/")}
 	entries, err := user.ParsePasswdFilter(bytes.NewReader(a.passwd), func(u user.User) bool {
@@ -64,12 +65,15 @@ func (a accounts) find(text string, lone *int) (plan.UserFacts, error) {
 	case !explicit && lone != nil:
 		facts.GID = *lone
 	case !explicit || group == "":
-		return plan.UserFacts{}, fmt.Errorf("user %q: uid %d has no entry in /etc/passwd, so its group is not known; want uid:gid", text, e.Uid)
+		return plan.UserFacts{}, fmt.Errorf("user %q: uid %d has no entry in /etc/passwd, so its group is not known; "+
+			"want uid:gid", text, e.Uid)
 	}
 	if facts.Name == "" {
 		return facts, nil
 	}
-	groups, err := user.ParseGroupFilter(bytes.NewReader(a.group), func(g user.Group) bool { return slices.Contains(g.List, facts.Name) })
+	groups, err := user.ParseGroupFilter(bytes.NewReader(a.group), func(g user.Group) bool {
+		return slices.Contains(g.List, facts.Name)
+	})
 	if err != nil {
 		return plan.UserFacts{}, fmt.Errorf("user %q: %w", text, err)
 	}
@@ -95,7 +99,8 @@ func (c *Container) mayBe(p plan.Plan) error {
 		if u.UID == 0 && u.GID == 0 {
 			return nil
 		}
-		return fmt.Errorf("user %s of the image: an agent that is not root has one user in a container, 0; set muster.user=0:0, or run the agent as root", p.Process.User)
+		return fmt.Errorf("user %s of the image: an agent that is not root has one user in a container, 0; set "+
+			"muster.user=0:0, or run the agent as root", p.Process.User)
 	}
 	if u.UID == uid && u.GID == gid {
 		return nil
@@ -103,7 +108,8 @@ func (c *Container) mayBe(p plan.Plan) error {
 	return fmt.Errorf("muster.user %s: only an agent that is root can run a process as another user", p.Process.User)
 }
 
-// Credential is the user as the guard takes it; nil for the agent's own, whom an agent that is not root has in any case.
+// Credential is the user as the guard takes it; nil for the agent's own, whom an agent that is not root has in any
+// case.
 func (c *Container) Credential() *guard.User {
 	u := c.User()
 	if u == nil || os.Geteuid() != 0 {

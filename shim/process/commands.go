@@ -94,7 +94,8 @@ func (p *Process) tell(o script.Order, s *plan.Script) ([]string, error) {
 	}
 	defer folder.Close()
 	names := o.Files()
-	for _, name := range []string{names.Structured, names.Command} { // of the last STATUS, or a folder in a file's place
+	// of the last STATUS, or a folder in a file's place
+	for _, name := range []string{names.Structured, names.Command} {
 		if err := folder.RemoveAll(name); err != nil {
 			return nil, err
 		}
@@ -118,7 +119,8 @@ func (p *Process) orderEnv(task int) (map[string]string, error) {
 	if err != nil {
 		return nil, fault.Definition(err)
 	}
-	start, problems := plan.Finish(p.Plan, registry.Roster{}, p.startFacts(plan.StartFacts{Ports: p.Ports.Numbers(), Secrets: values, Task: task}), noFramework)
+	start, problems := plan.Finish(p.Plan, registry.Roster{},
+		p.startFacts(plan.StartFacts{Ports: p.Ports.Numbers(), Secrets: values, Task: task}), noFramework)
 	if bad := problems.Errors(); len(bad) > 0 {
 		return nil, fault.Definition(bad)
 	}

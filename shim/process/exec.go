@@ -18,7 +18,8 @@ func (p *Process) Exec(ctx context.Context, ask status.ExecRequest) (status.Exec
 	guard := p.guards.now()
 	spec := sandbox.ExecSpec{Argv: ask.Argv, Env: environ(p.execEnv(ask.Env)), Dir: p.Plan.Process.Cwd}
 	if guard == nil {
-		return status.Execution{}, fmt.Errorf("there is nothing to run it in yet: the instance is %s", p.Loop.State().Phase)
+		return status.Execution{}, fmt.Errorf("there is nothing to run it in yet: the instance is %s",
+			p.Loop.State().Phase)
 	}
 	switch {
 	case path.IsAbs(ask.Cwd):

@@ -154,7 +154,8 @@ func (p *Process) hear(_ *sandbox.Guard, l *ledger, event sandbox.Event) {
 	case sandbox.LogLost:
 		p.Log.Warn("log bytes lost", "stream", e.Stream, "bytes", e.Bytes, "err", e.Err)
 	case sandbox.DeadMan:
-		p.Log.Error("this agent could not say in time that it is in touch with the registry: its guard has ended the process")
+		p.Log.Error("this agent could not say in time that it is in touch with the registry: its guard has ended the " +
+			"process")
 		p.Fence.TimerFired()
 		p.guards.timerFired()
 	case sandbox.Gone:

@@ -49,8 +49,10 @@ func notRun(s *plan.Script, err error) error {
 	_, start := errors.AsType[*sandbox.StartError](err)
 	switch {
 	case start && errors.Is(err, fs.ErrNotExist) && s.File != "":
-		return fault.Definition(fmt.Errorf("INSTALL: %w; the scripts need Python 3.8 or newer, there as %s: put it into the image or onto the host, or name another by muster.python", err, s.Python))
-	case start && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOEXEC)):
+		return fault.Definition(fmt.Errorf("INSTALL: %w; the scripts need Python 3.8 or newer, there as %s: put it "+
+			"into the image or onto the host, or name another by muster.python", err, s.Python))
+	case start && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) ||
+		errors.Is(err, syscall.ENOEXEC)):
 		return fault.Definition(fmt.Errorf("INSTALL: %w", err))
 	}
 	return fmt.Errorf("INSTALL: %w", err)

@@ -116,11 +116,13 @@ func (p *Process) judge(x sandbox.Exit, lived time.Duration) *machine.Exit {
 		p.starved++
 		p.mu.Unlock()
 	case blamed.explains(x.At):
-		out.OOM, out.Class, out.Message, out.Final = blamed.class == registry.ClassOOM, blamed.class, blamed.why, blamed.final
+		out.OOM, out.Class = blamed.class == registry.ClassOOM, blamed.class
+		out.Message, out.Final = blamed.why, blamed.final
 	case lived <= soon && len(p.Ports.Numbers()) > 0 && p.addressInUse(marks):
 		out.Free, out.Class, out.Message = true, registry.ClassNetwork, "address already in use"
 	case p.Plan.Script != nil && out.Message == "":
-		out.Message = slidershell.Advice(pathOf(p.Plan.Script), p.logs.Tail("stderr.log", marks["stderr.log"], mostTail))
+		out.Message = slidershell.Advice(pathOf(p.Plan.Script),
+			p.logs.Tail("stderr.log", marks["stderr.log"], mostTail))
 	}
 	return out
 }

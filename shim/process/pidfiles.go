@@ -64,8 +64,8 @@ func (p *Process) pidPaths(s *plan.Script) []string {
 // mostPIDFiles is how many entries of the folder for them are looked at.
 const mostPIDFiles = 256
 
-// ownFolderOf opens whichever of the instance's folders holds a path, and names it from there on. A link in it that leads to
-// another instance's, or to the package that all share, leads nowhere.
+// ownFolderOf opens whichever of the instance's folders holds a path, and names it from there on. A link in it that
+// leads to another instance's, or to the package that all share, leads nowhere.
 func (p *Process) ownFolderOf(path string) (files.Folder, string, error) {
 	for _, dir := range []string{p.Plan.Process.Folder, p.LogDir} {
 		if !files.Within(path, dir) {
@@ -87,8 +87,8 @@ func (p *Process) ownFolderOf(path string) (files.Folder, string, error) {
 // mostPID is more than a pid file has, in bytes.
 const mostPID = 64
 
-// readOwn reads a small file in the instance's folders. Its process may put something else in its place at any moment: a
-// pipe that nobody fills must not hold the agent up.
+// readOwn reads a small file in the instance's folders. Its process may put something else in its place at any moment:
+// a pipe that nobody fills must not hold the agent up.
 func (p *Process) readOwn(path string) (string, error) {
 	work, name, err := p.ownFolderOf(path)
 	if err != nil {

@@ -108,9 +108,10 @@ func notStarted(err error) *machine.Exit {
 	x := &machine.Exit{At: time.Now(), Message: err.Error(), Class: registry.ClassMuster}
 	if _, ok := errors.AsType[*sandbox.StartError](err); ok {
 		x.Class = registry.ClassDefinition
-		x.Final = slices.ContainsFunc([]error{fs.ErrNotExist, fs.ErrPermission, syscall.ENOEXEC, syscall.E2BIG}, func(lasting error) bool {
-			return errors.Is(err, lasting)
-		})
+		x.Final = slices.ContainsFunc([]error{fs.ErrNotExist, fs.ErrPermission, syscall.ENOEXEC, syscall.E2BIG},
+			func(lasting error) bool {
+				return errors.Is(err, lasting)
+			})
 	}
 	class := fault.ClassOf(err)
 	lasting := class == registry.ClassDefinition || class == registry.ClassGPU
@@ -131,7 +132,10 @@ func (p *Process) start(ctx context.Context, e machine.Effect, s machine.State) 
 	guard := p.guards.now()
 	over := p.begin(e.Attempt)
 	roster, raw := p.Roster()
-	facts := p.startFacts(plan.StartFacts{Generation: s.Gen, Attempt: e.Attempt, Ports: p.Ports.Numbers(), RosterText: raw})
+	facts := p.startFacts(plan.StartFacts{
+		Generation: s.Gen, Attempt: e.Attempt, Ports: p.Ports.Numbers(),
+		RosterText: raw,
+	})
 	if p.Plan.Script != nil {
 		if facts.Task, err = p.orderStart(); err != nil {
 			return 0, err

@@ -22,9 +22,11 @@ func (p *Process) Command(ctx context.Context, name string) (status.CommandResul
 	case s == nil:
 		return status.CommandResult{}, fmt.Errorf("no script runs %s: one command line does", p.Loop.State().Instance)
 	case guard == nil:
-		return status.CommandResult{}, fmt.Errorf("there is nothing to run it in yet: the instance is %s", p.Loop.State().Phase)
+		return status.CommandResult{}, fmt.Errorf("there is nothing to run it in yet: the instance is %s",
+			p.Loop.State().Phase)
 	case ofLife(s, name):
-		return status.CommandResult{}, fmt.Errorf("%s belongs to the instance's life; muster stop ends it; muster signal ends its process, and muster.restart says whether it starts again", name)
+		return status.CommandResult{}, fmt.Errorf("%s belongs to the instance's life; muster stop ends it; muster "+
+			"signal ends its process, and muster.restart says whether it starts again", name)
 	case name == plan.CommandGetConfig && s.Commands[name] == plan.ScriptCommand{}:
 		return p.configuration()
 	case !s.Has(name):
@@ -36,7 +38,8 @@ func (p *Process) Command(ctx context.Context, name string) (status.CommandResul
 	}
 	p.Log.Info("command", "command", name, "ok", end.OK(), "stdout", end.files.Stdout)
 	out := status.CommandResult{
-		Command: name, Code: end.Code, Stdout: p.logs.Tail(end.files.Stdout, 0, mostTail), Stderr: p.logs.Tail(end.files.Stderr, 0, mostTail), Files: p.LogDir,
+		Command: name, Code: end.Code, Stdout: p.logs.Tail(end.files.Stdout, 0, mostTail),
+		Stderr: p.logs.Tail(end.files.Stderr, 0, mostTail), Files: p.LogDir,
 	}
 	if !end.OK() {
 		out.Cause = end.Why
@@ -47,8 +50,8 @@ func (p *Process) Command(ctx context.Context, name string) (status.CommandResul
 	return out, nil
 }
 
-// ofLife tells that a command is the machine's to give. A script has its methods' names in lower case, and takes its commands in
-// either; what metainfo itself calls by such a name is the package's own.
+// ofLife tells that a command is the machine's to give. A script has its methods' names in lower case, and takes its
+// commands in either; what metainfo itself calls by such a name is the package's own.
 func ofLife(s *plan.Script, name string) bool {
 	given := []string{plan.CommandInstall, plan.CommandStart, plan.CommandStop}
 	if _, own := s.Commands[name]; own {

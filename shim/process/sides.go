@@ -23,8 +23,8 @@ import (
 	"github.com/muster-agent/muster/shim/status"
 )
 
-// Side processes run beside the instance's own, in its container, from its start to its end. Whatever becomes of them, the
-// machine hears nothing of it.
+// Side processes run beside the instance's own, in its container, from its start to its end. Whatever becomes of them,
+// the machine hears nothing of it.
 
 const (
 	// sideGrace is between a side process's TERM and its KILL. The end of the attempt waits for it.
@@ -66,12 +66,17 @@ type sideProcess struct {
 }
 
 // beginSides starts them once the instance's process has been.
-func (p *Process) beginSides(guard *sandbox.Guard, r registry.Roster, facts plan.StartFacts, start plan.Start, limits map[string]sandbox.Rlimit) {
+func (p *Process) beginSides(
+	guard *sandbox.Guard, r registry.Roster, facts plan.StartFacts, start plan.Start, limits map[string]sandbox.Rlimit,
+) {
 	if len(p.Plan.Sides) == 0 {
 		return
 	}
 	p.endSides()
-	g := &sideGroup{life: p.life, log: p.Log, ports: p.Ports, guard: guard, over: make(chan struct{}), leave: make(chan struct{})}
+	g := &sideGroup{
+		life: p.life, log: p.Log, ports: p.Ports, guard: guard, over: make(chan struct{}),
+		leave: make(chan struct{}),
+	}
 	for _, s := range p.Plan.Sides {
 		argv, env := plan.FinishSide(p.Plan, s, r, facts, start, frameworks.SideEnv)
 		g.all = append(g.all, &sideProcess{
@@ -295,11 +300,12 @@ func (g *sideGroup) seen() []status.Side {
 	return all
 }
 
-// mostSideLog is how long a log of a side process grows before it is put aside, in bytes. One that was put aside is kept.
+// mostSideLog is how long a log of a side process grows before it is put aside, in bytes. One that was put aside is
+// kept.
 const mostSideLog = 16 << 20
 
-// sideLog is what a side process says, in all of its starts. That it cannot be written ends nothing: the process must not
-// wait for its reader.
+// sideLog is what a side process says, in all of its starts. That it cannot be written ends nothing: the process must
+// not wait for its reader.
 type sideLog struct {
 	log  *slog.Logger
 	path string

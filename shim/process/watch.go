@@ -90,7 +90,8 @@ func (w *watch) run() {
 func (w *watch) follow(ctx context.Context) {
 	deadline := time.NewTimer(plan.Seconds(w.script.Timeout))
 	defer deadline.Stop()
-	health, starting, begun := script.Health{Deaf: !w.script.Has(plan.CommandStatus) || w.script.StatusInterval == 0}, true, w.begun
+	health, starting, begun := script.Health{Deaf: !w.script.Has(plan.CommandStatus) ||
+		w.script.StatusInterval == 0}, true, w.begun
 	for {
 		pause := plan.Seconds(w.script.StatusInterval)
 		if !health.Up {
@@ -110,7 +111,8 @@ func (w *watch) follow(ctx context.Context) {
 			health = w.serving(health)
 		case <-deadline.C:
 			if !w.served() && !health.Up { // both may have come while STATUS was asked
-				w.end(registry.ClassTimeout, fmt.Sprintf("START of %s was neither done nor serving after %g s", nameOf(w.script), w.script.Timeout))
+				w.end(registry.ClassTimeout, fmt.Sprintf("START of %s was neither done nor serving after %g s",
+					nameOf(w.script), w.script.Timeout))
 				return
 			}
 		case <-ask:
@@ -172,7 +174,8 @@ func (w *watch) taken() {
 	}
 }
 
-// ask runs STATUS once. That it could not be run, for a disk is full or too much runs already, is not the instance's fault.
+// ask runs STATUS once. That it could not be run, for a disk is full or too much runs already, is not the instance's
+// fault.
 func (w *watch) ask(ctx context.Context) script.Result {
 	end, err := w.process.order(ctx, plan.CommandStatus, plan.Seconds(w.script.Timeout))
 	if err != nil {
@@ -265,7 +268,9 @@ func (w *watch) answer(ctx context.Context) script.Result {
 func (w *watch) left() []script.PID {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.DeleteFunc(w.process.pidFiles(w.process.filledScript()), func(p script.PID) bool { return p.PID == w.pid })
+	return slices.DeleteFunc(w.process.pidFiles(w.process.filledScript()), func(p script.PID) bool {
+		return p.PID == w.pid
+	})
 }
 
 func (p *Process) adopt(guard *sandbox.Guard, left script.PID) error {

@@ -1,5 +1,6 @@
 // Package secret reads the values that a definition names by reference: file:PATH, env:NAME or keyring:NAME.
 //
 // It owns nothing and keeps nothing: the values go to the process that starts, and into no log. It promises that a
-// definition does not read the agent's own variables, and that a value has at most Most bytes. shim/process reads secrets at each start; shim/prepare reads an image's credentials.
+// definition does not read the agent's own variables, and that a value has at most Most bytes. shim/process reads
+// secrets at each start; shim/prepare reads an image's credentials.
 package secret

@@ -25,7 +25,8 @@ func Read(refs map[string]string) (map[string]string, error) {
 		switch kind {
 		case "env":
 			if ownVariable(where) {
-				return nil, fmt.Errorf("secret %s: variable %s belongs to the agent; give the process one of its own", name, where)
+				return nil, fmt.Errorf("secret %s: variable %s belongs to the agent; give the process one of its own",
+					name, where)
 			}
 			v, ok := os.LookupEnv(where)
 			if !ok {

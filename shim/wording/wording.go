@@ -26,8 +26,8 @@ func joined[T ~string](words []T) string {
 // OrNone joins names; "none" where there are none.
 func OrNone(names []string) string { return cmp.Or(strings.Join(names, ", "), "none") }
 
-// Short bounds a cause for logs and the registry. It cuts the middle of a long one: an error begins with what was done and
-// ends with why it failed and what to do.
+// Short bounds a cause for logs and the registry. It cuts the middle of a long one: an error begins with what was done
+// and ends with why it failed and what to do.
 func Short(text string) string {
 	const first, last = 180, 320
 	if len(text) > first+last {

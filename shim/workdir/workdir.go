@@ -25,8 +25,8 @@ import (
 	"github.com/muster-agent/muster/shim/wording"
 )
 
-// Refuse refuses a folder for a run's work that is somebody's already: the package itself, or one with files of a person's
-// that a run's would replace. What muster has made its own it takes again.
+// Refuse refuses a folder for a run's work that is somebody's already: the package itself, or one with files of a
+// person's that a run's would replace. What muster has made its own it takes again.
 func Refuse(dir string, app *openapp.App, instances []registry.Instance) error {
 	if files.Same(dir, app.Package.Path) {
 		return exit.Usagef("work folder %s is the package itself: give --work-dir another", dir)
@@ -44,7 +44,8 @@ func Refuse(dir string, app *openapp.App, instances []registry.Instance) error {
 		if _, there := os.Lstat(path); there != nil || err == nil && len(entries) == 0 || laidOut(path, entries) {
 			continue
 		}
-		return exit.Usagef("work folder %s has a %s that is not muster's and would be replaced: give --work-dir a folder of its own", dir, name)
+		return exit.Usagef("work folder %s has a %s that is not muster's and would be replaced: give --work-dir a "+
+			"folder of its own", dir, name)
 	}
 	return nil
 }
@@ -58,12 +59,12 @@ func usedBefore(dir string) bool {
 	return status.ReadJSON(filepath.Join(dir, "app.json"), &file) == nil && file.App != "" && file.Run != ""
 }
 
-// markOf is the file beside an instance's folder that says that an agent made it: a process may do with what is inside as it
-// likes.
+// markOf is the file beside an instance's folder that says that an agent made it: a process may do with what is inside
+// as it likes.
 func markOf(instance string) string { return ".instance-" + instance }
 
-// Made are the names in a work folder that a run makes there, in an order to remove them in: what shows that a folder is
-// muster's comes after that folder.
+// Made are the names in a work folder that a run makes there, in an order to remove them in: what shows that a folder
+// is muster's comes after that folder.
 func Made(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -76,7 +77,8 @@ func Made(dir string) ([]string, error) {
 		if instance, ok := strings.CutPrefix(e.Name(), markOf("")); ok {
 			names = append(names, instance, e.Name())
 		}
-		for _, half := range []string{".package.", ".unpack-", ".app.json-", ".result.json-"} { // locks, and halves of files
+		// locks, and halves of files
+		for _, half := range []string{".package.", ".unpack-", ".app.json-", ".result.json-"} {
 			if strings.HasPrefix(e.Name(), half) {
 				names = append(names, e.Name())
 			}
@@ -96,14 +98,16 @@ func mark(work files.Folder, in registry.Instance) error {
 
 // laidOut tells that an instance's folder is one that an agent has made.
 func laidOut(path string, entries []os.DirEntry) bool {
-	if info, err := os.Lstat(filepath.Join(filepath.Dir(path), markOf(filepath.Base(path)))); err == nil && info.Mode().IsRegular() {
+	if info, err := os.Lstat(filepath.Join(filepath.Dir(path), markOf(filepath.Base(path)))); err == nil &&
+		info.Mode().IsRegular() {
 		return true
 	}
 	if _, err := os.Lstat(filepath.Join(path, "app", "definition")); err == nil {
 		return true
 	}
 	return len(entries) > 0 && !slices.ContainsFunc(entries, func(e os.DirEntry) bool {
-		return !strings.HasPrefix(e.Name(), ".") && !slices.Contains(append(appdef.OwnNames(), appdef.CodeName), e.Name())
+		return !strings.HasPrefix(e.Name(), ".") && !slices.Contains(append(appdef.OwnNames(), appdef.CodeName),
+			e.Name())
 	})
 }
 
@@ -114,7 +118,8 @@ func lock(kind, dir string) (*hostlock.Lock, error) {
 	}
 	lock, err := hostlock.Take(kind + files.ID(dir))
 	if errors.Is(err, hostlock.ErrHeld) {
-		return nil, fault.Held(fmt.Errorf("folder %s is in use%s; give --work-dir a folder of this app's own", dir, usedBy(dir)))
+		return nil, fault.Held(fmt.Errorf("folder %s is in use%s; give --work-dir a folder of this app's own", dir,
+			usedBy(dir)))
 	}
 	return lock, err
 }

@@ -81,7 +81,9 @@ var errCut = errors.New("it is cut off")
 // known looks into a match of a pattern as far as its form is known: zip (PyTorch, NumPy, Keras), HDF5 (Keras),
 // LightGBM's text, and the framework's own forms.
 func known(dir fs.FS, name string, folder bool, files []File, framework string) error {
-	if folder && slices.ContainsFunc(files, func(f File) bool { return path.Base(f.Name) == ".metadata" || path.Ext(f.Name) == ".distcp" }) {
+	if folder && slices.ContainsFunc(files, func(f File) bool {
+		return path.Base(f.Name) == ".metadata" || path.Ext(f.Name) == ".distcp"
+	}) {
 		return distributed(dir, name, files)
 	}
 	for _, f := range files {
@@ -113,7 +115,8 @@ func formOf(suffix, framework string) func(content) error {
 		return wholeParams
 	case framework == "xgboost" && (suffix == ".json" || suffix == ".ubj"):
 		return wholeModel
-	case framework == "lightgbm" && (suffix == ".txt" || suffix == ".model" || strings.HasPrefix(suffix, ".snapshot_iter_")):
+	case framework == "lightgbm" && (suffix == ".txt" || suffix == ".model" ||
+		strings.HasPrefix(suffix, ".snapshot_iter_")):
 		return wholeLightGBM
 	}
 	return func(f content) error { return wholeByHead(f, framework) }

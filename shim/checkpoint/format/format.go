@@ -144,8 +144,12 @@ func (l *Looker) Look(dir fs.FS) (Found, error) {
 		}
 		found.Whole = append(found.Whole, Checkpoint{Step: v.step, Path: c.path, Files: c.files})
 	}
-	slices.SortFunc(found.Whole, func(a, b Checkpoint) int { return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.Path, b.Path)) })
-	slices.SortFunc(found.Torn, func(a, b torn) int { return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.Path, b.Path)) })
+	slices.SortFunc(found.Whole, func(a, b Checkpoint) int {
+		return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.Path, b.Path))
+	})
+	slices.SortFunc(found.Torn, func(a, b torn) int {
+		return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.Path, b.Path))
+	})
 	return found, nil
 }
 

@@ -46,7 +46,8 @@ const tailBytes = 1 << 20
 // wholeLightGBM: the parameters end with their last line; Python's package writes the categories behind them, as one
 // line.
 func wholeLightGBM(f content) error {
-	if head, err := f.bytesAt(0, min(int64(len(lightgbmMagic)), f.size)); err != nil || !bytes.Equal(head, lightgbmMagic) {
+	if head, err := f.bytesAt(0, min(int64(len(lightgbmMagic)), f.size)); err != nil ||
+		!bytes.Equal(head, lightgbmMagic) {
 		return errors.Join(err, errors.New("not a model of LightGBM"))
 	}
 	n := min(tailBytes, f.size)

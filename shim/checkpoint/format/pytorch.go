@@ -121,7 +121,8 @@ func unlessLarge(err error) error {
 
 // elementBytes are PyTorch's storages; of others at least one byte is.
 var elementBytes = map[string]int64{
-	"DoubleStorage": 8, "FloatStorage": 4, "HalfStorage": 2, "BFloat16Storage": 2, "LongStorage": 8, "IntStorage": 4, "ShortStorage": 2,
+	"DoubleStorage": 8, "FloatStorage": 4, "HalfStorage": 2, "BFloat16Storage": 2,
+	"LongStorage": 8, "IntStorage": 4, "ShortStorage": 2,
 	"ComplexDoubleStorage": 16, "ComplexFloatStorage": 8, "QInt32Storage": 4,
 }
 
@@ -199,7 +200,9 @@ func distributedFolder(dir fs.FS, name string) (candidate, bool) {
 		return candidate{}, false
 	}
 	files, err := below(dir, name)
-	c := candidate{step: step, path: name, files: files, check: func(dir fs.FS) (int64, error) { return step, distributed(dir, name, files) }}
+	c := candidate{step: step, path: name, files: files, check: func(dir fs.FS) (int64, error) {
+		return step, distributed(dir, name, files)
+	}}
 	if !described {
 		c.lacks = "no " + path.Join(name, ".metadata")
 	}

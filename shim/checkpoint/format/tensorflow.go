@@ -33,7 +33,10 @@ func tensorflow(dir fs.FS) ([]candidate, error) {
 		if _, indexed := files[base+".index"]; ok && !indexed { // the index is written last
 			step, numbered := stepOf(base)
 			if numbered {
-				all = append(all, candidate{step: step, path: base, files: slices.Collect(set.files(files)), lacks: "no " + base + ".index"})
+				all = append(all, candidate{
+					step: step, path: base, files: slices.Collect(set.files(files)),
+					lacks: "no " + base + ".index",
+				})
 			}
 		}
 		if !ok && strings.Contains(prefix, "ckpt") {
@@ -42,9 +45,12 @@ func tensorflow(dir fs.FS) ([]candidate, error) {
 	}
 	for name, f := range files {
 		if step, ok := stepOf(name); ok && oldForm(files, name) {
-			all = append(all, candidate{step: step, path: name, files: append(beside(files, name+".meta"), f), check: func(dir fs.FS) (int64, error) {
-				return step, with(dir, name, wholeTable)
-			}})
+			all = append(all, candidate{
+				step: step, path: name, files: append(beside(files, name+".meta"), f),
+				check: func(dir fs.FS) (int64, error) {
+					return step, with(dir, name, wholeTable)
+				},
+			})
 		}
 	}
 	return all, nil
@@ -134,7 +140,8 @@ func bundle(files map[string]File, prefix string, set *shards) candidate {
 func oldForm(files map[string]File, name string) bool {
 	_, indexed := files[name+".index"]
 	_, meta := files[name+".meta"]
-	return !indexed && !shardForm.MatchString(name) && (meta || strings.Contains(name, "ckpt")) && !strings.HasPrefix(name, "events.out.")
+	return !indexed && !shardForm.MatchString(name) && (meta || strings.Contains(name, "ckpt")) &&
+		!strings.HasPrefix(name, "events.out.")
 }
 
 func oldShards(files map[string]File, prefix string, set *shards) []candidate {
@@ -215,7 +222,8 @@ func readBundle(f content) (bundleIndex, error) {
 		if err != nil {
 			return b, err
 		}
-		t := tensor{kind: fields[1], shard: int(fields[3]), offset: int64(fields[4]), size: int64(fields[5])} //nolint:gosec // checked below
+		//nolint:gosec // checked below
+		t := tensor{kind: fields[1], shard: int(fields[3]), offset: int64(fields[4]), size: int64(fields[5])}
 		if t.shard < 0 || t.shard >= max(b.shards, 1) || t.offset < 0 || t.size < 0 {
 			return b, fmt.Errorf("index: tensor %q lies nowhere", key)
 		}
@@ -241,7 +249,8 @@ func (b bundleIndex) fits(set *shards, files map[string]File) error {
 // stepNames are the variables that count steps, the surest first: of TensorFlow 1, of tf.train.Checkpoint(step=…), of
 // Keras' optimizers, and the number of saves.
 var stepNames = []string{
-	"global_step", "step/.ATTRIBUTES/VARIABLE_VALUE", "global_step/.ATTRIBUTES/VARIABLE_VALUE", "optimizer/_iterations/.ATTRIBUTES/VARIABLE_VALUE",
+	"global_step", "step/.ATTRIBUTES/VARIABLE_VALUE", "global_step/.ATTRIBUTES/VARIABLE_VALUE",
+	"optimizer/_iterations/.ATTRIBUTES/VARIABLE_VALUE",
 	"optimizer/iter/.ATTRIBUTES/VARIABLE_VALUE", "save_counter/.ATTRIBUTES/VARIABLE_VALUE",
 }
 

@@ -73,7 +73,10 @@ const mostDepth = 64
 
 func (u *ubjson) letter() byte { return u.bytes(1)[0] }
 
-var ubjsonBytes = map[byte]uint64{'i': 1, 'U': 1, 'I': 2, 'l': 4, 'L': 8, 'd': 4, 'D': 8, 'C': 1, 'Z': 0, 'T': 0, 'F': 0, 'N': 0}
+var ubjsonBytes = map[byte]uint64{
+	'i': 1, 'U': 1, 'I': 2, 'l': 4, 'L': 8, 'd': 4, 'D': 8, 'C': 1, 'Z': 0, 'T': 0,
+	'F': 0, 'N': 0,
+}
 
 // length reads a number that counts something.
 func (u *ubjson) length() uint64 {

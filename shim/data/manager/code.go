@@ -74,7 +74,8 @@ func (m *Manager) bringCode(ctx context.Context, p plan.Plan, item plan.StageIte
 		bytes += f.Size
 	}
 	if bytes > mostCode {
-		return fault.Definition(fmt.Errorf("got %d bytes, want at most %d; what is larger goes where dataDir is", bytes, mostCode))
+		return fault.Definition(fmt.Errorf("got %d bytes, want at most %d; what is larger goes where dataDir is", bytes,
+			mostCode))
 	}
 	copies := transfer.Below(path, found)
 	if !top.Dir && item.Kind == plan.StageCode { // a file alone: it has the name itself
@@ -82,8 +83,10 @@ func (m *Manager) bringCode(ctx context.Context, p plan.Plan, item plan.StageIte
 	}
 	if item.Kind == plan.StageCodeBeside {
 		for _, c := range copies {
-			if first, _, _ := strings.Cut(c.To, "/"); slices.Contains(append(appdef.OwnNames(), appdef.CodeName), first) {
-				return fault.Definition(fmt.Errorf("it has %s, which is muster's own name where it is copied to; want another name", first))
+			if first, _, _ := strings.Cut(c.To, "/"); slices.Contains(append(appdef.OwnNames(), appdef.CodeName),
+				first) {
+				return fault.Definition(fmt.Errorf("it has %s, which is muster's own name where it is copied to; "+
+					"want another name", first))
 			}
 		}
 	}
@@ -110,7 +113,9 @@ func (m *Manager) ofTheRun(read string) func(path string) bool {
 }
 
 // placeCode puts the files at the item's name, all of them or none, and then beside it.
-func (m *Manager) placeCode(ctx context.Context, p plan.Plan, item plan.StageItem, work files.Folder, name string, copies []transfer.Copy) (err error) {
+func (m *Manager) placeCode(
+	ctx context.Context, p plan.Plan, item plan.StageItem, work files.Folder, name string, copies []transfer.Copy,
+) (err error) {
 	first, _, _ := strings.Cut(name, "/")
 	tmp := ".stage-" + first // one agent has this index: what is there is of one that was killed
 	if err := errors.Join(work.RemoveAll(tmp), work.Mkdir(tmp, 0o700), work.Mkdir(tmp+"/whole", 0o755)); err != nil {
@@ -139,7 +144,9 @@ func (m *Manager) placeCode(ctx context.Context, p plan.Plan, item plan.StageIte
 }
 
 // codeBeside copies what has come into the folder where the process starts, where it may be changed.
-func (m *Manager) codeBeside(ctx context.Context, p plan.Plan, item plan.StageItem, work files.Folder, copies []transfer.Copy) (err error) {
+func (m *Manager) codeBeside(
+	ctx context.Context, p plan.Plan, item plan.StageItem, work files.Folder, copies []transfer.Copy,
+) (err error) {
 	code, err := work.Make(item.To)
 	if err != nil {
 		return err

@@ -37,7 +37,8 @@ func (m *Manager) bringStream(ctx context.Context, p plan.Plan) error {
 			return fmt.Errorf("input %s: %w", one.Name, err)
 		}
 		if files = slices.DeleteFunc(files, stream.Hidden); len(files) == 0 {
-			return fmt.Errorf("input %s: all files in %s have names that begin with _ or ., which Hadoop's formats pass over", one.Name, strings.Join(one.From, ", "))
+			return fmt.Errorf("input %s: all files in %s have names that begin with _ or ., which Hadoop's formats "+
+				"pass over", one.Name, strings.Join(one.From, ", "))
 		}
 		all = append(all, files...)
 	}
@@ -56,9 +57,11 @@ func (m *Manager) bringStream(ctx context.Context, p plan.Plan) error {
 	if err != nil {
 		return err
 	}
-	m.cfg.Log.Info("inputs are dealt out", "files", len(all), "splits", share.All, "own", len(share.Splits), "format", string(form))
+	m.cfg.Log.Info("inputs are dealt out", "files", len(all), "splits", share.All, "own", len(share.Splits), "format",
+		string(form))
 	if share.All >= 0 && share.All < in.Workers && (in.Worker == 0 || len(share.Splits) == 0) {
-		m.cfg.Log.Warn("fewer splits than instances", "splits", share.All, "instances", in.Workers, "remedy", "set muster.inputs.splits to how many there are to be")
+		m.cfg.Log.Warn("fewer splits than instances", "splits", share.All, "instances", in.Workers, "remedy",
+			"set muster.inputs.splits to how many there are to be")
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -73,8 +76,8 @@ func (m *Manager) streamTransfer(in *plan.Inputs) transfer.Transfer {
 	return t
 }
 
-// Pipes are the stdin and stdout of one start where data flows through them. The manager closes the process's ends once the
-// process has them.
+// Pipes are the stdin and stdout of one start where data flows through them. The manager closes the process's ends once
+// the process has them.
 type Pipes struct {
 	m    *Manager
 	plan plan.Plan
@@ -192,7 +195,10 @@ func (s *Pipes) feedAll(ctx context.Context, f *feeding) {
 		s.cannotFeed(err)
 	}
 	err = errors.Join(err, s.feed.Close())
-	attrs := []any{"bytes", count.Bytes, "records", count.Records, "splits", count.Splits, "took", time.Since(begun).Round(time.Millisecond)}
+	attrs := []any{
+		"bytes", count.Bytes, "records", count.Records, "splits", count.Splits, "took",
+		time.Since(begun).Round(time.Millisecond),
+	}
 	switch {
 	case err == nil:
 		s.m.cfg.Log.Info("inputs are fed", append(attrs, "epochs", times)...)

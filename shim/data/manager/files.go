@@ -28,8 +28,8 @@ import (
 	"github.com/muster-agent/muster/shim/store/hdfs"
 )
 
-// bringFiles brings the instance its own copies of files, folders and archives. That all of them are there is seen before
-// the first is brought.
+// bringFiles brings the instance its own copies of files, folders and archives. That all of them are there is seen
+// before the first is brought.
 func (m *Manager) bringFiles(ctx context.Context, p plan.Plan, work files.Folder) error {
 	items := slices.DeleteFunc(slices.Clone(p.Stage), func(item plan.StageItem) bool {
 		return item.Kind != plan.StageCopy && item.Kind != plan.StageUnpacked
@@ -87,9 +87,14 @@ func (m *Manager) lookFor(ctx context.Context, p plan.Plan, item plan.StageItem)
 		return remote{}, err
 	}
 	if info.Dir && item.Kind == plan.StageUnpacked {
-		return remote{}, fault.Definition(fmt.Errorf("%s is a folder, want an archive; muster.file.%s brings a folder as it is", store.Printable(item.From), item.Name))
+		return remote{}, fault.Definition(fmt.Errorf("%s is a folder, want an archive; muster.file.%s brings a "+
+			"folder as it is", store.Printable(item.From), item.Name))
 	}
-	return remote{transfer.File{Store: opened, Path: path, Size: info.Size}, opened, info.Dir, files.LocalPath(item.From) != ""}, nil
+	return remote{
+		transfer.File{Store: opened, Path: path, Size: info.Size},
+		opened, info.Dir,
+		files.LocalPath(item.From) != "",
+	}, nil
 }
 
 // bringFile puts an item in the place of what its name holds, whole.
@@ -137,9 +142,11 @@ func (m *Manager) copyTree(ctx context.Context, from remote, tmp *os.Root) error
 	return errors.Join(err, whole.Close())
 }
 
-// copySource gives a file of this machine with the content of what is to be brought: one in tmp, the folder dir, of what is local, so that
-// it was read with the process's rights; else the cache's. done gives it up.
-func (m *Manager) copySource(ctx context.Context, p plan.Plan, item plan.StageItem, from remote, tmp *os.Root, dir string) (path string, done func() error, err error) {
+// copySource gives a file of this machine with the content of what is to be brought: one in tmp, the folder dir, of
+// what is local, so that it was read with the process's rights; else the cache's. done gives it up.
+func (m *Manager) copySource(
+	ctx context.Context, p plan.Plan, item plan.StageItem, from remote, tmp *os.Root, dir string,
+) (path string, done func() error, err error) {
 	if from.local {
 		const name = "source"
 		err := m.Transfer().Bring(ctx, tmp, []transfer.Copy{{From: from.File, To: name}})
@@ -147,7 +154,8 @@ func (m *Manager) copySource(ctx context.Context, p plan.Plan, item plan.StageIt
 	}
 	again := func(context.Context, string) (store.Store, string, error) { return from.store, from.Path, nil }
 	scheme := strings.TrimSuffix(store.SchemeOf(item.From), ":")
-	if scheme == hdfs.Scheme { // who may look at a file there may not read it yet, and the cache asks no more than that it is the same
+	// who may look at a file there may not read it yet, and the cache asks no more than that it is the same
+	if scheme == hdfs.Scheme {
 		if err := mayRead(ctx, from.File); err != nil {
 			return "", nil, err
 		}
@@ -175,8 +183,8 @@ func mayRead(ctx context.Context, f transfer.File) error {
 	return errors.Join(err, content.Close())
 }
 
-// filesCache is where files of stores are kept for other instances and other runs on this host. What one user's rights have
-// brought is not another's.
+// filesCache is where files of stores are kept for other instances and other runs on this host. What one user's rights
+// have brought is not another's.
 func (m *Manager) filesCache(p plan.Plan) string {
 	uid := os.Geteuid()
 	if u := m.cfg.Stores.User(); u != nil {
@@ -185,8 +193,8 @@ func (m *Manager) filesCache(p plan.Plan) string {
 	return filepath.Join(cachedir.Default(), "files", strconv.Itoa(uid)+"-"+url.PathEscape(m.cfg.Stores.HadoopUser(p)))
 }
 
-// ownCopy makes the instance's copy, which it may change. A store knows no programs: what comes from one may be run, as where
-// YARN brings it.
+// ownCopy makes the instance's copy, which it may change. A store knows no programs: what comes from one may be run, as
+// where YARN brings it.
 func (m *Manager) ownCopy(ctx context.Context, item plan.StageItem, path string, from remote, tmp *os.Root) error {
 	if from.local {
 		return tmp.Rename(filepath.Base(path), files.Filled)

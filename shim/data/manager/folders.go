@@ -14,8 +14,8 @@ import (
 	"github.com/muster-agent/muster/shim/files"
 )
 
-// foldersRoute is where a package's scripts have folders made in stores that they do not reach themselves: HdfsDirectory. It
-// stands behind the container's own URL, which nobody else can guess.
+// foldersRoute is where a package's scripts have folders made in stores that they do not reach themselves:
+// HdfsDirectory. It stands behind the container's own URL, which nobody else can guess.
 const foldersRoute = "/muster/folders"
 
 // wantedFolder is a folder of a store.

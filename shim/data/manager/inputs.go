@@ -67,12 +67,15 @@ func (m *Manager) bringInputs(ctx context.Context, p plan.Plan, work files.Folde
 	for _, c := range copies {
 		bytes += max(c.From.Size, 0)
 	}
-	m.cfg.Log.Info("inputs are here", "files", len(copies), "bytes", bytes, "came", came, "took", time.Since(begun).Round(time.Millisecond))
+	m.cfg.Log.Info("inputs are here", "files", len(copies), "bytes", bytes, "came", came, "took",
+		time.Since(begun).Round(time.Millisecond))
 	return nil
 }
 
 // bringMissing brings what an earlier agent, or an earlier attempt, has not brought. Came is how many bytes that were.
-func (m *Manager) bringMissing(ctx context.Context, p plan.Plan, work files.Folder, folder *os.Root, copies []transfer.Copy) (came int64, err error) {
+func (m *Manager) bringMissing(
+	ctx context.Context, p plan.Plan, work files.Folder, folder *os.Root, copies []transfer.Copy,
+) (came int64, err error) {
 	ledger, err := transfer.OpenLedger(work.Root, inputsLedger(p))
 	if err != nil {
 		return 0, err
@@ -148,8 +151,8 @@ func (m *Manager) listInput(ctx context.Context, p plan.Plan, one plan.Input) ([
 	return all, nil
 }
 
-// told is what a process is told of a file that was found by a URL: of a store the whole URL, as Hadoop writes it; of this
-// machine the path alone.
+// told is what a process is told of a file that was found by a URL: of a store the whole URL, as Hadoop writes it; of
+// this machine the path alone.
 func told(url string, f transfer.File) string {
 	scheme := store.SchemeOf(url)
 	rest, authority := strings.CutPrefix(url[len(scheme):], "//")
@@ -182,7 +185,8 @@ func (m *Manager) tellIdle(in *plan.Inputs, name string, files int, idle []int) 
 	if more := len(names) - mostNamed; more > 0 {
 		names = append(names[:mostNamed], fmt.Sprintf("and %d more", more))
 	}
-	m.cfg.Log.Warn("fewer files than instances", "input", name, "files", files, "instances", in.Workers, "idle", strings.Join(names, ", "))
+	m.cfg.Log.Warn("fewer files than instances", "input", name, "files", files, "instances", in.Workers, "idle",
+		strings.Join(names, ", "))
 }
 
 // keepList remembers what the process is told of its files.

@@ -122,7 +122,8 @@ func Fault(err error) error {
 	if err == nil {
 		return nil
 	}
-	if slices.Contains([]registry.Class{registry.ClassTimeout, registry.ClassDefinition, registry.ClassNotPermitted}, fault.ClassOf(err)) {
+	if slices.Contains([]registry.Class{registry.ClassTimeout, registry.ClassDefinition, registry.ClassNotPermitted},
+		fault.ClassOf(err)) {
 		return err
 	}
 	if errors.Is(err, hdfs.ErrKerberos) && !errors.Is(err, store.ErrUnreachable) { // a KDC that is away is no refusal
@@ -144,7 +145,8 @@ func (m *Manager) Transfer() transfer.Transfer {
 			if p.Ended && p.Took < tellTransfer { // who asked for it says what came
 				return
 			}
-			m.cfg.Log.Info("transfer", "files", p.Files, "of", p.All, "bytes", p.Bytes, "bytes_per_second", p.Rate(), "took", p.Took.Round(time.Millisecond))
+			m.cfg.Log.Info("transfer", "files", p.Files, "of", p.All, "bytes", p.Bytes, "bytes_per_second", p.Rate(),
+				"took", p.Took.Round(time.Millisecond))
 		},
 		Again: func(file, why string) { m.cfg.Log.Warn("transfer is tried again", "file", file, "cause", why) },
 	}

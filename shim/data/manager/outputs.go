@@ -27,7 +27,9 @@ import (
 const warnOutputs = "outputs"
 
 // roomForOutputs makes the local folders, and makes sure that what will be in them can be left where it belongs.
-func (m *Manager) roomForOutputs(ctx context.Context, p plan.Plan, in registry.Instance, work files.Folder, folder *os.Root) error {
+func (m *Manager) roomForOutputs(
+	ctx context.Context, p plan.Plan, in registry.Instance, work files.Folder, folder *os.Root,
+) error {
 	if p.Outputs == nil {
 		return nil
 	}
@@ -68,7 +70,8 @@ func (m *Manager) tellRivals(ctx context.Context, one plan.Output, leave data.Le
 	}
 	place, first := strings.TrimRight(one.To, "/"), rivals[0]
 	app, _, _ := strings.Cut(first, "@")
-	m.cfg.Notices.Warn(kind, fmt.Sprintf("output %s: app %s has outputs under way at %s too, and only one of the two can have the name %s; name another place, or remove %s/_temporary/%s if that app is over",
+	m.cfg.Notices.Warn(kind, fmt.Sprintf("output %s: app %s has outputs under way at %s too, and only one of the two "+
+		"can have the name %s; name another place, or remove %s/_temporary/%s if that app is over",
 		one.Name, app, one.To, leave.Folder, place, first))
 	m.cfg.Log.Warn("another app has the same output under way", "output", one.Name, "to", one.To, "runs", rivals)
 }
@@ -112,7 +115,8 @@ func outputsMark(in registry.Instance) string { return ".outputs-" + in.String()
 func (m *Manager) leaveOf(ctx context.Context, p plan.Plan, one plan.Output) (data.Leave, error) {
 	store, path, err := m.cfg.Stores.Open(ctx, p, one.To, true)
 	return data.Leave{
-		Store: store, Out: path, Folder: cmp.Or(p.Outputs.Folder, one.Name), Run: m.outputsOwner(), Turn: m.cfg.Self.Inc,
+		Store: store, Out: path, Folder: cmp.Or(p.Outputs.Folder, one.Name), Run: m.outputsOwner(),
+		Turn:  m.cfg.Self.Inc,
 		Saves: p.Outputs.Interim,
 	}, err
 }
@@ -136,7 +140,8 @@ func (m *Manager) outputsOwner() string {
 	return m.cfg.Self.AppID + "@" + m.cfg.Self.Run + "@" + strconv.FormatInt(founded.UnixMilli(), 36)
 }
 
-// Ended tells the machine that a process has ended, once what it leaves is where it belongs; first, unless nil, comes before.
+// Ended tells the machine that a process has ended, once what it leaves is where it belongs; first, unless nil, comes
+// before.
 func (m *Manager) Ended(e machine.Event, first func(context.Context)) {
 	if first != nil {
 		ctx, cancel := m.mayCallOff()
@@ -180,8 +185,8 @@ func (m *Manager) mayCallOff() (context.Context, context.CancelCauseFunc) {
 }
 
 // toLeave tells whether the end of a process is one after which its outputs are left: its own success; the job's,
-// where that is its usual end (a parameter server's, an evaluator's); and a failure, where that is asked for. A worker that
-// a partial success ends is in the middle of something.
+// where that is its usual end (a parameter server's, an evaluator's); and a failure, where that is asked for. A worker
+// that a partial success ends is in the middle of something.
 func toLeave(p plan.Plan, x *machine.Exit, s machine.State) bool {
 	o := p.Outputs
 	if o == nil || !slices.ContainsFunc(o.To, func(one plan.Output) bool { return one.To != "" }) {
@@ -203,7 +208,8 @@ func succeeded(s machine.State) bool {
 	return v != nil && v.Outcome == registry.Succeeded
 }
 
-// CallOff gives up what follows the end of the process when the process would be killed; a job that has succeeded keeps its.
+// CallOff gives up what follows the end of the process when the process would be killed; a job that has succeeded keeps
+// its.
 func (m *Manager) CallOff(s machine.State) {
 	if s.Reason == machine.ForVerdict && succeeded(s) && s.Terms < 2 {
 		return
@@ -232,14 +238,18 @@ func (m *Manager) leaveOutputs(ctx context.Context, p plan.Plan) (err error) {
 			return fmt.Errorf("output %s: %w", one.Name, err)
 		}
 		if len(left.Skipped) > 0 {
-			m.cfg.Log.Warn("neither files nor folders are left out", "output", one.Name, "paths", strings.Join(left.Skipped, ", "))
+			m.cfg.Log.Warn("neither files nor folders are left out", "output", one.Name, "paths",
+				strings.Join(left.Skipped, ", "))
 		}
-		m.cfg.Log.Info("output is left", "output", one.Name, "to", one.To, "files", left.Files, "bytes", left.Bytes, "took", time.Since(begun).Round(time.Millisecond))
+		m.cfg.Log.Info("output is left", "output", one.Name, "to", one.To, "files", left.Files, "bytes", left.Bytes,
+			"took", time.Since(begun).Round(time.Millisecond))
 	}
 	return nil
 }
 
-func (m *Manager) leaveOutput(ctx context.Context, p plan.Plan, one plan.Output, work files.Folder) (_ data.Left, err error) {
+func (m *Manager) leaveOutput(
+	ctx context.Context, p plan.Plan, one plan.Output, work files.Folder,
+) (_ data.Left, err error) {
 	leave, err := m.leaveOf(ctx, p, one)
 	if err != nil {
 		return data.Left{}, err
@@ -255,7 +265,8 @@ func (m *Manager) leaveOutput(ctx context.Context, p plan.Plan, one plan.Output,
 	return leave.Upload(ctx, folder, m.outputTransfer(p.Outputs))
 }
 
-// notLeft is the end of a process whose success is not worth anything without what it made. A failure stays what it was.
+// notLeft is the end of a process whose success is not worth anything without what it made. A failure stays what it
+// was.
 func notLeft(x *machine.Exit, err error) *machine.Exit {
 	if !x.OK() {
 		return x

@@ -50,7 +50,8 @@ func (s *interimSaves) next(seq int) bool {
 // SaveAsked answers a save that a directive asks for, once.
 func (m *Manager) SaveAsked(to registry.Directive) {
 	seat := m.cfg.Membership()
-	if to.Save == nil || to.Run != m.cfg.Self.Run || to.Act == registry.ActStop || seat == nil || !m.saves.next(to.Save.Seq) {
+	if to.Save == nil || to.Run != m.cfg.Self.Run || to.Act == registry.ActStop || seat == nil ||
+		!m.saves.next(to.Save.Seq) {
 		return
 	}
 	if c := m.cfg.App.Component(seat.Instance().Component); c == nil || !data.LeavesOutputs(*c) {
@@ -79,7 +80,8 @@ func (m *Manager) saveInTurn(s registry.Save) registry.Saved {
 		m.cfg.Log.Warn("outputs are not saved", "stamp", s.Stamp, "err", err)
 		return registry.Saved{Seq: s.Seq, Failed: wording.Short(err.Error())}
 	case len(answer.To) > 0:
-		m.cfg.Log.Info("outputs are saved", "stamp", s.Stamp, "files", answer.Files, "bytes", answer.Bytes, "took", time.Since(begun).Round(time.Millisecond))
+		m.cfg.Log.Info("outputs are saved", "stamp", s.Stamp, "files", answer.Files, "bytes", answer.Bytes, "took",
+			time.Since(begun).Round(time.Millisecond))
 	}
 	return answer
 }
@@ -120,7 +122,9 @@ func (m *Manager) save(s registry.Save, answer *registry.Saved) (err error) {
 	return nil
 }
 
-func (m *Manager) saveOutput(ctx context.Context, p plan.Plan, one plan.Output, stamp string, work files.Folder, answer *registry.Saved) (err error) {
+func (m *Manager) saveOutput(
+	ctx context.Context, p plan.Plan, one plan.Output, stamp string, work files.Folder, answer *registry.Saved,
+) (err error) {
 	leave, err := m.leaveOf(ctx, p, one)
 	if err != nil {
 		return err
@@ -140,7 +144,8 @@ func (m *Manager) saveOutput(ctx context.Context, p plan.Plan, one plan.Output, 
 	}
 	if len(saved.Restless) > 0 {
 		leftOut(answer, one.Name, saved.Restless)
-		m.cfg.Log.Warn("files that are written to all the time are left out of a save", "output", one.Name, "stamp", stamp, "paths", strings.Join(saved.Restless, ", "))
+		m.cfg.Log.Warn("files that are written to all the time are left out of a save", "output", one.Name, "stamp",
+			stamp, "paths", strings.Join(saved.Restless, ", "))
 	}
 	if m.saves.seen == nil {
 		m.saves.seen = map[string]data.Seen{}

@@ -19,9 +19,9 @@ import (
 	"github.com/muster-agent/muster/shim/wait"
 )
 
-// There is no master of the job to give outputs their names. Each agent does so for its own when it sees the verdict, and
-// whoever finds nothing left to be settled makes _SUCCESS. What an agent that is gone has left is settled by the last one,
-// or by the one that is launched again in its place and finds the verdict.
+// There is no master of the job to give outputs their names. Each agent does so for its own when it sees the verdict,
+// and whoever finds nothing left to be settled makes _SUCCESS. What an agent that is gone has left is settled by the
+// last one, or by the one that is launched again in its place and finds the verdict.
 
 // owedOutput is an output that room was made for.
 type owedOutput struct {
@@ -54,7 +54,8 @@ func (m *Manager) owedOutputs() []owedOutput {
 // settlePause is how long a store is given that did not do what settles an output.
 const settlePause = 500 * time.Millisecond
 
-// persist tries until it is done, cannot be, takes longer than muster.stage.timeout, or a signal says that it has to end.
+// persist tries until it is done, cannot be, takes longer than muster.stage.timeout, or a signal says that it has to
+// end.
 func (m *Manager) persist(ctx context.Context, do func(context.Context) error) error {
 	ctx, cancel := m.withinStaging(ctx)
 	defer cancel()
@@ -110,7 +111,8 @@ func (m *Manager) settleOutput(ctx context.Context, o owedOutput, s machine.Stat
 	return m.settleFor(ctx, o, *v, failed)
 }
 
-// settleFor is the verdict's word on an output: of a success what is whole counts, of a failure where that is asked for.
+// settleFor is the verdict's word on an output: of a success what is whole counts, of a failure where that is asked
+// for.
 func (m *Manager) settleFor(ctx context.Context, o owedOutput, v registry.Verdict, failed bool) error {
 	if v.Outcome != registry.Succeeded && !failed {
 		return o.GiveUp(ctx)
@@ -162,7 +164,9 @@ func (m *Manager) Conclude(ctx context.Context, s machine.State) {
 		}
 		leave, err := m.leaveOf(ctx, p, one)
 		if err == nil {
-			err = m.persist(ctx, func(ctx context.Context) error { return m.concludeOne(ctx, owedOutput{one.Name, leave}, *v) })
+			err = m.persist(ctx, func(ctx context.Context) error {
+				return m.concludeOne(ctx, owedOutput{one.Name, leave}, *v)
+			})
 		}
 		if err != nil {
 			m.unsettled(fmt.Errorf("output %s: %w", one.Name, err), v)
@@ -218,7 +222,8 @@ func (m *Manager) settleGone(ctx context.Context, o owedOutput, v registry.Verdi
 // stillOwes tells that an instance was at work when the job succeeded and had something to leave then.
 func (m *Manager) stillOwes(st consul.Status, in registry.Instance) bool {
 	c := m.cfg.App.Component(in.Component)
-	if c == nil || !endsWithJob(string(c.Settings.Role)) || st.Verdict == nil || st.Verdict.Outcome != registry.Succeeded {
+	if c == nil || !endsWithJob(string(c.Settings.Role)) || st.Verdict == nil ||
+		st.Verdict.Outcome != registry.Succeeded {
 		return false
 	}
 	return slices.ContainsFunc(st.Members, func(one consul.MemberStatus) bool {
@@ -231,8 +236,8 @@ func (m *Manager) leavesFailed(in registry.Instance) bool {
 	return c != nil && c.Settings.Outputs.Failed
 }
 
-// goneAgent is how long an agent that was launched again waits for the proof that the one before it is gone: a little more
-// than its session lives.
+// goneAgent is how long an agent that was launched again waits for the proof that the one before it is gone: a little
+// more than its session lives.
 const goneAgent = 40 * time.Second
 
 // AfterVerdict completes what agents that were killed after the verdict of the run have left undone: the agent that is
@@ -275,7 +280,9 @@ func (m *Manager) leavers() []registry.Instance {
 }
 
 // completeOutputs does what the former agent of an instance would have done.
-func (m *Manager) completeOutputs(ctx context.Context, in registry.Instance, st consul.Status, v registry.Verdict) error {
+func (m *Manager) completeOutputs(
+	ctx context.Context, in registry.Instance, st consul.Status, v registry.Verdict,
+) error {
 	c := m.cfg.App.Component(in.Component)
 	if c == nil || !data.LeavesOutputs(*c) {
 		return nil
@@ -310,7 +317,9 @@ func (m *Manager) completeOutputs(ctx context.Context, in registry.Instance, st 
 	return nil
 }
 
-func (m *Manager) completeOutput(ctx context.Context, o owedOutput, p plan.Plan, in registry.Instance, st consul.Status, v registry.Verdict) error {
+func (m *Manager) completeOutput(
+	ctx context.Context, o owedOutput, p plan.Plan, in registry.Instance, st consul.Status, v registry.Verdict,
+) error {
 	if v.Outcome == registry.Succeeded && m.stillOwes(st, in) {
 		err := m.leaveLate(ctx, o, p, in)
 		if err != nil && m.cfg.Self.Instance == nil {

@@ -68,7 +68,8 @@ func (s *Pipes) gather(ctx context.Context, g *gathered) {
 	begun := time.Now()
 	g.left, g.err = s.gatherAll(ctx)
 	if g.err == nil {
-		s.m.cfg.Log.Info("stdout is gathered", "files", g.left.Files, "bytes", g.left.Bytes, "took", time.Since(begun).Round(time.Millisecond))
+		s.m.cfg.Log.Info("stdout is gathered", "files", g.left.Files, "bytes", g.left.Bytes, "took",
+			time.Since(begun).Round(time.Millisecond))
 		g.err = s.said.Close()
 		return
 	}

@@ -15,7 +15,8 @@ import (
 // ticketsPoll is how often it is looked whether the operator has renewed the agent's ticket.
 const ticketsPoll = 5 * time.Second
 
-// tickets keep a process's own ticket cache as fresh as the agent's. Kerberos' libraries read it anew for each connection.
+// tickets keep a process's own ticket cache as fresh as the agent's. Kerberos' libraries read it anew for each
+// connection.
 type tickets struct {
 	log     *slog.Logger
 	config  hdfs.Config
@@ -28,13 +29,16 @@ type tickets struct {
 	told  string    // the last complaint
 }
 
-// GiveTickets gives the process its ticket cache, where clusters ask for one, and keeps it fresh until close. The process may do
-// without: that there is no ticket is told, and looked after.
+// GiveTickets gives the process its ticket cache, where clusters ask for one, and keeps it fresh until close. The
+// process may do without: that there is no ticket is told, and looked after.
 func (m *Manager) GiveTickets(p plan.Plan) {
 	if p.Hadoop == nil || p.Hadoop.Tickets == "" {
 		return
 	}
-	t := &tickets{log: m.cfg.Log, config: m.cfg.Stores.Kerberos(), workDir: m.cfg.WorkDir, file: p.Hadoop.Tickets, owner: m.cfg.Stores.User()}
+	t := &tickets{
+		log: m.cfg.Log, config: m.cfg.Stores.Kerberos(), workDir: m.cfg.WorkDir, file: p.Hadoop.Tickets,
+		owner: m.cfg.Stores.User(),
+	}
 	t.renew()
 	m.tasks.Go(func() { t.keep(m.ctx) })
 }

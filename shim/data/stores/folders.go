@@ -84,7 +84,8 @@ func (s *Stores) foldersIn(top string, urls []string) []string {
 	for _, url := range urls {
 		path := files.LocalPath(url)
 		apart := !files.Within(path, s.WorkDir) && !files.Within(s.WorkDir, path)
-		if path != "" && path != top && files.Within(path, top) && apart && files.IsFolder(path) && !slices.Contains(dirs, path) {
+		if path != "" && path != top && files.Within(path, top) && apart && files.IsFolder(path) &&
+			!slices.Contains(dirs, path) {
 			dirs = append(dirs, path)
 		}
 	}

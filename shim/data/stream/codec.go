@@ -45,7 +45,8 @@ func compressed(name string) (codec, bool) {
 // readable refuses a file that is compressed in a way that is not read here.
 func readable(f transfer.File) error {
 	if c, ok := compressed(f.Path); ok && c == nil {
-		return fmt.Errorf("%s: got %s, want .gz, .bz2, .zst, .deflate or none; write it again so: %w", f.Shown(), path.Ext(f.Path), ErrCodec)
+		return fmt.Errorf("%s: got %s, want .gz, .bz2, .zst, .deflate or none; write it again so: %w", f.Shown(),
+			path.Ext(f.Path), ErrCodec)
 	}
 	return nil
 }
@@ -54,12 +55,13 @@ func gunzip(r io.Reader) (io.Reader, error)  { return gzip.NewReader(r) }
 func inflate(r io.Reader) (io.Reader, error) { return zlib.NewReader(r) }
 func bunzip2(r io.Reader) (io.Reader, error) { return bzip2.NewReader(r), nil }
 
-// mostWindow is how far back a zstd stream may refer, in bytes: as far as zstd's own program reads without being told. Only a
-// stream that was written with --long or --ultra takes more than 8 MiB of it.
+// mostWindow is how far back a zstd stream may refer, in bytes: as far as zstd's own program reads without being told.
+// Only a stream that was written with --long or --ultra takes more than 8 MiB of it.
 const mostWindow = 128 << 20
 
 func unzstd(r io.Reader) (io.Reader, error) {
-	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(mostWindow))
+	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxWindow(mostWindow))
 }
 
 // plainly is a file's content without its compression. An empty file is empty, whatever it is called.

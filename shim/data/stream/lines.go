@@ -13,9 +13,9 @@ type records interface {
 	next(to io.Writer) error
 }
 
-// lines are the lines that begin in a split, as Hadoop's LineRecordReader has them: one ends with LF, CR LF or CR, none of
-// which is part of it. A line that begins right behind the split is the split's own as well, and the first that is met in any
-// split but a file's first is not: so each is read once, wherever splits are cut.
+// lines are the lines that begin in a split, as Hadoop's LineRecordReader has them: one ends with LF, CR LF or CR, none
+// of which is part of it. A line that begins right behind the split is the split's own as well, and the first that is
+// met in any split but a file's first is not: so each is read once, wherever splits are cut.
 type lines struct {
 	from    *bufio.Reader
 	at, end int64 // where the next line begins; behind the split, -1: nowhere

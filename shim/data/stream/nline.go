@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// Splits of so many lines show only as the lines are read, so each reader counts them: in one pass where they are dealt out
-// in turn; in blocks, how many there are has to be known first.
+// Splits of so many lines show only as the lines are read, so each reader counts them: in one pass where they are dealt
+// out in turn; in blocks, how many there are has to be known first.
 
 // feedTurns feeds the reader's own groups of lines, those of one file never together with another's.
 func (s *Share) feedTurns(ctx context.Context, out *sink) error {
@@ -47,7 +47,9 @@ func (s *Share) walk(ctx context.Context, out *sink, mine func(group int) (own, 
 	return groups, nil
 }
 
-func (s *Share) walkFile(ctx context.Context, split Split, out *sink, groups *int, mine func(int) (bool, bool)) (over bool, err error) {
+func (s *Share) walkFile(
+	ctx context.Context, split Split, out *sink, groups *int, mine func(int) (bool, bool),
+) (over bool, err error) {
 	from, done, err := s.open(ctx, split)
 	if err != nil {
 		return false, out.cause(ctx, split.File, err)

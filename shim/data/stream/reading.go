@@ -64,8 +64,8 @@ func (r *reading) open() (err error) {
 	return nil
 }
 
-// watch calls a read off of which nothing has come for so long as a copy waits. What whoever is fed takes its time for does not
-// count.
+// watch calls a read off of which nothing has come for so long as a copy waits. What whoever is fed takes its time for
+// does not count.
 func (r *reading) watch(within context.Context, end context.CancelCauseFunc) {
 	ticker := time.NewTicker(transfer.Stall / 4)
 	defer ticker.Stop()

@@ -14,8 +14,8 @@ import (
 // textClass is the one class of values that is text by itself.
 const textClass = "org.apache.hadoop.io.Text"
 
-// The SequenceFile of Hadoop (org.apache.hadoop.io.SequenceFile, version 6). All numbers are big-endian, a vint is that of
-// WritableUtils, a text is a vint and so many bytes:
+// The SequenceFile of Hadoop (org.apache.hadoop.io.SequenceFile, version 6). All numbers are big-endian, a vint is that
+// of WritableUtils, a text is a vint and so many bytes:
 //
 //	header   "SEQ" 6, text key class, text value class, bool compressed, bool in blocks, [text codec], int n, n times
 //	         two texts, 16 bytes that mark this file
@@ -88,7 +88,8 @@ func readSequenceHeader(r *counted) (sequenceHeader, error) {
 		return h, err
 	}
 	if !bytes.Equal(magic[:len(sequenceMagic)], sequenceMagic) {
-		return h, r.bad("got %q, want SEQ: it is no SequenceFile; set muster.inputs.format (--inputformat) to what it is", magic)
+		return h, r.bad("got %q, want SEQ: it is no SequenceFile; set muster.inputs.format (--inputformat) to what "+
+			"it is", magic)
 	}
 	if v := magic[len(sequenceMagic)]; v != sequenceVersion {
 		return h, r.bad("got version %d, want %d", v, sequenceVersion)
@@ -134,7 +135,8 @@ func (h *sequenceHeader) readCodec(r *counted) error {
 	}
 	h.codec = codecClasses[class]
 	if h.codec == nil {
-		return fmt.Errorf("%w: %w", r.bad("got codec %s, want DefaultCodec, GzipCodec or BZip2Codec; write it again with one of them", class), ErrCodec)
+		return fmt.Errorf("%w: %w", r.bad("got codec %s, want DefaultCodec, GzipCodec or BZip2Codec; write it again "+
+			"with one of them", class), ErrCodec)
 	}
 	return nil
 }
@@ -175,8 +177,8 @@ func (c *counted) int32() (int32, error) {
 	return int32(binary.BigEndian.Uint32(b[:])), torn(err) //nolint:gosec // it has a sign
 }
 
-// vint reads a number as WritableUtils.writeVLong writes it: one byte from -112 on is itself; below, it says the sign and how
-// many bytes follow.
+// vint reads a number as WritableUtils.writeVLong writes it: one byte from -112 on is itself; below, it says the sign
+// and how many bytes follow.
 func vint(r io.ByteReader) (int64, error) {
 	first, err := r.ReadByte()
 	if err != nil {
@@ -226,8 +228,8 @@ type sequence struct {
 	value *opened // of one record, to be used again
 }
 
-// newSequence begins at the first place in a split where reading may begin. From is read from at on: 0, or some place behind
-// the header.
+// newSequence begins at the first place in a split where reading may begin. From is read from at on: 0, or some place
+// behind the header.
 func newSequence(h sequenceHeader, from *counted, at, end int64) (*sequence, error) {
 	s := &sequence{sequenceHeader: h, from: from, end: end}
 	if at > h.size {

@@ -21,8 +21,8 @@ type Reading struct {
 	Again     transfer.Again
 }
 
-// Share is what one reader reads, in this order. It is made of the files, their sizes and the Reading alone, so that all
-// readers agree without a word.
+// Share is what one reader reads, in this order. It is made of the files, their sizes and the Reading alone, so that
+// all readers agree without a word.
 type Share struct {
 	Splits []Split // of plan.RecordNLines: of all readers; whose is which shows as they are read
 	All    int     // how many splits there are of all readers; of plan.RecordNLines -1: not known yet
@@ -72,8 +72,8 @@ func (e *ReadError) Unwrap() error { return e.Err }
 // feedBuffer is what is gathered for one write, in bytes: as much as a pipe takes.
 const feedBuffer = 64 << 10
 
-// Feed writes the text of each record and a newline. What cannot be read is a *ReadError; any other error is one of to or
-// of ctx. What is held of the data at a time are buffers of a bounded size, however long a record.
+// Feed writes the text of each record and a newline. What cannot be read is a *ReadError; any other error is one of to
+// or of ctx. What is held of the data at a time are buffers of a bounded size, however long a record.
 func (s *Share) Feed(ctx context.Context, to io.Writer, count *Count) error {
 	out := &sink{w: bufio.NewWriterSize(heedfulWriter{ctx, to}, feedBuffer), count: count}
 	if s.reading.Form == plan.RecordNLines {
@@ -231,9 +231,11 @@ func (h heedfulWriter) Write(b []byte) (int, error) {
 	return h.w.Write(b)
 }
 
-// Repeat feeds the share so many times. A cache, if there is one, is filled the first time and read from then on; where it
-// turns out to be of no use, which told hears of, the share is read again.
-func (s *Share) Repeat(ctx context.Context, to io.Writer, times int, cache *Cache, count *Count, told func(error)) error {
+// Repeat feeds the share so many times. A cache, if there is one, is filled the first time and read from then on; where
+// it turns out to be of no use, which told hears of, the share is read again.
+func (s *Share) Repeat(
+	ctx context.Context, to io.Writer, times int, cache *Cache, count *Count, told func(error),
+) error {
 	first := to
 	if cache != nil {
 		first = io.MultiWriter(to, cache)

@@ -26,14 +26,15 @@ type executable interface {
 	Executable(ctx context.Context, path string) bool
 }
 
-// Bring copies files into a folder. Each is private and may be changed; it has its name only when it is whole. What breaks
-// goes on where it was, while the file is the same. The first that fails for good calls the others off. What is half there
-// goes, unless a ledger has it and it may come yet.
+// Bring copies files into a folder. Each is private and may be changed; it has its name only when it is whole. What
+// breaks goes on where it was, while the file is the same. The first that fails for good calls the others off. What is
+// half there goes, unless a ledger has it and it may come yet.
 func (t Transfer) Bring(ctx context.Context, to *os.Root, copies []Copy) error {
 	return t.run(ctx, len(copies), func(ctx context.Context, p *progress, i int) error {
 		c := copies[i]
 		if err := bring(ctx, p, to, c); err != nil {
-			return fmt.Errorf("copy %s to %s: %w", c.From.Shown(), to.Name(), Explain(err, to.Name())) // its name there may have the query
+			// its name there may have the query
+			return fmt.Errorf("copy %s to %s: %w", c.From.Shown(), to.Name(), Explain(err, to.Name()))
 		}
 		return nil
 	})
@@ -210,7 +211,10 @@ func (c counting) Write(b []byte) (int, error) {
 // note tells the ledger how far it is. A file that another version has taken the place of is noted as that.
 func (g *growing) note(whole bool) {
 	if g.validator != "" {
-		g.ledger.note(arrival{To: g.to, From: sourceOf(g.from), Version: g.validator, Bytes: g.have, Sum: g.sum, Whole: whole})
+		g.ledger.note(arrival{
+			To: g.to, From: sourceOf(g.from), Version: g.validator, Bytes: g.have, Sum: g.sum,
+			Whole: whole,
+		})
 	}
 	g.noted = g.have
 }
@@ -218,8 +222,8 @@ func (g *growing) note(whole bool) {
 // half begins the name of a file that is not whole.
 const half = ".muster-half-"
 
-// halfOf is the name of a file until it is whole, in the same folder: of one length, for its own may be as long as names can
-// be.
+// halfOf is the name of a file until it is whole, in the same folder: of one length, for its own may be as long as
+// names can be.
 func halfOf(name string) string {
 	h := sha256.Sum256([]byte(name))
 	const enough = 12

@@ -19,9 +19,9 @@ import (
 	"github.com/muster-agent/muster/shim/store"
 )
 
-// Ledger keeps what has come of the files of a folder, so that who comes after an agent that was killed, or another attempt,
-// brings only what is missing. It believes nothing that it does not find on disk with its CRC32C; of a source that has changed
-// nothing is kept. It is for one Bring at a time.
+// Ledger keeps what has come of the files of a folder, so that who comes after an agent that was killed, or another
+// attempt, brings only what is missing. It believes nothing that it does not find on disk with its CRC32C; of a source
+// that has changed nothing is kept. It is for one Bring at a time.
 type Ledger struct {
 	mu    sync.Mutex
 	file  *os.File // lines are added; nil: it can no longer be written
@@ -150,7 +150,8 @@ func (e arrival) check(ctx context.Context, r io.Reader) error {
 	h := crc32.New(castagnoli)
 	n, err := io.Copy(h, store.Reader(ctx, io.LimitReader(r, e.Bytes)))
 	if err == nil && (n != e.Bytes || h.Sum32() != e.Sum) {
-		err = fmt.Errorf("%w: CRC32C of %d bytes is %08x, want %08x of %d", store.ErrCorrupt, n, h.Sum32(), e.Sum, e.Bytes)
+		err = fmt.Errorf("%w: CRC32C of %d bytes is %08x, want %08x of %d", store.ErrCorrupt, n, h.Sum32(), e.Sum,
+			e.Bytes)
 	}
 	return err
 }
@@ -173,8 +174,8 @@ func own(folder *os.Root, name string, how int) (*os.File, error) {
 	return f, nil
 }
 
-// Sweep takes away what lies in a folder below one of the root, but what these copies can go on from. The rest was brought for
-// others, or made by a process.
+// Sweep takes away what lies in a folder below one of the root, but what these copies can go on from. The rest was
+// brought for others, or made by a process.
 func (l *Ledger) Sweep(root *os.Root, dir string, copies []Copy) error {
 	info, err := root.Lstat(dir)
 	if errors.Is(err, fs.ErrNotExist) {

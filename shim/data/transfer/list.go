@@ -53,8 +53,9 @@ type Listing struct {
 	Without func(path string) bool
 }
 
-// List gives the files of paths and patterns, in their order, those of one path sorted; each file once. A folder stands for
-// all files below it. A pattern has *, ?, [a-z] and {a,b}, which match no /. One that nothing matches is fs.ErrNotExist.
+// List gives the files of paths and patterns, in their order, those of one path sorted; each file once. A folder stands
+// for all files below it. A pattern has *, ?, [a-z] and {a,b}, which match no /. One that nothing matches is
+// fs.ErrNotExist.
 func (l Listing) List(ctx context.Context, patterns ...string) ([]File, error) {
 	var all []File
 	seen := map[string]bool{}
@@ -68,7 +69,10 @@ func (l Listing) List(ctx context.Context, patterns ...string) ([]File, error) {
 			tops = append(tops, found...)
 		}
 		if len(tops) == 0 {
-			return nil, &store.Error{Op: "list", URL: File{Store: l.Store, Path: pattern}.Shown(), Err: fmt.Errorf("no file matches the pattern: %w", fs.ErrNotExist), Hint: "check the path"}
+			return nil, &store.Error{
+				Op: "list", URL: File{Store: l.Store, Path: pattern}.Shown(),
+				Err: fmt.Errorf("no file matches the pattern: %w", fs.ErrNotExist), Hint: "check the path",
+			}
 		}
 		var found []File
 		for _, top := range tops {
@@ -101,7 +105,8 @@ func (l Listing) walk(ctx context.Context, at store.Info, depth int) ([]File, er
 		return []File{{Store: l.Store, Path: at.Path, Size: at.Size, Version: at.Validator}}, nil
 	}
 	if depth > Deepest {
-		return nil, fmt.Errorf("list %s: got more than %d folders in each other, want no link that leads back", at.Path, Deepest)
+		return nil, fmt.Errorf("list %s: got more than %d folders in each other, want no link that leads back", at.Path,
+			Deepest)
 	}
 	entries, err := l.entries(ctx, at.Path)
 	if err != nil {
@@ -130,8 +135,8 @@ func (l Listing) entries(ctx context.Context, dir string) ([]store.Info, error) 
 	return slices.DeleteFunc(all, func(e store.Info) bool { return l.Without(e.Path) }), err
 }
 
-// match gives what a pattern without braces stands for. One that matches nothing is none; a path without a pattern in it
-// must be there.
+// match gives what a pattern without braces stands for. One that matches nothing is none; a path without a pattern in
+// it must be there.
 func (l Listing) match(ctx context.Context, pattern string) ([]store.Info, error) {
 	if !magic(pattern) {
 		info, err := l.Store.Stat(ctx, path.Clean(pattern))

@@ -17,7 +17,8 @@ type Copy struct {
 type NameError struct{ Alias, First, Second string }
 
 func (e *NameError) Error() string {
-	return fmt.Sprintf("input %s: got %s and %s, which have the same name, want one of each in an input; set muster.inputs.rename=true, or read them under two names",
+	return fmt.Sprintf("input %s: got %s and %s, which have the same name, want one of each in an input; set "+
+		"muster.inputs.rename=true, or read them under two names",
 		e.Alias, e.First, e.Second)
 }
 
@@ -49,8 +50,8 @@ func Below(dir string, files []File) []Copy {
 	return copies
 }
 
-// Numbered gives each file of an alias a name of its own: <alias>/<millis>_<n>, n from 0 on, as HBox's isRenameInputFile
-// does. Millis is the time in milliseconds since 1970.
+// Numbered gives each file of an alias a name of its own: <alias>/<millis>_<n>, n from 0 on, as HBox's
+// isRenameInputFile does. Millis is the time in milliseconds since 1970.
 func Numbered(alias string, files []File, millis int64) []Copy {
 	copies := make([]Copy, len(files))
 	for i, f := range files {

@@ -13,16 +13,20 @@ import (
 	"github.com/muster-agent/muster/shim/store"
 )
 
-// Send copies files into a store. What breaks goes on where the store can, else it is written anew. The first that fails for
-// good calls the others off. What is half there stays: a caller sends below a folder that is not anybody's yet, and removes that.
+// Send copies files into a store. What breaks goes on where the store can, else it is written anew. The first that
+// fails for good calls the others off. What is half there stays: a caller sends below a folder that is not anybody's
+// yet, and removes that.
 func (t Transfer) Send(ctx context.Context, to store.Store, uploads []store.Upload) error {
-	return t.SendEach(ctx, to, uploads, func(ctx context.Context, _ int, send func(context.Context) error) error { return send(ctx) })
+	return t.SendEach(ctx, to, uploads, func(ctx context.Context, _ int, send func(context.Context) error) error {
+		return send(ctx)
+	})
 }
 
-// SendEach is Send of files that the caller looks at before and after: each is called for every one of them by its index, and
-// may send it several times.
+// SendEach is Send of files that the caller looks at before and after: each is called for every one of them by its
+// index, and may send it several times.
 func (t Transfer) SendEach(
-	ctx context.Context, to store.Store, uploads []store.Upload, each func(ctx context.Context, i int, send func(context.Context) error) error,
+	ctx context.Context, to store.Store, uploads []store.Upload,
+	each func(ctx context.Context, i int, send func(context.Context) error) error,
 ) error {
 	return t.run(ctx, len(uploads), func(ctx context.Context, p *progress, i int) error {
 		return each(ctx, i, func(ctx context.Context) error { return p.send(ctx, to, uploads[i]) })
@@ -70,8 +74,8 @@ type outgoing struct {
 	w       io.WriteCloser // of the last try; nil: there is none that could go on
 }
 
-// more writes what the store does not have yet, and closes the file: the store compares what it has with what it was given.
-// Far is how much it had before.
+// more writes what the store does not have yet, and closes the file: the store compares what it has with what it was
+// given. Far is how much it had before.
 func (o *outgoing) more(ctx context.Context, a *attempt) (far int64, err error) {
 	at, err := o.begin(ctx)
 	if err != nil {

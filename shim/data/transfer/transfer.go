@@ -15,7 +15,8 @@ import (
 // usualParallel is how many files are copied at a time, as HBox's thread numbers have it.
 const usualParallel = 10
 
-// usualRetries is how often a file is tried again that got no further: a server that is restarted is waited for about a minute.
+// usualRetries is how often a file is tried again that got no further: a server that is restarted is waited for about a
+// minute.
 const usualRetries = 7
 
 // Times of a transfer.
@@ -47,8 +48,8 @@ func (t Transfer) parallel() int { return cmp.Or(t.Parallel, usualParallel) }
 
 func (t Transfer) retries() int { return max(cmp.Or(t.Retries, usualRetries), 0) }
 
-// Again is asked after a read of a file that has failed so many times, 1 and more, whether it is worth another try; it may
-// wait before it answers. nil: it is not.
+// Again is asked after a read of a file that has failed so many times, 1 and more, whether it is worth another try; it
+// may wait before it answers. nil: it is not.
 type Again func(ctx context.Context, file string, failed int, err error) bool
 
 // Persevere is the Again of files that are copied: what may pass is tried again, later each time.
@@ -81,7 +82,8 @@ func (p Progress) Rate() int64 {
 // String is like `12 of 1000 files, 45.0 MiB, 4.5 MiB/s`.
 func (p Progress) String() string {
 	const mib = 1 << 20
-	return fmt.Sprintf("%d of %d files, %.1f MiB, %.1f MiB/s", p.Files, p.All, float64(p.Bytes)/mib, float64(p.Rate())/mib)
+	return fmt.Sprintf("%d of %d files, %.1f MiB, %.1f MiB/s", p.Files, p.All, float64(p.Bytes)/mib,
+		float64(p.Rate())/mib)
 }
 
 // progress counts what a transfer does.
@@ -93,7 +95,10 @@ type progress struct {
 }
 
 func (p *progress) now(ended bool) Progress {
-	return Progress{Files: int(p.files.Load()), All: p.all, Bytes: p.bytes.Load(), Took: time.Since(p.begun), Ended: ended}
+	return Progress{
+		Files: int(p.files.Load()), All: p.all, Bytes: p.bytes.Load(), Took: time.Since(p.begun),
+		Ended: ended,
+	}
 }
 
 // run does something for 0…n-1, several at a time, and reports. The first error calls the others off.
@@ -183,9 +188,11 @@ func (a *attempt) while(do func() error) error {
 	return err
 }
 
-// persist tries a file until it is whole, or what went wrong will not pass, or nothing more comes of it. do tells how far
-// it is: a try that got further than those before does not count.
-func (p *progress) persist(ctx context.Context, file string, do func(ctx context.Context, a *attempt) (far int64, err error)) error {
+// persist tries a file until it is whole, or what went wrong will not pass, or nothing more comes of it. do tells how
+// far it is: a try that got further than those before does not count.
+func (p *progress) persist(
+	ctx context.Context, file string, do func(ctx context.Context, a *attempt) (far int64, err error),
+) error {
 	best := int64(0)
 	for failed := 0; ; {
 		far, err := p.try(ctx, file, do)
@@ -211,7 +218,9 @@ func (p *progress) persist(ctx context.Context, file string, do func(ctx context
 }
 
 // try is one attempt, called off when no byte moves for the time of a stall.
-func (p *progress) try(ctx context.Context, file string, do func(ctx context.Context, a *attempt) (int64, error)) (int64, error) {
+func (p *progress) try(
+	ctx context.Context, file string, do func(ctx context.Context, a *attempt) (int64, error),
+) (int64, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	a := &attempt{p: p, file: file, beat: make(chan struct{}, 1)}
 	stall := cmp.Or(p.how.Stall, Stall)

@@ -65,7 +65,8 @@ func (g *Grant) Take(ctx context.Context, p plan.Plan, helper *string) error {
 		g.log.Warn("the launcher granted devices that another agent holds", "devices", strings.Join(g.held.Shared, ","))
 	}
 	if g.fenced {
-		if g.injection, err = gpu.Inject(ctx, g.held.Devices, gpu.InjectOptions{Image: p.Root.Kind == plan.RootImage}); err != nil {
+		if g.injection, err = gpu.Inject(ctx, g.held.Devices,
+			gpu.InjectOptions{Image: p.Root.Kind == plan.RootImage}); err != nil {
 			return fault.GPU(err)
 		}
 	}
@@ -95,7 +96,8 @@ func (g *Grant) list(ctx context.Context, path *string) ([]gpu.Device, error) {
 	if len(inventory.Devices) == 0 {
 		return nil, fmt.Errorf("no GPU here: %w, and no device node in /dev", why)
 	}
-	g.log.Warn("GPUs by device nodes only: no choice by links or load, no health, no faults while running", "cause", why)
+	g.log.Warn("GPUs by device nodes only: no choice by links or load, no health, no faults while running", "cause",
+		why)
 	return inventory.Devices, nil
 }
 
@@ -140,7 +142,8 @@ func (g *Grant) Fit(ctx context.Context, ours func(pid int) bool) error {
 	}
 	devices, missing := g.held.Now(all)
 	if len(missing) > 0 {
-		return fault.GPU(fmt.Errorf("GPU not fit: %s: not there any more after a fault: restart the host", strings.Join(missing, ", ")))
+		return fault.GPU(fmt.Errorf("GPU not fit: %s: not there any more after a fault: restart the host",
+			strings.Join(missing, ", ")))
 	}
 	if err := g.gate(devices, ours); err != nil {
 		return err
@@ -261,7 +264,10 @@ func (g *Grant) Tell(request *plan.Request, inContainer bool) {
 func (g *Grant) Nodes() []container.Node {
 	var all []container.Node
 	for _, n := range g.injection.Nodes {
-		all = append(all, container.Node{Path: n.Path, Type: rune(n.Type[0]), Major: n.Major, Minor: n.Minor, Mode: uint32(n.Mode.Perm()), UID: n.UID, GID: n.GID})
+		all = append(all, container.Node{
+			Path: n.Path, Type: rune(n.Type[0]), Major: n.Major, Minor: n.Minor,
+			Mode: uint32(n.Mode.Perm()), UID: n.UID, GID: n.GID,
+		})
 	}
 	return all
 }
@@ -319,7 +325,8 @@ func (g *Grant) Watch(ctx context.Context, p plan.Plan, process process) {
 			if err != nil {
 				return
 			}
-			process.Blame(registry.ClassOOM, fmt.Sprintf("process %d holds %d MB of GPU memory, muster.gpu.memory is %d MB",
+			process.Blame(registry.ClassOOM, fmt.Sprintf("process %d holds %d MB of GPU memory, muster.gpu.memory is "+
+				"%d MB",
 				over.PID, over.UsedMB, p.Limits.GPUMemoryMB), true)
 			process.EndForGPU(ctx)
 		}

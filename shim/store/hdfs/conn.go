@@ -123,7 +123,9 @@ type wires struct {
 	data []*conn
 }
 
-func newWires(ctx context.Context, dial func(ctx context.Context, network, address string) (net.Conn, error), bad *excluded) *wires {
+func newWires(
+	ctx context.Context, dial func(ctx context.Context, network, address string) (net.Conn, error), bad *excluded,
+) *wires {
 	w := &wires{dial: dial, bad: bad, questions: &questions{}}
 	if w.dial == nil {
 		w.dial = (&net.Dialer{KeepAlive: 30 * time.Second}).DialContext

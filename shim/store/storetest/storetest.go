@@ -282,7 +282,8 @@ func missing(t *testing.T, s tested, dir string) {
 
 func names(t *testing.T, s tested, dir string) {
 	for _, name := range []string{
-		"with blank", "per%20cent", "uml-äöü-日本", "question?mark", "hash#", "star*", "[a]", "-dash", ".dot", "a&b=c",
+		"with blank", "per%20cent", "uml-äöü-日本", "question?mark", "hash#", "star*", "[a]", "-dash", ".dot",
+		"a&b=c",
 		"quo'te\"", strings.Repeat("long", 60),
 	} {
 		Put(t, s, path.Join(dir, name), []byte(name))
