@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/muster-agent/muster/shim/plan"
@@ -131,7 +132,7 @@ func interrupted(t *testing.T, engine string) {
 	p := j.begin("--engine", engine)
 	j.says("ready")
 	was := j.remains()
-	j.must(p.cmd.Process.Signal(os.Interrupt))
+	j.must(p.Signal(syscall.SIGINT))
 	if e := j.end(p); e.Outcome != "stopped" || e.code != 130 {
 		t.Errorf("%s, exit code %d, want stopped, 130", e.Outcome, e.code)
 	}

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/muster-agent/muster/tests/child"
+
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/status"
 )
@@ -75,7 +77,7 @@ func blankJob(t testing.TB, as *syscall.Credential) *job {
 	t.Cleanup(func() {
 		if t.Failed() {
 			for _, path := range glob(t, filepath.Join(j.work, "log", "*", "*.log")) {
-				t.Logf("%s:\n%s", path, tail(read(path), 30))
+				t.Logf("%s:\n%s", path, child.Tail(read(path), 30))
 			}
 		}
 		j.must(os.RemoveAll(top))

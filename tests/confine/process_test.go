@@ -1,55 +1,33 @@
 package confine_test
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/muster-agent/muster/tests/child"
 )
 
 // process is one muster. It dies with the test, and with the test's process.
 type process struct {
+	*child.Process
 	t    testing.TB
 	name string
 	dir  string // of its output: out, err
-	cmd  *exec.Cmd
-	gone chan struct{} // closed when it has been reaped
 }
 
 // start runs a program with that environment and nothing else, as another user if one is given.
 func start(t testing.TB, as *syscall.Credential, env []string, argv ...string) *process {
 	t.Helper()
-	p := &process{t: t, name: strings.Join(argv[1:], " "), dir: t.TempDir(), gone: make(chan struct{})}
-	p.cmd = exec.Command(argv[0], argv[1:]...)
-	p.cmd.Env, p.cmd.Dir = env, "/"
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Credential: as}
-	out, err := os.Create(filepath.Join(p.dir, "out"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer out.Close()
-	said, err := os.Create(filepath.Join(p.dir, "err"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer said.Close()
-	p.cmd.Stdout, p.cmd.Stderr = out, said
-	started := make(chan error, 1)
-	go func() {
-		// The parent-death signal belongs to the thread that forks (prctl(2)): it lives as long as the child.
-		runtime.LockOSThread()
-		err := p.cmd.Start()
-		started <- err
-		if err == nil {
-			_ = p.cmd.Wait() // how it ended is in ProcessState
-			close(p.gone)
-		}
-	}()
-	if err := <-started; err != nil {
+	p := &process{t: t, name: strings.Join(argv[1:], " "), dir: t.TempDir()}
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env, cmd.Dir = env, "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Credential: as}
+	var err error
+	if p.Process, err = child.StartApart(cmd, filepath.Join(p.dir, "out"), filepath.Join(p.dir, "err")); err != nil {
 		t.Fatalf("start %q: %v", argv, err)
 	}
 	t.Cleanup(p.cleanUp)
@@ -59,60 +37,34 @@ func start(t testing.TB, as *syscall.Credential, env []string, argv ...string) *
 // cleanUp ends what still runs, so that it takes its processes with it.
 func (p *process) cleanUp() {
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGTERM, syscall.SIGKILL} {
-		if p.ended(0) {
+		if p.Ended(0) {
 			break
 		}
-		_ = p.cmd.Process.Signal(sig)
-		p.ended(10 * time.Second)
+		_ = p.Signal(sig)
+		p.Ended(10 * time.Second)
 	}
 	if p.t.Failed() {
-		p.t.Logf("muster %s (%s) said:\n%s%s", p.name, p.cmd.ProcessState, tail(p.err(), 40), tail(p.out(), 60))
+		p.t.Logf("muster %s (%s) said:\n%s%s", p.name, p.State(), child.Tail(p.err(), 40), child.Tail(p.out(), 60))
 	}
 }
 
 func (p *process) out() string { return read(filepath.Join(p.dir, "out")) }
 func (p *process) err() string { return read(filepath.Join(p.dir, "err")) }
 
-// ended tells whether it has, within that time.
-func (p *process) ended(within time.Duration) bool {
-	timer := time.NewTimer(within)
-	defer timer.Stop()
-	select {
-	case <-p.gone:
-		return true
-	case <-timer.C:
-	}
-	select {
-	case <-p.gone:
-		return true
-	default:
-		return false
-	}
-}
-
 // wait waits for the end and returns the exit code, as a shell sees it.
 func (p *process) wait() int {
 	p.t.Helper()
-	if !p.ended(watchdog) {
+	if !p.Ended(watchdog) {
 		p.t.Fatalf("muster %s has not ended within %s", p.name, watchdog)
 	}
-	if ws, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-		return 128 + int(ws.Signal())
-	}
-	return p.cmd.ProcessState.ExitCode()
+	return p.Code()
 }
 
 // kill ends it by SIGKILL and waits until it is reaped.
 func (p *process) kill() {
 	p.t.Helper()
-	if err := p.cmd.Process.Kill(); err != nil {
+	if err := p.Signal(syscall.SIGKILL); err != nil {
 		p.t.Fatalf("kill muster %s: %v", p.name, err)
 	}
 	p.wait()
-}
-
-// tail is the last lines of a text.
-func tail(text string, lines int) string {
-	all := strings.SplitAfter(text, "\n")
-	return strings.Join(all[max(0, len(all)-lines-1):], "")
 }

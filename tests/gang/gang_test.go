@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/muster-agent/muster/tests/child"
+
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/tests/servers/consulserver"
 )
@@ -364,7 +366,7 @@ func kill(t testing.TB, pid int, sig syscall.Signal) {
 // dump logs what the agents said, for whoever has to find out why a test failed.
 func (g *gang) dump() {
 	for _, in := range g.def.instances() {
-		g.t.Logf("agent.log of %s:\n%s", in, tail(read(g.log(in, "agent.log")), 60))
+		g.t.Logf("agent.log of %s:\n%s", in, child.Tail(read(g.log(in, "agent.log")), 60))
 	}
 	if text, err := os.ReadFile(filepath.Join(g.work, "result.json")); err == nil {
 		g.t.Logf("result.json:\n%s", bytes.TrimSpace(text))

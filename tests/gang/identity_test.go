@@ -32,7 +32,7 @@ func secondAgentRefused(t *testing.T, at place) {
 		t.Errorf("exit code %d, want 75", code)
 	}
 	m := g.member("worker-0")
-	want := fmt.Sprintf("worker-0 is held by pid %d on %s since %s", g.agents["worker-0"].pid, m.Host, m.Since.Format("2006-01-02T15:04:05Z07:00"))
+	want := fmt.Sprintf("worker-0 is held by pid %d on %s since %s", g.agents["worker-0"].PID, m.Host, m.Since.Format("2006-01-02T15:04:05Z07:00"))
 	if !strings.Contains(second.err(), want) {
 		t.Errorf("it said %q, want %q in it", second.err(), want)
 	}
@@ -49,7 +49,7 @@ func secondAgentStandsBy(t *testing.T, at place) {
 	cast := g.begin()
 	second := g.another("worker-0", nomad)
 	second.says("to=standby")
-	if want := fmt.Sprintf("worker-0 is held by pid %d", g.agents["worker-0"].pid); !strings.Contains(second.err(), want) {
+	if want := fmt.Sprintf("worker-0 is held by pid %d", g.agents["worker-0"].PID); !strings.Contains(second.err(), want) {
 		t.Errorf("it said %q, want %q in it", second.err(), want)
 	}
 	g.unmoved(cast, "")
@@ -131,7 +131,7 @@ func claimedIndexes(t *testing.T, at place) {
 	cast["worker-1"].exit(0)
 	for _, p := range agents {
 		if code := p.wait(); code != 0 {
-			t.Errorf("agent %d ended with %d, want 0", p.pid, code)
+			t.Errorf("agent %d ended with %d, want 0", p.PID, code)
 		}
 	}
 	for name := range cast {

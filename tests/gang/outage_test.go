@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/muster-agent/muster/tests/child"
+
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/tests/servers/consulserver"
 )
@@ -275,7 +277,7 @@ func TestTrainingWithConsul(t *testing.T) {
 		t.Errorf("muster ps after the end, without Consul: exit code %d, %v: %s", code, err, out)
 	}
 	if out, code := g.verb("logs", g.app+"/worker-0"); code != 0 || !strings.Contains(out, "accuracy ") {
-		t.Errorf("muster logs after the end: exit code %d, %q", code, tail(out, 5))
+		t.Errorf("muster logs after the end: exit code %d, %q", code, child.Tail(out, 5))
 	}
 }
 

@@ -224,7 +224,7 @@ func deadStartsAgain(t *testing.T, at place) {
 	cast["worker-0"].exit(0)
 	g.sees("worker-0", "finishing", "exited with 0")
 	await(t, "the result of worker-0", func() bool { return g.member("worker-0").Phase == registry.PhaseEnded })
-	kill(t, g.agents["worker-0"].pid, syscall.SIGKILL)
+	kill(t, g.agents["worker-0"].PID, syscall.SIGKILL)
 	cast["worker-1"].exit(4)
 	g.launch("worker-0")
 	for name, a := range g.cast(g.def.instances()...) {

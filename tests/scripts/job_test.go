@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/muster-agent/muster/tests/child"
+
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/status"
 )
@@ -52,7 +54,7 @@ func newJob(t testing.TB, as *syscall.Credential) *job {
 	t.Cleanup(func() {
 		if t.Failed() {
 			for _, path := range append(glob(t, filepath.Join(j.work, "log", "*", "*.log")), glob(t, filepath.Join(j.work, "log", "*", "errors-*"))...) {
-				t.Logf("%s:\n%s", path, tail(read(path), 30))
+				t.Logf("%s:\n%s", path, child.Tail(read(path), 30))
 			}
 		}
 		j.must(os.RemoveAll(top))

@@ -7,13 +7,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/muster-agent/muster/tests/child"
 
 	"github.com/muster-agent/muster/shim/status"
 )
@@ -28,7 +29,7 @@ type job struct {
 	cmd  *exec.Cmd
 	out  bytes.Buffer
 	said bytes.Buffer
-	gone chan struct{}
+	run  *child.Process
 }
 
 // component is one of an app.
@@ -45,7 +46,7 @@ func newJob(t testing.TB, global object, programs map[string]string, components 
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := &job{t: t, app: "sd" + strings.ToLower(rand.Text()[:8]), dir: top, gone: make(chan struct{})}
+	j := &job{t: t, app: "sd" + strings.ToLower(rand.Text()[:8]), dir: top}
 	t.Cleanup(func() { j.must(os.RemoveAll(top)) })
 	t.Cleanup(j.cleanUp)
 	const schema = "http://example.org/specification/v2.0.0"
@@ -108,18 +109,9 @@ func (j *job) begin(engine string) {
 	j.t.Helper()
 	j.cmd = j.command("run", filepath.Join(j.dir, "app"), "--app-id", j.app, "--work-dir", filepath.Join(j.dir, "w"), "--json", "--engine", engine)
 	j.cmd.Stdout, j.cmd.Stderr = &j.out, &j.said
-	started := make(chan error, 1)
-	go func() {
-		// The parent-death signal belongs to the thread that forks (prctl(2)): it lives as long as the child.
-		runtime.LockOSThread()
-		err := j.cmd.Start()
-		started <- err
-		if err == nil {
-			_ = j.cmd.Wait() // how it ended is in ProcessState
-			close(j.gone)
-		}
-	}()
-	j.must(<-started)
+	var err error
+	j.run, err = child.Start(j.cmd)
+	j.must(err)
 }
 
 // await looks until what is waited for is there; a run that has ended shows no more.
@@ -136,20 +128,7 @@ func (j *job) await(what string, see func() bool) {
 	}
 }
 
-func (j *job) ended(within time.Duration) bool {
-	timer := time.NewTimer(within)
-	defer timer.Stop()
-	select {
-	case <-j.gone:
-	case <-timer.C:
-	}
-	select {
-	case <-j.gone:
-		return true
-	default:
-		return false
-	}
-}
+func (j *job) ended(within time.Duration) bool { return j.run.Ended(within) }
 
 func (j *job) cleanUp() {
 	if j.cmd != nil && j.cmd.Process != nil {

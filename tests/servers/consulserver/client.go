@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/muster-agent/muster/tests/child"
+
 	"github.com/muster-agent/muster/tests/servers/ports"
 )
 
@@ -33,7 +35,7 @@ func (s *Server) Client(t testing.TB, config, token string) *Server {
 			"-hcl=disable_update_check = true\n" + config,
 		},
 	}
-	run, err := launch(c.place.command(c.binary, c.args...), filepath.Join(dir, "consul.log"))
+	run, err := child.StartLogged(c.place.command(c.binary, c.args...), filepath.Join(dir, "consul.log"))
 	if err != nil {
 		t.Fatalf("start a client agent of %s: %v", s.HTTPAddr, err)
 	}
@@ -60,7 +62,7 @@ func (s *Server) joined() error {
 			}
 		}
 		select {
-		case <-s.run.gone:
+		case <-s.run.Gone:
 			return errors.New("ended at its start")
 		case <-ctx.Done():
 			return fmt.Errorf("not in the catalog after %s (%w)", watchdog, errors.Join(ctx.Err(), err))

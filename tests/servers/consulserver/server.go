@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/muster-agent/muster/tests/child"
+
 	"github.com/muster-agent/muster/tests/need"
 	"github.com/muster-agent/muster/tests/netns"
 	"github.com/muster-agent/muster/tests/servers/ports"
@@ -68,7 +70,7 @@ type Server struct {
 	args   []string
 	token  string
 	place  place
-	run    *process // nil while stopped
+	run    *child.Process // nil while stopped
 }
 
 // Start starts a server and returns once it has a leader and takes sessions. The server is killed
@@ -138,7 +140,7 @@ func (s *Server) PID() int {
 	if s.run == nil {
 		return 0
 	}
-	return s.run.pid
+	return s.run.PID
 }
 
 // Stop ends the server by SIGTERM and waits until it is gone; its data stays. On a stopped
@@ -168,7 +170,7 @@ func (s *Server) RestartEmpty() {
 
 func (s *Server) start() {
 	s.t.Helper()
-	run, err := launch(s.place.command(s.binary, s.args...), filepath.Join(s.Dir, "consul.log"))
+	run, err := child.StartLogged(s.place.command(s.binary, s.args...), filepath.Join(s.Dir, "consul.log"))
 	if err != nil {
 		s.t.Fatalf("start %s: %v", s.binary, err)
 	}
@@ -183,12 +185,11 @@ func (s *Server) signal(sig syscall.Signal) {
 	if s.run == nil {
 		return
 	}
-	if !s.run.end(sig) {
-		s.run.end(syscall.SIGKILL)
-		s.run = nil
-		s.t.Fatalf("consul at %s did not end within %s of %s", s.HTTPAddr, watchdog, sig)
-	}
+	err := s.run.End(sig, watchdog)
 	s.run = nil
+	if err != nil {
+		s.t.Fatalf("consul at %s: %v", s.HTTPAddr, err)
+	}
 }
 
 // end is the clean-up: it neither fails nor leaves anything.
@@ -199,7 +200,7 @@ func (s *Server) end() {
 	if s.t.Failed() {
 		s.t.Logf("the end of %s:\n%s", filepath.Join(s.Dir, "consul.log"), s.logTail())
 	}
-	s.run.end(syscall.SIGKILL)
+	_ = s.run.End(syscall.SIGKILL, watchdog)
 	s.run = nil
 }
 
@@ -216,7 +217,7 @@ func (s *Server) ready() error {
 			return nil
 		}
 		select {
-		case <-s.run.gone:
+		case <-s.run.Gone:
 			return errors.New("ended at its start")
 		case <-ctx.Done():
 			return fmt.Errorf("not ready after %s: %w", watchdog, last)

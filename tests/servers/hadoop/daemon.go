@@ -6,11 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/muster-agent/muster/tests/child"
 )
 
 // daemon is one server of the cluster, which may be down. Its process dies with the test's, even with one that is
@@ -20,9 +21,9 @@ type daemon struct {
 	args, env                   []string
 	outlives                    bool
 
-	pid   int           // 0 while down
-	gone  chan struct{} // closed when it has been reaped
-	since int64         // where this run's part of the log begins, in bytes
+	pid   int             // 0 while down
+	gone  <-chan struct{} // closed when it has been reaped
+	since int64           // where this run's part of the log begins, in bytes
 }
 
 func (c *Cluster) daemon(name string, args []string) *daemon {
@@ -32,8 +33,7 @@ func (c *Cluster) daemon(name string, args []string) *daemon {
 	}
 }
 
-// start starts the daemon with its output appended to its log. The parent-death signal belongs to the thread that forks
-// (prctl(2)), so one goroutine keeps its thread until the process has ended.
+// start starts the daemon with its output appended to its log.
 func (d *daemon) start() error {
 	if d.running() || d.outlives && d.adopt() {
 		return nil
@@ -48,26 +48,14 @@ func (d *daemon) start() error {
 	}
 	cmd := exec.Command(d.program, d.args...)
 	cmd.Stdout, cmd.Stderr, cmd.Env = out, out, d.env
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if d.outlives {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	}
-	gone := make(chan struct{})
-	started := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		if err := cmd.Start(); err != nil {
-			started <- err
-			return
-		}
-		started <- nil
-		_ = cmd.Wait() // how it ended is in its log
-		close(gone)
-	}()
-	if err := <-started; err != nil {
+	p, err := child.Start(cmd)
+	if err != nil {
 		return fmt.Errorf("start %s: %w", d.name, err)
 	}
-	d.pid, d.gone = cmd.Process.Pid, gone
+	d.pid, d.gone = p.PID, p.Gone
 	return os.WriteFile(d.pidFile, fmt.Appendf(nil, "%d\n", d.pid), 0o644)
 }
 
@@ -123,13 +111,14 @@ func (d *daemon) adopt() bool {
 	if err != nil || !strings.Contains(string(line), filepath.Dir(d.pidFile)) {
 		return false // the pid is somebody else's by now
 	}
-	d.pid, d.gone = pid, make(chan struct{})
-	go func(gone chan struct{}) {
+	gone := make(chan struct{})
+	d.pid, d.gone = pid, gone
+	go func() {
 		for syscall.Kill(pid, 0) == nil {
 			time.Sleep(50 * time.Millisecond) // not our child: nobody tells us
 		}
 		close(gone)
-	}(d.gone)
+	}()
 	return true
 }
 

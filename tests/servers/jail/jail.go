@@ -8,17 +8,17 @@ package jail
 import (
 	"bytes"
 	_ "embed"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/muster-agent/muster/tests/child"
 
 	"golang.org/x/sys/unix"
 
@@ -39,13 +39,10 @@ type Jail struct {
 
 // Process is a program in a jail.
 type Process struct {
-	// PID is as this test sees it, not as the jail does.
-	PID int
-	// Gone is closed when it has ended and was waited for.
-	Gone chan struct{}
+	*child.Process // its PID is as this test sees it, not as the jail does
 
-	cmd *exec.Cmd
-	log string
+	name string
+	log  string
 }
 
 // New makes a jail, which lives as long as the test.
@@ -195,26 +192,14 @@ func (j *Jail) enter() error {
 
 // start starts a process on a thread of its own, which lives as long as the process.
 func start(cmd *exec.Cmd, before ...func() error) (*Process, error) {
-	p := &Process{cmd: cmd, Gone: make(chan struct{})}
-	started := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		for _, f := range before {
-			if err := f(); err != nil {
-				started <- err
-				return
-			}
-		}
-		if err := cmd.Start(); err != nil {
-			started <- err
-			return
-		}
-		p.PID = cmd.Process.Pid
-		started <- nil
-		_ = cmd.Wait() // how it ended is in ProcessState
-		close(p.Gone)
-	}()
-	return p, <-started
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{} // no parent-death signal: inside a jail of pids no parent is seen
+	}
+	p, err := child.Start(cmd, before...)
+	if err != nil {
+		return nil, err
+	}
+	return &Process{Process: p, name: filepath.Base(cmd.Path)}, nil
 }
 
 // Running tells whether the process has not ended.
@@ -231,21 +216,7 @@ func (p *Process) Running() bool {
 func (p *Process) Kill() { _ = p.End(syscall.SIGKILL) }
 
 // End sends the signal and waits until the process is gone.
-func (p *Process) End(sig syscall.Signal) error {
-	if err := p.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return err
-	}
-	dog := time.NewTimer(watchdog)
-	defer dog.Stop()
-	select {
-	case <-p.Gone:
-		return nil
-	case <-dog.C:
-		_ = p.cmd.Process.Kill()
-		<-p.Gone
-		return fmt.Errorf("%s did not end within %s of %s", p.cmd.Path, watchdog, sig)
-	}
-}
+func (p *Process) End(sig syscall.Signal) error { return p.Process.End(sig, watchdog) }
 
 // Await asks until there is no error, the process has ended or the limit is over.
 func (p *Process) Await(limit time.Duration, ask func() error) error {
@@ -260,7 +231,7 @@ func (p *Process) Await(limit time.Duration, ask func() error) error {
 		}
 		select {
 		case <-p.Gone:
-			return fmt.Errorf("%s ended (%s); the end of its log:\n%s", filepath.Base(p.cmd.Path), p.cmd.ProcessState,
+			return fmt.Errorf("%s ended (%s); the end of its log:\n%s", p.name, p.State(),
 				p.LogTail())
 		case <-dog.C:
 			return fmt.Errorf("after %s: %w; the end of %s:\n%s", limit, err, p.log, p.LogTail())

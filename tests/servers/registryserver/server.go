@@ -16,6 +16,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/muster-agent/muster/tests/servers/ports"
+
+	"github.com/muster-agent/muster/tests/child"
+
 	"github.com/muster-agent/muster/tests/need"
 )
 
@@ -47,7 +51,7 @@ type Server struct {
 
 	t     testing.TB
 	login *Login
-	run   *process // nil once it has been stopped
+	run   *child.Process // nil once it has been stopped
 }
 
 // Start starts a registry with the given wishes and returns once it answers.
@@ -59,7 +63,7 @@ func Start(t testing.TB, o Options) *Server {
 	if _, err := Binary(); err != nil {
 		need.Skip(t, err.Error())
 	}
-	s := &Server{Addr: fmt.Sprintf("127.0.0.1:%d", holdPort(t)), Dir: t.TempDir(), t: t, login: o.Login}
+	s := &Server{Addr: fmt.Sprintf("127.0.0.1:%d", ports.Claim(t, 1)[0]), Dir: t.TempDir(), t: t, login: o.Login}
 	if err := s.configure(); err != nil {
 		t.Fatal(err)
 	}
@@ -94,12 +98,11 @@ func (s *Server) Stop() {
 	if s.run == nil {
 		return
 	}
-	if !s.run.end(syscall.SIGTERM) {
-		s.run.end(syscall.SIGKILL)
-		s.run = nil
-		s.t.Fatalf("registry at %s did not end within %s of SIGTERM", s.Addr, watchdog)
-	}
+	err := s.run.End(syscall.SIGTERM, watchdog)
 	s.run = nil
+	if err != nil {
+		s.t.Fatalf("registry at %s: %v", s.Addr, err)
+	}
 }
 
 // Restart starts the registry on the same address with the same storage, stopping it before if it runs.
@@ -110,8 +113,9 @@ func (s *Server) Restart() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if s.run, err = launch(binary, []string{"serve", filepath.Join(s.Dir, "config.yml")},
-		filepath.Join(s.Dir, "registry.log")); err != nil {
+	cmd := exec.Command(binary, "serve", filepath.Join(s.Dir, "config.yml"))
+	cmd.Env = append(os.Environ(), "OTEL_TRACES_EXPORTER=none")
+	if s.run, err = child.StartLogged(cmd, filepath.Join(s.Dir, "registry.log")); err != nil {
 		s.t.Fatalf("start %s: %v", binary, err)
 	}
 	if err := s.ready(); err != nil {
@@ -145,7 +149,7 @@ func (s *Server) end() {
 	if s.t.Failed() {
 		s.t.Logf("the end of %s:\n%s", filepath.Join(s.Dir, "registry.log"), s.logTail())
 	}
-	s.run.end(syscall.SIGKILL)
+	_ = s.run.End(syscall.SIGKILL, watchdog)
 	s.run = nil
 }
 
@@ -160,7 +164,7 @@ func (s *Server) ready() error {
 			return nil
 		}
 		select {
-		case <-s.run.gone:
+		case <-s.run.Gone:
 			return errors.New("ended at its start")
 		case <-ctx.Done():
 			return fmt.Errorf("not ready after %s: %w", watchdog, last)
