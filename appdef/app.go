@@ -1,7 +1,7 @@
 package appdef
 
-// App is the definition of a job: what a package, a job file or a command line says, merged,
-// defaulted and validated once, then frozen.
+// App is the definition of a job: everything that a package, a job file or a command line says, merged, defaulted and
+// validated once, then frozen.
 type App struct {
 	Name    string `json:"name"`
 	Release string `json:"release,omitempty"` // application.version
@@ -17,12 +17,12 @@ type App struct {
 	// Config is appConfig's global section, Resources that of resources.json; keys as written.
 	Config    map[string]string `json:"config,omitempty"`
 	Resources map[string]string `json:"resources,omitempty"`
-	// Defaults are the dictionaries of package/configuration/<dict>.xml: used where a key is absent.
+	// Defaults are the dictionaries of package/configuration/<dict>.xml: they apply where a key is absent.
 	Defaults map[string]map[string]string `json:"defaults,omitempty"`
 
 	Settings AppSettings `json:"settings"`
 
-	// Kept are fields that are understood but not acted upon, by JSON pointer
+	// Kept are fields that are accepted and ignored, by JSON pointer
 	// (`metainfo.json#/application/components/0/dockerContainers`).
 	Kept map[string]any `json:"kept,omitempty"`
 	Provenance
@@ -96,8 +96,7 @@ type Export struct {
 	Value string `json:"value"`
 }
 
-// ExportRef names one export of one group, written `group-export` (split at the first `-` that
-// yields a known group).
+// ExportRef names one export of one group, written `group-export` (split at the first `-` that yields a known group).
 type ExportRef struct {
 	Group string `json:"group"`
 	Name  string `json:"name"`
@@ -122,7 +121,7 @@ type Package struct {
 	Name string `json:"name"`
 }
 
-// Addon is an add-on package. It is told of and kept; its commands are not run.
+// Addon is an add-on package. It is reported and kept; its commands do not run.
 type Addon struct {
 	Name       string           `json:"name"`
 	Version    string           `json:"version,omitempty"`
@@ -160,16 +159,16 @@ type Command struct {
 	Missing bool   `json:"missing,omitempty"` // of PYTHON: the package has no such file
 }
 
-// What START runs (muster.start), where muster.command does not say.
+// What START runs (muster.start) without muster.command.
 const (
 	StartScript  = "script"  // the package's commandScript or commands
 	StartBuiltin = "builtin" // the framework's own command
 )
 
-// Max as a limit means: as much as the launcher grants (`"yarn.memory": "max"`).
+// Max as a limit means all that the launcher grants (`"yarn.memory": "max"`).
 const Max = -1
 
-// What a container without an image makes of the host's root.
+// How a container without an image sees the host's root.
 const (
 	rootReadOnly = "read-only"
 	RootOverlay  = "overlay"
@@ -185,7 +184,7 @@ type Limits struct {
 	CPUHard  bool `json:"cpu_hard"`
 	SwapMB   int  `json:"swap_mb"`
 	HighMB   int  `json:"high_mb,omitempty"` // 0: none
-	// share of MemoryMB that a restart for want of memory adds
+	// share of MemoryMB that a restart after out of memory adds
 	Autoscale  float64           `json:"autoscale,omitempty"`
 	Pids       int               `json:"pids"`   // 0: none
 	ShmMB      int               `json:"shm_mb"` // 0: half of memory
@@ -204,10 +203,10 @@ type Limits struct {
 	LogExclude string            `json:"log_exclude,omitempty"`
 }
 
-// Role says who is waited for, who ends the job and who is ended with it.
+// Role decides whether the barrier waits for an instance, and whether its end ends the job.
 type Role string
 
-// The roles. PS, Worker, Chief and Evaluator are waited for; Chief and Worker end the job.
+// The roles. The barrier waits for PS, Worker, Chief and Evaluator; Chief and Worker end the job.
 const (
 	RolePS        Role = "ps"
 	RoleWorker    Role = "worker"
@@ -216,7 +215,7 @@ const (
 	RoleService   Role = "service"
 )
 
-// scope says how much restarts when one process fails.
+// scope is what restarts when one process fails.
 type scope string
 
 // The scopes of muster.restart.
@@ -234,14 +233,14 @@ type AppSettings struct {
 	StageTimeout Seconds `json:"stage_timeout"`   // 1800
 	Timeout      Seconds `json:"timeout"`         // 0: none
 	Duration     Seconds `json:"duration"`        // 0: none
-	// how often outputs are saved in between; 0: when somebody asks
+	// how often outputs are saved during the run; 0: only when asked to
 	SaveEvery Seconds `json:"save_every,omitempty"`
-	// how often the gang is formed anew after a failure; RetryForever, RetryAlways
+	// how many full restarts follow after failures; RetryForever, RetryAlways
 	Retry          int     `json:"retry"`
 	AllowedPorts   string  `json:"allowed_ports"`   // site.global.slider.allowed.ports
-	Store          string  `json:"-"`               // where a submission puts what hosts need; no agent's business
+	Store          string  `json:"-"`               // where a submission puts what hosts need; agents do not use it
 	GangBudget     Restart `json:"restart"`         // budget of the gang scope
-	RestartDefault scope   `json:"restart_default"` // what components without muster.restart get
+	RestartDefault scope   `json:"restart_default"` // the scope of components without muster.restart
 	Total          Total   `json:"total,omitzero"`
 	TensorFlowMode string  `json:"tensorflow_mode,omitempty"` // inGraph; empty: each worker runs the script
 	InheritEnv     string  `json:"inherit_env,omitempty"`     // InheritHBox; empty: the allow-list of the manual
@@ -250,115 +249,115 @@ type AppSettings struct {
 	HBox           HBox    `json:"hbox,omitzero"`
 }
 
-// What muster.retry may be below zero.
+// Values of muster.retry below zero.
 const (
-	RetryForever = -1 // failures whose cause is not known are retried without end
-	RetryAlways  = -2 // the gang is formed anew after every end, a success as well
+	RetryForever = -1 // failures of unknown cause are retried without limit
+	RetryAlways  = -2 // the gang restarts after every end, also a success
 )
 
-// Total counts over the whole app, services and evaluators left out. Zero values mean never.
+// Total counts over the whole app, except services and evaluators. Zero values mean never.
 type Total struct {
-	MinSucceeded int     `json:"min_succeeded,omitempty"` // so many instances that ended with 0 end the app
-	MinFailed    int     `json:"min_failed,omitempty"`    // so many that failed for good fail it
-	FailedShare  float64 `json:"failed_share,omitempty"`  // the same as a share of them, 0 to 1, rounded up
+	MinSucceeded int     `json:"min_succeeded,omitempty"` // the app succeeds when this many instances ended with 0
+	MinFailed    int     `json:"min_failed,omitempty"`    // the app fails when this many instances failed for good
+	FailedShare  float64 `json:"failed_share,omitempty"`  // MinFailed as a share of all, 0 to 1, rounded up
 }
 
-// inGraph is the mode of TensorFlow in which the chief alone runs the script and all others a server.
+// inGraph is the mode of TensorFlow in which only the chief runs the script, and all others run a server.
 const inGraph = "in-graph"
 
-// AddressDNS writes members by their names in Consul, which stay when a member moves.
+// AddressDNS addresses members by their names in Consul, which stay when a member moves.
 const AddressDNS = "dns"
 
 // InheritHBox drops every variable that HBox's container does not set.
 const InheritHBox = "hbox"
 
-// The generations of OpenPAI, by their variables and their rules.
+// The versions of OpenPAI, by their variables and rules.
 const (
 	PAI05  = "0.5"  // and QIZHI
 	PAI014 = "0.14" // and SCM
 	PAI1   = "1"
 )
 
-// PAI are the facts of a job file that its tasks are told of. The paths may hold placeholders.
+// PAI are the values of a job file that its tasks get. The paths may contain placeholders.
 type PAI struct {
 	Version        string `json:"version,omitempty"` // PAI05, PAI014, PAI1; empty: no variables of PAI
 	DataDir        string `json:"data_dir,omitempty"`
 	OutputDir      string `json:"output_dir,omitempty"`
-	CodeDir        string `json:"code_dir,omitempty"` // its content is brought to every task
+	CodeDir        string `json:"code_dir,omitempty"` // each task gets a copy of its content
 	VirtualCluster string `json:"virtual_cluster,omitempty"`
 	Debug          bool   `json:"debug,omitempty"` // jobEnvs.isDebug
 }
 
-// HBox are the facts of a submission that its containers are told of.
+// HBox are the values of a submission that its containers get.
 type HBox struct {
 	Type string `json:"type,omitempty"` // --app-type in upper case; empty: no variables of HBox
 }
 
-// Side is a process beside the main one of its instance, in the same container: supervised, with a port of its own
-// where it asks for one, started again when it ends, and of no weight in the verdict. It ends with the instance's
-// process.
+// Side is a process beside the main one of its instance, in the same container. It is supervised, restarts when it
+// ends, and gets a port if it asks for one. Its end does not affect the verdict. It ends with the instance's process.
 type Side struct {
 	Name string `json:"name"`
-	// shell text; ${site.side.NAME} in it, or MUSTER_PORT_SIDE_NAME in its environment, is its port
+	// text for a shell; its port is ${site.side.NAME} in the text, and MUSTER_PORT_SIDE_NAME in its environment
 	Command string `json:"command"`
-	Index   int    `json:"index"`          // of the instance that it runs beside; EveryIndex
-	Restart bool   `json:"restart"`        // again after any end
-	Port    bool   `json:"port,omitempty"` // it is given a port, called side.NAME
+	Index   int    `json:"index"`          // the only instance to run beside; EveryIndex
+	Restart bool   `json:"restart"`        // it restarts after any end
+	Port    bool   `json:"port,omitempty"` // it gets a port, called side.NAME
 }
 
 // EveryIndex as Side.Index means beside every instance of the component.
 const EveryIndex = -1
 
-// How inputs come to a process, and how outputs leave it: HBox's strategies.
+// How inputs reach a process, and how outputs leave it: HBox's strategies.
 const (
 	StrategyDownload    = "download"    // files are copied into the instance's folder
-	StrategyPlaceholder = "placeholder" // the process is told of its files: INPUT_FILE_LIST
-	StrategyStream      = "stream"      // lines go to stdin, come from stdout
-	StrategyUpload      = "upload"      // folders are copied at the end
+	StrategyPlaceholder = "placeholder" // the process gets a list of its files: INPUT_FILE_LIST
+	StrategyStream      = "stream"      // lines go to stdin, or come from stdout
+	StrategyUpload      = "upload"      // folders are uploaded at the end
 )
 
-// Inputs are what the instances of a component read, dealt out among them.
+// Inputs are what the instances of a component read; they share the files out among themselves.
 type Inputs struct {
-	// local name → paths or URLs with commas between, globs allowed
+	// local name → paths or URLs with commas between them, globs allowed
 	From     map[string]string `json:"from,omitempty"`
 	Strategy string            `json:"strategy,omitempty"`
 	Rename   bool              `json:"rename,omitempty"` // isRenameInputFile
-	Whole    bool              `json:"whole,omitempty"`  // placeholder: everybody is told of all files
-	// files that the first reader gets, and no more; 0: its turn comes as everybody's
+	Whole    bool              `json:"whole,omitempty"`  // placeholder: every instance gets the list of all files
+	// files that the first reader gets, and no more; 0: as many as the others
 	Chief   int    `json:"chief,omitempty"`
 	Shuffle bool   `json:"shuffle,omitempty"`
 	Epochs  int    `json:"epochs,omitempty"` // of a stream
 	Format  string `json:"format,omitempty"` // InputFormat class of a stream
-	// Of a stream as well: the splits that are asked for, 0 is 1; the lines of a split of NLineInputFormat, 0 is 1;
-	// what stands before the value for KeyValueTextInputFormat, empty is a tab; whether later epochs read a copy on
-	// disk, and how large that may be in MB, 0 is StreamCacheLimit.
+	// Settings of a stream: the number of splits to make, 0 is 1; the lines of a split of NLineInputFormat, 0 is 1; the
+	// separator before the value for KeyValueTextInputFormat, empty is a tab; whether later epochs read a copy on disk,
+	// and its largest size in MB, 0 is StreamCacheLimit.
 	Splits     int    `json:"splits,omitempty"`
 	Lines      int    `json:"lines,omitempty"`
 	Separator  string `json:"separator,omitempty"`
 	Cache      bool   `json:"cache,omitempty"`
 	CacheLimit int    `json:"cache_limit,omitempty"`
-	// ListLength is how many characters all variables may have before the list of files is in a file; 0: HBox's number.
+	// ListLength is how many characters all variables may have; a longer list of files goes into a file. 0: HBox's
+	// number.
 	ListLength int  `json:"list_length,omitempty"`
-	Parallel   int  `json:"parallel,omitempty"` // files brought at a time; 0: as many as there usually are
-	Retries    *int `json:"retries,omitempty"`  // of a file that does not come on; nil: as many as there usually are
+	Parallel   int  `json:"parallel,omitempty"` // files downloaded at the same time; 0: the default number
+	Retries    *int `json:"retries,omitempty"`  // retries of a file without progress; nil: the default number
 }
 
 // StreamCacheLimit is HBox's default of hbox.inputformat.cachesize.limit, in MB.
 const StreamCacheLimit = 100 * 1024
 
-// Outputs are what the instances of a component leave behind.
+// Outputs are what the instances of a component upload.
 type Outputs struct {
 	To       map[string]string `json:"to,omitempty"` // local name → path or URL
 	Strategy string            `json:"strategy,omitempty"`
-	Only     *int              `json:"only,omitempty"`   // the one instance that uploads; nil: every one
+	Only     *int              `json:"only,omitempty"`   // the only instance that uploads; nil: all
 	Flat     bool              `json:"flat,omitempty"`   // of a single worker: no folder of the container's name
-	Failed   bool              `json:"failed,omitempty"` // a failed process's outputs as well
-	// Incremental: an interim save has the files that have changed since the one before.
+	Failed   bool              `json:"failed,omitempty"` // also upload the outputs of a failed process
+	// Incremental: an interim save contains only the files that changed since the previous one.
 	Incremental bool `json:"incremental,omitempty"`
-	// where interim saves lie below the place, without their time; empty: as HBox has it
+	// the path of interim saves below the output, without their time; empty: HBox's path
 	Interim  string `json:"interim,omitempty"`
 	Format   string `json:"format,omitempty"`   // OutputFormat class of a stream
-	Parallel int    `json:"parallel,omitempty"` // files left at a time; 0: as many as there usually are
+	Parallel int    `json:"parallel,omitempty"` // files uploaded at the same time; 0: the default number
 }
 
 // ComponentSettings are the `muster.*` keys of one component, defaulted.
@@ -370,7 +369,7 @@ type ComponentSettings struct {
 	CommandFrom string `json:"command_from,omitempty"`
 	// StartScript, StartBuiltin; muster.command wins over both
 	Start          string            `json:"start"`
-	StatusInterval Seconds           `json:"status_interval"` // how often the script's STATUS is asked; 0: never
+	StatusInterval Seconds           `json:"status_interval"` // how often the script's STATUS command runs; 0: never
 	ResumeArgs     string            `json:"resume_args,omitempty"`
 	Restart        Restart           `json:"restart"`
 	Complete       Complete          `json:"complete"`
@@ -384,7 +383,7 @@ type ComponentSettings struct {
 	Processes      int               `json:"processes,omitempty"`   // muster.nproc: processes in each container; 0: one
 	PortsExact     bool              `json:"ports_exact,omitempty"` // {DEFAULT_n} is that port or none
 	Sides          []Side            `json:"sides,omitempty"`       // by name
-	// local name → path or URL that each instance gets a copy of
+	// local name → path or URL of which each instance gets a copy
 	Files map[string]string `json:"files,omitempty"`
 	// local name → path or URL that is unpacked for each instance
 	Archives       map[string]string `json:"archives,omitempty"`
@@ -393,7 +392,7 @@ type ComponentSettings struct {
 	Outputs        Outputs           `json:"outputs,omitzero"`
 }
 
-// Restart is the crash-loop policy.
+// Restart is the restart policy.
 type Restart struct {
 	Scope      scope   `json:"scope"`
 	Explicit   bool    `json:"explicit,omitempty"` // Scope was written in the definition, not defaulted
@@ -404,8 +403,8 @@ type Restart struct {
 	Refill     string  `json:"refill"` // checkpoint, never
 }
 
-// Complete counts failed and succeeded instances that end the job. A nil MinFailed means never, a
-// nil MinSucceeded that no count does: the job has succeeded when all its chief and worker instances have.
+// Complete counts failed and succeeded instances that end the job. A nil MinFailed means never. With a nil MinSucceeded
+// no count ends the job: it succeeds when all its chiefs and workers have succeeded.
 type Complete struct {
 	MinFailed    *int `json:"min_failed"`
 	MinSucceeded *int `json:"min_succeeded"`
@@ -417,7 +416,7 @@ type Stop struct {
 	Grace  Seconds `json:"grace"`  // 0: the kill window less 2 s, at most 30 s
 }
 
-// Checkpoint says where the app saves itself and how a save is recognised.
+// Checkpoint says where the app writes checkpoints and how a complete one is recognised.
 type Checkpoint struct {
 	Dir     string `json:"dir,omitempty"`   // empty: the app's shared checkpoint folder
 	Reach   string `json:"reach,omitempty"` // of a Dir in a store: auto, process, muster; empty: auto
@@ -427,5 +426,6 @@ type Checkpoint struct {
 	Sync    string `json:"sync,omitempty"`
 	Keep    int    `json:"keep,omitempty"`
 	Signal  string `json:"signal,omitempty"`
-	Ranks   string `json:"ranks,omitempty"` // how those of a component's instances belong together; empty: auto
+	// how the checkpoints of the component's instances belong together; empty: auto
+	Ranks string `json:"ranks,omitempty"`
 }

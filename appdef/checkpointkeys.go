@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// Who reaches a folder of checkpoints that is in a store.
+// Who accesses a checkpoint folder in a store.
 const (
-	reachAuto    = "auto"    // the process where it can, else muster
-	ReachProcess = "process" // it is told the URL
-	ReachMuster  = "muster"  // it is told a local folder, from which everything is copied there
+	reachAuto    = "auto"    // the process if it can, else muster
+	ReachProcess = "process" // the process gets the URL
+	ReachMuster  = "muster"  // the process gets a local folder, which muster copies to the store
 )
 
 func setReach(c *Checkpoint, text string) error {
@@ -31,15 +31,15 @@ func setRanks(c *Checkpoint, text string) error {
 	return nil
 }
 
-// whole is when a match of muster.checkpoint.pattern counts, beyond that it is there and not empty.
+// whole is when a match of muster.checkpoint.pattern is a complete checkpoint, besides that it exists and is not empty.
 type whole struct {
 	Files  []string      // globs: a folder has a file of each that is not empty
-	Size   int64         // bytes, at least, of all its files
-	Steady time.Duration // nothing of it has changed for so long
+	Size   int64         // least number of bytes of all its files
+	Steady time.Duration // nothing in it has changed for this long
 }
 
 // ParseWhole reads muster.checkpoint.whole: words with blanks between them, `files=GLOB` (any number of times),
-// `size=BYTES`, `steady=DURATION`. False: one of them is none of these, or has no such value.
+// `size=BYTES`, `steady=DURATION`. It returns false for any other word or value.
 func ParseWhole(text string) (whole, bool) {
 	var w whole
 	for word := range strings.FieldsSeq(text) {
@@ -73,7 +73,7 @@ func checkWhole(text string) error {
 	return nil
 }
 
-// checkMarker: it is within the folder of the checkpoints.
+// checkMarker checks that the marker is inside the checkpoint folder.
 func checkMarker(text string) error {
 	if text == "" || path.IsAbs(text) || slices.Contains(strings.Split(text, "/"), "..") {
 		return wanted{want: "a name such as DONE, .done or {}/_SUCCESS"}

@@ -112,7 +112,7 @@ func streamKeys() []Key {
 	}
 }
 
-// outputKeys say what a process leaves behind.
+// outputKeys say what a process uploads.
 func outputKeys() []Key {
 	return []Key{
 		{

@@ -8,7 +8,7 @@ import (
 // dialects are the job formats that an App may come from.
 func dialects() []string { return []string{"hbox", "pai", "slider"} }
 
-// dialectKeys keep what a job file of another system says where its App is written as a package.
+// dialectKeys keep the values of another system's job file when its App is written as a package.
 func dialectKeys() []Key {
 	text := func(at func(*AppSettings) *string) func(*AppSettings, string) error {
 		return func(s *AppSettings, text string) error { *at(s) = text; return nil }

@@ -13,9 +13,9 @@ import (
 	"strconv"
 )
 
-// Digest names the definition: sha256, in hex, of the App as JSON with sorted keys. What agents of
-// one app may differ in is left out: counts and what is defaulted from them, users, places. Two
-// agents with different digests do not run the same job.
+// Digest names the definition: sha256, in hex, of the App as JSON with sorted keys. It leaves out what may differ
+// between agents of one app: counts and the values that depend on them, users, places. Two agents with different
+// digests do not run the same job.
 func Digest(a App) string {
 	a = a.neutral()
 	text, err := canonical(a)
@@ -26,7 +26,7 @@ func Digest(a App) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// neutral drops what the digest must not see. The App itself is not changed.
+// neutral drops what the digest leaves out. The App itself is not changed.
 func (a App) neutral() App {
 	a.Components = slices.Clone(a.Components)
 	a.Settings.RestartDefault = ""
@@ -42,7 +42,7 @@ func (a App) neutral() App {
 	return a
 }
 
-// without is a section less the user and the counts.
+// without is a section without the user and the counts.
 func without(section map[string]string) map[string]string {
 	kept := make(map[string]string, len(section))
 	for key, value := range section {
@@ -74,20 +74,20 @@ func treeOf(a App) (map[string]any, error) {
 	return tree, decode(text, &tree)
 }
 
-// decode keeps numbers as they are written: a float64 would change the digest of what is kept.
+// decode keeps numbers as they are written: a float64 would change the digest.
 func decode(text []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	return d.Decode(v)
 }
 
-// mostEncoded is how many bytes of text a definition may have as the registry keeps it, packed.
+// mostEncoded is how many bytes a packed definition may have in the registry.
 const mostEncoded = 8 << 20
 
-// mostDecoded is the same, in bytes of JSON, before it is packed.
+// mostDecoded is how many bytes of JSON a definition may have before it is packed.
 const mostDecoded = 64 << 20
 
-// sizeError refuses a definition that no registry is asked to keep.
+// sizeError refuses a definition that is too large for a registry.
 type sizeError struct {
 	Size, Most int    // bytes
 	Of         string // packed, or of JSON
@@ -98,9 +98,9 @@ func (e *sizeError) Error() string { return e.got() + ", want " + e.want() }
 func (e *sizeError) got() string  { return "a definition of " + mebibytes(e.Size) + " " + e.Of }
 func (e *sizeError) want() string { return "at most " + mebibytes(e.Most) }
 
-// Encode is the App as the registry keeps it: canonical JSON, long texts once (fold), gzip, base64. Counts
-// are not in it (App.Counts, App.WithCounts); secrets are references already. The same App gives the same
-// text. The error is a *SizeError beyond MostEncoded.
+// Encode is the App in the form of the registry: canonical JSON with long texts once (fold), gzip, base64. It leaves
+// out the counts (App.Counts, App.WithCounts); secrets are references already. The same App gives the same text. The
+// error is a *sizeError for a definition that is too large.
 func Encode(a App) (string, error) {
 	def, err := pack(a)
 	if err != nil {

@@ -3,9 +3,9 @@
 // It owns the App and its JSON, the table of muster's own keys, the placeholders, and the problems of a definition with
 // their places. Values and fs.FS come in; an App or the full list of Problems goes out.
 //
-// It promises to be pure: no clock, no network, no os. Two agents with the same digest run the same job. Texts in an App
-// keep their placeholders (`${USER}`, `${ps_HOST}`, `${@//site/global/x}`) until Expand resolves them where the values
-// are known; so the digest is the same for every user and host.
+// It promises to be pure: no clock, no network, no os. Two agents with the same digest run the same job. Texts in an
+// App keep their placeholders (`${USER}`, `${ps_HOST}`, `${@//site/global/x}`) until Expand resolves them where the
+// values are known; so the digest is the same for every user and host.
 //
 // The dialects below (slider, pai, hbox) build an App with Settle and Validate; shim/plan turns it into plans.
 package appdef

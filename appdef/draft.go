@@ -6,15 +6,15 @@ import (
 	"strconv"
 )
 
-// Draft is a definition on its way from another dialect: what its parts say in the keys of appConfig and resources,
-// each value with the place where it was written. Finish makes the App of it, by the same rules as a package's.
+// Draft is a definition of another dialect in the making: its parts in the keys of appConfig and resources, each value
+// with its place. Finish makes the App, by the same rules as for a package.
 type Draft struct {
 	App   App
 	found Problems
 	src   Sources
 }
 
-// NewDraft begins a definition.
+// NewDraft starts a definition.
 func NewDraft(dialect, name string, at Place) *Draft {
 	return &Draft{
 		App: App{
@@ -31,14 +31,14 @@ func NewDraft(dialect, name string, at Place) *Draft {
 	}
 }
 
-// What an instance may use where the definition does not say it.
+// The limits of an instance if the definition sets none.
 const (
 	DefaultMemoryMB = 256
 	DefaultVCores   = 1
 )
 
-// Add adds a component with so many instances, by default of 256 MB and one core. The pointer is good until the next
-// one.
+// Add adds a component with that many instances, by default of 256 MB and one core. The pointer is valid until the next
+// Add.
 func (d *Draft) Add(name string, instances int, at Place) *Component {
 	i := len(d.App.Components)
 	d.App.Components = append(d.App.Components, Component{
@@ -51,17 +51,17 @@ func (d *Draft) Add(name string, instances int, at Place) *Component {
 	return &d.App.Components[i]
 }
 
-// Set gives a key of appConfig; component is empty for global.
+// Set sets a key of appConfig; component is empty for global.
 func (d *Draft) Set(component, key, text string, at Place) {
 	d.section(d.src.Config, d.src.ComponentConfig, component)[key] = Value{Text: text, Place: at}
 }
 
-// SetNull gives a key JSON's null.
+// SetNull sets a key to JSON's null.
 func (d *Draft) SetNull(component, key string, at Place) {
 	d.section(d.src.Config, d.src.ComponentConfig, component)[key] = Value{Null: true, Place: at}
 }
 
-// Resource gives a key of resources. What a component's Limits hold beside `muster.*` keys is set there as well.
+// Resource sets a key of resources. It also sets the fields of a component's Limits that are no `muster.*` keys.
 func (d *Draft) Resource(component, key, text string, at Place) {
 	d.section(d.src.Resources, d.src.ComponentResources, component)[key] = Value{Text: text, Place: at}
 }
@@ -89,10 +89,10 @@ func (d *Draft) Export(component, name, template string) {
 	c.CompExports = append(c.CompExports, ref)
 }
 
-// Found notes problems of the dialect itself.
+// Found adds problems of the dialect itself.
 func (d *Draft) Found(problems ...Problem) { d.found = append(d.found, problems...) }
 
-// Override applies what the command line changes: --set, then --instances.
+// Override applies the changes of the command line: --set, then --instances.
 func (d *Draft) Override(set, instances []string) {
 	var all []Change
 	for _, arg := range set {
@@ -111,7 +111,7 @@ func (d *Draft) Override(set, instances []string) {
 	}
 }
 
-// The keys of resources that a Component's own fields hold.
+// The keys of resources with fields of Component.
 const (
 	memoryKey   = "yarn.memory"
 	vcoresKey   = "yarn.vcores"
@@ -137,7 +137,7 @@ func (d *Draft) change(c Change) {
 	}
 }
 
-// grant sets what the command line changes of a component's own fields; without a component, of all.
+// grant sets a field of a component that the command line changes; without a component, of all.
 func (d *Draft) grant(c Change) {
 	fields := map[string]func(*Component) *int{
 		memoryKey:    func(c *Component) *int { return &c.Limits.MemoryMB },
@@ -165,7 +165,7 @@ func (d *Draft) grant(c Change) {
 	}
 }
 
-// Finish merges, settles and validates. It answers with all problems, sorted; warnings are also in App.Warnings.
+// Finish merges, settles and validates. It returns all problems, sorted; warnings are also in App.Warnings.
 func (d *Draft) Finish() (App, Problems) {
 	a := &d.App
 	for i := range a.Components {
@@ -194,7 +194,7 @@ func (d *Draft) Finish() (App, Problems) {
 	return *a, found
 }
 
-// merge takes the texts of a section and notes their places. Counts are a component's Instances, not a resource.
+// merge takes the texts of a section and their places. A count becomes a component's Instances, not a resource.
 func (d *Draft) merge(part string, section Section, level ...string) map[string]string {
 	texts := make(map[string]string, len(section))
 	for key, v := range section {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// The bounds of one expansion. A definition is a stranger's text: a chain of values that each name
-// the next one twice would else double with every link.
+// The limits of one expansion. A definition may come from a stranger: in a chain of values that each name the next one
+// twice, every link would double the size.
 const (
 	mostExpanded = 1 << 20 // bytes of the outcome
 	mostLookups  = 10_000

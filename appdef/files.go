@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// OwnNames are those in an instance's folder that are muster's: what a definition brings or leaves has others.
+// OwnNames are muster's own names in an instance's folder: files of a definition must have others.
 func OwnNames() []string { return []string{"app", "package", "roster.json"} }
 
-// CodeName is where a PAI job's codeDir comes to; of other jobs it is a name like any.
+// CodeName is the folder of a PAI job's codeDir; in other jobs it is an ordinary name.
 const CodeName = "code"
 
 // localName tells whether a name can be a file or folder of the instance's own.
@@ -17,7 +17,7 @@ func localName(name string) bool {
 		!slices.Contains(OwnNames(), name)
 }
 
-// fileKeys say what lies beside a process, the same for every instance.
+// fileKeys name files and archives that every instance gets.
 func fileKeys() []Key {
 	type setter = func(c *Component, name, text string) error
 	brought := func(at func(*ComponentSettings) *map[string]string, want string) setter {

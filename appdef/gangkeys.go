@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// shapeKeys say what the gang is.
+// shapeKeys describe the gang.
 func shapeKeys() []Key {
 	return []Key{
 		{
@@ -83,7 +83,7 @@ func restartKeys() []Key {
 	}
 }
 
-// endKeys say when the job ends and how a process is asked to.
+// endKeys say when the job ends and how a process is stopped.
 func endKeys() []Key {
 	return []Key{
 		{

@@ -11,7 +11,7 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// jsonKind is what a value of JSON is, as problems say it.
+// jsonKind is the kind of a JSON value, as problems name it.
 type jsonKind string
 
 // The kinds of JSON.
@@ -54,7 +54,7 @@ func (n *JSONNode) Member(name string) *JSONNode {
 	return nil
 }
 
-// Value is the node as plain Go values, for what is kept without being understood. Numbers keep their digits.
+// Value is the node as plain Go values, for fields that are kept and ignored. Numbers keep their digits.
 func (n *JSONNode) Value() any {
 	switch n.Kind {
 	case JSONObject:
@@ -80,11 +80,11 @@ func (n *JSONNode) Value() any {
 	return n.Text
 }
 
-// DeepestJSON bounds the nesting of a document: what reads it recurses.
+// DeepestJSON limits the nesting of a document, because its readers are recursive.
 const DeepestJSON = 100
 
-// ReadJSON reads JSON with comments, trailing commas and the mark that some editors put before UTF-8. It answers nil
-// when there is nothing to read on with; the problems have the reason.
+// ReadJSON reads JSON with comments, trailing commas and the byte order mark of some editors. It returns nil if the
+// document is unreadable; the problems have the reason.
 func ReadJSON(file string, data []byte) (*JSONNode, Problems) {
 	r := jsonReader{file: file}
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
@@ -254,8 +254,8 @@ func jsonLiteral(l hujson.Literal) (jsonKind, string) {
 	return JSONNull, ""
 }
 
-// JSONKeys lists the keys of the outermost object, however broken what lies between them is; none where the text does
-// not begin as an object. It tells one kind of document from another before it is read.
+// JSONKeys lists the keys of the outermost object, even if its values are broken; none if the text is no object. It
+// tells the kind of a document before it is read.
 func JSONKeys(data []byte) []string {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	var keys []string

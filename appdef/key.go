@@ -2,19 +2,18 @@ package appdef
 
 import "strings"
 
-// Key is one setting that a definition may have beside those of Slider. The table of keys is
-// what the loader obeys and what the manual prints.
+// Key is one of muster's own settings in a definition. The loader and the manual use the same table of keys.
 type Key struct {
 	Name    string // muster.restart.budget; a family ends in `.*`: muster.env.*
 	Default string // as the manual prints it; empty: none
 	Meaning string
-	Global  bool     // holds for the whole app; else for a component, and global is its default
-	Limit   bool     // at home in resources; else in appConfig. Either is accepted in both.
-	Values  []string // the only values there are; none: as Meaning says
-	Idle    bool     // understood and kept, but nothing acts on it yet: setting it is a warning
-	Instead string   // of an idle key: what there is without it, for the warning
+	Global  bool     // for the whole app; else for a component, with global as its default
+	Limit   bool     // belongs into resources; else into appConfig. Both files accept all keys.
+	Values  []string // the only allowed values; none: see Meaning
+	Idle    bool     // accepted, but not supported yet: setting it is a warning
+	Instead string   // for the warning about an idle key: what happens instead
 
-	// Exactly one of the two is set; they store a value or say what they want instead.
+	// Exactly one of the two is set. It stores a value, or returns what it wants instead.
 	app       func(*AppSettings, string) error
 	component func(c *Component, name, text string) error
 	null      bool // JSON null is a value

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// wanted is the answer of a key's parser to a value that will not do. An empty got means the
-// value itself, quoted.
+// wanted is the error of a key's parser. An empty got stands for the value itself, quoted.
 type wanted struct{ got, want, hint string }
 
 func (w wanted) Error() string { return "want " + w.want }
@@ -33,7 +32,7 @@ func setDuration(at *Seconds, text string) error {
 	return nil
 }
 
-// setLimit is setDuration for a time that cannot be nothing.
+// setLimit is setDuration for a time that cannot be 0.
 func setLimit(at *Seconds, text string) error {
 	s, err := parseDuration(text)
 	if err != nil || s == 0 {
@@ -62,7 +61,7 @@ func atLeast(least int, text string) (int, error) {
 	return n, nil
 }
 
-// parseShare reads a part of a whole: 0.5, 2.
+// parseShare reads a share of a whole: 0.5, 2.
 func parseShare(text string) (float64, error) {
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(f >= 0 && f <= 100) {
@@ -194,7 +193,7 @@ func (c *Component) setUlimit(name, text string) error {
 	return setNamed(&c.Limits.Ulimits, name, text, true, "")
 }
 
-// setStore takes what things can be put into: HDFS, or a folder.
+// setStore accepts locations that muster can write to: HDFS, or a folder.
 func setStore(s *AppSettings, text string) error {
 	scheme, _, found := strings.Cut(text, ":")
 	if scheme = strings.ToLower(scheme); !strings.HasPrefix(text, "/") &&

@@ -2,7 +2,7 @@ package appdef
 
 const gpuKey = "yarn.io/gpu"
 
-// PlacedApart is the bit of Limits.Placement that wants each instance of a component on a host of its own.
+// PlacedApart is the bit of Limits.Placement for each instance of a component on a host of its own.
 const PlacedApart = 4
 
 // deviceKeys say which GPUs, image and user a process has.

@@ -45,8 +45,7 @@ func (c Component) StartCommand() (Command, bool) {
 	return Command{}, false
 }
 
-// Builtin tells whether the app's framework has a command of its own, which START runs where the
-// package has no script.
+// Builtin tells whether the app's framework has a built-in command, which START runs if the package has no script.
 func (a *App) Builtin() bool { return a.Settings.Framework == "tensorflow" }
 
 // String prints the reference as metainfo writes it.
@@ -109,8 +108,8 @@ func (a *App) Counts() map[string]int {
 	return counts
 }
 
-// WithCounts is the App with other counts; components that counts does not name keep theirs. What
-// is defaulted from the counts is defaulted again.
+// WithCounts is the App with other counts; components that counts does not name keep theirs. Defaults that depend on
+// counts are set again.
 func (a App) WithCounts(counts map[string]int) App {
 	a.Components = slices.Clone(a.Components)
 	for i := range a.Components {

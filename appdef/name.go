@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// mostName is how long the name of an app, a run or a component may be: one label of a host name.
+// mostName is the longest name of an app, a run or a component: one label of a host name.
 const mostName = 63
 
 // nameForm is that of app ids, run ids and components.
@@ -15,7 +15,7 @@ var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._~-]{0,62}$`)
 // ValidName tells whether an app, a run or a component may have this name.
 func ValidName(s string) bool { return nameForm.MatchString(s) }
 
-// CheckName is an error unless the name is valid. what names it there: a flag, or what it is the name of.
+// CheckName is an error unless the name is valid. what is the subject of the error: a flag, or the kind of the name.
 func CheckName(what, name string) error {
 	if ValidName(name) {
 		return nil
@@ -24,7 +24,7 @@ func CheckName(what, name string) error {
 		quote(name), mostName)
 }
 
-// NameOf makes a valid name of any text, with that end.
+// NameOf makes a valid name from any text, with this end.
 func NameOf(text, end string) string {
 	name := strings.TrimLeft(strings.Map(func(r rune) rune {
 		if ValidName("a" + string(r)) {

@@ -2,9 +2,9 @@ package appdef
 
 import "strings"
 
-// Nearest finds the name that text was most likely meant to be: the one at the smallest edit
-// distance, letter case aside, if that is at most a third of what remains of the name after the
-// dotted prefix that both share. Ties go to the first; a text that is one of the names was meant.
+// Nearest finds the name that text probably means: the one with the smallest edit distance, letter case aside. The
+// distance may be at most a third of the part of the name after the dotted prefix that both share. Of equal distances
+// the first name wins; a text that is one of the names means itself.
 func Nearest(text string, names []string) (string, bool) {
 	best, bestAt := "", -1
 	for _, name := range names {
@@ -28,8 +28,8 @@ func Nearest(text string, names []string) (string, bool) {
 	return best, bestAt >= 0
 }
 
-// cutFamily cuts off text what a family's name, such as muster.output.*, leaves open: of muster.ouput.model that is
-// model.
+// cutFamily cuts off text the part that the name of a family, such as muster.output.*, leaves open: of
+// muster.ouput.model that is model.
 func cutFamily(text, name string) (head, open string, ok bool) {
 	family, ok := strings.CutSuffix(name, "*")
 	if !ok {

@@ -2,8 +2,8 @@ package appdef
 
 import "slices"
 
-// StartsAfter lists what must have happened before an instance of component starts: the requirements
-// of all its orders in the order of the definition, each component once. STARTED includes INSTALLED.
+// StartsAfter lists the requirements for the start of a component's instances: those of all its orders in the order of
+// the definition, each component once. STARTED includes INSTALLED.
 func (a App) StartsAfter(component string) []Requirement {
 	var after []Requirement
 	for _, order := range a.CommandOrders {

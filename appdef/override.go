@@ -13,8 +13,8 @@ const SetFlag = "--set"
 // clientName is a name without dots, in upper case: `--set ZK_HOST=…` gives a placeholder its value.
 var clientName = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
 
-// Change is one value that the command line gives. Its own mistakes are problems of usage; a value that a file could
-// hold as well is judged as if it stood there.
+// Change is one value of the command line. A malformed one is a problem of usage; a value that a file could also
+// contain is judged as if it stood there.
 type Change struct {
 	Component string // empty: global
 	Key       string
@@ -23,11 +23,11 @@ type Change struct {
 	Resource bool // belongs into resources, the rest into appConfig
 }
 
-// Ours tells that the change is one of muster's own keys, of which a level has only one.
+// Ours tells whether the change sets one of muster's own keys, which a level may have only once.
 func (c Change) Ours() bool { return ours(c.Key) }
 
-// ParseSet reads `[COMPONENT|global:]KEY=VALUE`; components are those that there are, none when the definition could
-// not be read.
+// ParseSet reads `[COMPONENT|global:]KEY=VALUE`; components are the existing ones, none if the definition is
+// unreadable.
 func ParseSet(arg string, components []string) (c Change, ok bool, found Problems) {
 	name, text, whole := strings.Cut(arg, "=")
 	level, key, qualified := strings.Cut(name, ":")
@@ -88,7 +88,7 @@ func knownComponent(at Place, name string, names []string, global bool) (Problem
 	if slices.Contains(names, name) {
 		return nil, true
 	}
-	if len(names) == 0 { // the definition itself could not be read
+	if len(names) == 0 { // the definition itself is unreadable
 		return nil, false
 	}
 	if global {

@@ -43,8 +43,8 @@ func Pointer(parts ...string) string {
 	return b.String()
 }
 
-// place finds where a part of the App was written: the part itself, else the nearest part around
-// it. An App that no dialect loaded has no places: then the App's own pointer is the answer.
+// place finds where a part of the App was written: the part itself, else the nearest part around it. An App without
+// places (no dialect has loaded it) gets its own pointer.
 func (a *App) place(parts ...string) Place {
 	for n := len(parts); n > 0; n-- {
 		if p, ok := a.Places[Pointer(parts[:n]...)]; ok {

@@ -27,8 +27,8 @@ type PortClaim struct {
 	PerContainer bool // false: Slider gives all containers of the app the first one's number
 }
 
-// parsePort reads the port patterns of a configuration value as component sees them. A value
-// without any is a PortText without claims that fills to itself.
+// parsePort reads the port patterns in a value, from the view of a component. A value without patterns is a portText
+// without claims, which fills to itself.
 func parsePort(value, component string) (portText, error) {
 	own := "${" + component + portSuffix + "}"
 	if !strings.Contains(value, own) {
@@ -86,7 +86,7 @@ func portOptions(text string) (claim PortClaim, rest string, err error) {
 	return claim, rest, nil
 }
 
-// zeroed replaces each `${…}`, with the groups `{…}` that are glued to it, by 0.
+// zeroed replaces each `${…}` and the groups `{…}` directly behind it by 0.
 func zeroed(value string) string {
 	var b strings.Builder
 	for {
@@ -118,9 +118,8 @@ type PortNeed struct {
 	portText
 }
 
-// PortNeeds lists the values of a component that need ports: first those that its exports name, in
-// the order of the exports, then the rest by key. A value whose pattern is not well formed is left out; Validate
-// reports it.
+// PortNeeds lists the values of a component that need ports: first those that its exports name, in the order of the
+// exports, then the rest by key. It leaves out a malformed pattern; Validate reports it.
 func (a *App) PortNeeds(component string) []PortNeed {
 	c := a.Component(component)
 	if c == nil {
@@ -162,7 +161,7 @@ func (a *App) exportedKeys(c *Component) []string {
 	return keys
 }
 
-// The range that ports come from where nobody names another one.
+// The default range of ports.
 const (
 	FirstPort = 20000
 	LastPort  = 29999

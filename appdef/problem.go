@@ -10,7 +10,7 @@ import (
 	"unicode"
 )
 
-// Problem is one thing that is wrong in a definition: where, what is there, what would do.
+// Problem is one fault of a definition: its place, what is there, and what is wanted.
 type Problem struct {
 	File     string `json:"file"`
 	Pointer  string `json:"pointer"` // RFC 6901
@@ -20,9 +20,9 @@ type Problem struct {
 	Hint     string `json:"hint,omitempty"`
 	Severity string `json:"severity"` // error, warning
 
-	// Usage says that the command line is at fault, not a file: exit 64 instead of 65.
+	// Usage: the fault is in the command line, not in a file (exit 64 instead of 65).
 	Usage bool `json:"-"`
-	// Forbidden says that this host does not permit it: exit 77.
+	// Forbidden: this host does not permit it (exit 77).
 	Forbidden bool `json:"-"`
 }
 
@@ -41,7 +41,7 @@ func (p Problem) String() string {
 	return oneLine(s)
 }
 
-// oneLine escapes what would break the line: keys and names of a definition are a stranger's text.
+// oneLine escapes line breaks: keys and names of a definition may come from a stranger.
 func oneLine(s string) string {
 	if !strings.ContainsFunc(s, unicode.IsControl) {
 		return s
@@ -58,7 +58,7 @@ func oneLine(s string) string {
 	return b.String()
 }
 
-// Problems is everything found at once; as an error it prints one problem per line.
+// Problems are all faults found at once; as an error they print one problem per line.
 type Problems []Problem
 
 func (ps Problems) Error() string {

@@ -24,7 +24,7 @@ func (v *validation) known(name string) bool {
 	return given || slices.Contains(ClientNames(), name)
 }
 
-// meant is the hint for an unknown placeholder: of hosts the nearest component's, else the nearest name.
+// meant is the hint for an unknown placeholder: the nearest component for a host, else the nearest name.
 func (v *validation) meant(name string) string {
 	if component, ok := strings.CutSuffix(name, hostSuffix); ok {
 		if near, ok := Nearest(component, v.app.ComponentNames()); ok {
@@ -132,7 +132,7 @@ func (v *validation) dictionaries() map[string]bool {
 	return dicts
 }
 
-// text checks one value. In a shell's text only what is certainly ours is checked: the shell has
+// text checks one value. In a shell's text it checks only what is certainly muster's, because the shell has
 // placeholders of the same form.
 func (v *validation) text(at Place, component int, key, text string, dicts map[string]bool) {
 	dict, rest, site := siteKey(key)
@@ -182,7 +182,7 @@ func stays(name, hint string) string {
 	return "it stays as written"
 }
 
-// clientForm is that of a name that the command line can give a value.
+// clientForm is the form of a name to which the command line can give a value.
 var clientForm = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
 
 // ports checks the port patterns of one value.
@@ -218,7 +218,7 @@ func (v *validation) ports(at Place, component int, text string, site bool) {
 	}
 }
 
-// badSuffix finds a group that is glued to a pattern and is none of its options.
+// badSuffix finds a group directly behind a pattern that is none of its options.
 func (t portText) badSuffix() (string, bool) {
 	for i, part := range t.parts {
 		if i > 0 && strings.HasPrefix(part, "{") {
@@ -229,7 +229,7 @@ func (t portText) badSuffix() (string, bool) {
 	return "", false
 }
 
-// references finds values that lead back to themselves, and values that would grow beyond bounds.
+// references finds values that refer back to themselves, and values that would grow beyond the limits.
 func (v *validation) references() {
 	v.referencesOf(-1, v.app.Config)
 	for i, c := range v.app.Components {
@@ -279,7 +279,7 @@ func (v *validation) referencesOf(component int, config map[string]string) {
 	}
 }
 
-// size is what a value grows to when it is expanded.
+// size is the size of a value after its expansion.
 type size struct{ bytes, deep, lookups int }
 
 func (s size) tooLarge() bool {

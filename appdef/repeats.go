@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// A value of a global section stands in the section of every component too, and a third time where it is
-// settled. gzip finds such a repeat only within 32 KB, so a packed definition holds a long text that occurs
-// more than once in a list of its own, under textsKey. In its places stands NUL and its number in the list;
-// other strings that begin with NUL then begin with two.
+// A value of a global section is repeated in the section of every component, and again in the settings. gzip finds such
+// a repeat only within 32 KB. So a packed definition holds a long text that occurs more than once in a list of its own,
+// under textsKey, and NUL with the text's number in each of its places. Other strings that begin with NUL get a second
+// one.
 const (
 	textsKey = "texts"
 	longText = 1 << 10 // bytes
@@ -51,8 +51,7 @@ func fold(tree map[string]any) {
 	tree[textsKey] = texts
 }
 
-// unfold is the reverse of fold on the JSON of a definition. What it answers with has at most limit bytes
-// of text in places of the list.
+// unfold reverses fold on the JSON of a definition. The result has at most limit bytes of texts from the list.
 func unfold(text []byte, limit int) ([]byte, error) {
 	var list struct {
 		Texts []string `json:"texts"`

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Resolver is what is known where a text of an App is resolved. Every placeholder that Slider has
-// (and its `.lc` variants) is looked up here; a field that is not known yet is left empty, and the
-// placeholder stays as written and is reported by name.
+// Resolver holds what is known when a text of an App is resolved. It looks up every placeholder of Slider (and its
+// `.lc` variant). A field that is not known yet is empty: then the placeholder stays as written and is reported by
+// name.
 type Resolver struct {
 	App       *App
 	Component string // whose configuration it is; empty: the app's global one
@@ -28,13 +28,13 @@ type Resolver struct {
 	Hosts map[string][]string
 	// Site has final values by `<dict>.<key>`, such as claimed ports; they win over the configuration.
 	Site map[string]string
-	// Export is set for the template of an export: `${C_HOST}` of the component itself is then this instance's host
-	// alone.
+	// Export is set for the template of an export: there `${C_HOST}` of the component itself is only this instance's
+	// host.
 	Export bool
 }
 
-// ClientNames are the placeholders whose values only a Hadoop client knows. One without a value
-// is empty in a configuration, and an error only where a command uses it.
+// ClientNames are the placeholders whose values only a Hadoop client knows. One without a value is empty in a
+// configuration; it is an error only in a command.
 func ClientNames() []string {
 	return []string{"DEFAULT_DATA_DIR", "DEFAULT_ZK_PATH", "JAVA_HOME", "NN_HOST", "NN_URI", "ZK_HOST"}
 }
@@ -89,7 +89,7 @@ func (r Resolver) Lookup(name string) (string, bool) {
 	return r.clientValue(name)
 }
 
-// fixed are the placeholders with one field behind each.
+// fixed are the placeholders with a field of their own.
 func (r Resolver) fixed(name string) (string, bool) {
 	switch name {
 	case "USER", "USER_NAME":
@@ -219,7 +219,7 @@ func (r Resolver) injected(key string) (string, bool) {
 	return "", false
 }
 
-// injectedKeys are the keys of the dictionary global that have a value without being written.
+// injectedKeys are the keys of the dictionary global that have a value although no file sets them.
 func injectedKeys() []string {
 	return []string{
 		"app_conf_dir", "app_container_id", "app_container_tag", "app_input_conf_dir", "app_install_dir",
@@ -227,12 +227,11 @@ func injectedKeys() []string {
 	}
 }
 
-// yields tells which injected keys give way to the definition's own value.
+// yields tells whether the definition's own value of an injected key wins.
 func yields(key string) bool { return key == "app_root" || key == "pid_file" }
 
-// Dictionaries resolves the component's whole configuration, as a script or command receives it:
-// dictionary → key → value. A client's name without a value is empty. unresolved has, by
-// `<dict>.<key>`, the names that were left as written.
+// Dictionaries resolves the component's whole configuration, as a script or command receives it: dictionary → key →
+// value. A client's name without a value is empty. unresolved has, by `<dict>.<key>`, the names that stayed as written.
 func (r Resolver) Dictionaries() (dicts map[string]map[string]string, unresolved map[string][]string) {
 	dicts, unresolved = map[string]map[string]string{"global": {}}, map[string][]string{}
 	if r.App == nil {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// longest bounds durations: far beyond any job, far below what a float of seconds blurs.
+// longest limits durations: far longer than any job, and short enough to be exact as a float of seconds.
 const longest = Seconds(10 * 365 * 24 * 3600)
 
 // parseDuration reads `90` (seconds), `90s`, `5m`, `1h30m`.
@@ -90,7 +90,7 @@ func parseSignal(text string) (string, error) {
 var (
 	envForm  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	userForm = regexp.MustCompile(`^([a-z_][a-z0-9_-]*\$?|[0-9]+)(:([a-z_][a-z0-9_-]*\$?|[0-9]+))?$`)
-	// secretForm is a reference to a secret: where it is, never what it is.
+	// secretForm is a reference to a secret: where it is, never its value.
 	secretForm = regexp.MustCompile(`^(file|env|keyring):.+$`)
 	limitForm  = regexp.MustCompile(`^(unlimited|[0-9]+)(:(unlimited|[0-9]+))?$`)
 )

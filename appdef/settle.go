@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// Settle reads the keys of the table (Keys) into the App's settings and limits and defaults the
-// rest. The App's components, export groups and commands must be there already; settings that were
-// there before are forgotten. It answers with
-// everything that is wrong with the keys themselves; Validate judges the outcome.
+// Settle reads the keys of the table (Keys) into the App's settings and limits, and sets the defaults. The App's
+// components, export groups and commands must exist already; earlier settings are dropped. It returns everything that
+// is wrong with the keys themselves; Validate judges the result.
 func Settle(a *App, src Sources) Problems {
 	s := settling{app: a, src: src, table: keys()}
 	if a.Origins == nil {
@@ -56,14 +55,14 @@ type settling struct {
 	found Problems
 }
 
-// dialect is what the definition itself names, where it was written as a package.
+// dialect is the dialect that a package itself names.
 func (s *settling) dialect() {
 	if v, ok := s.src.find("", dialectKey); ok && slices.Contains(dialects(), v.Text) {
 		s.app.Dialect = v.Text
 	}
 }
 
-// defaults sets what holds where no key says otherwise. The roles come first: defaults depend on them.
+// defaults sets the defaults of all keys. The roles come first, because other defaults depend on them.
 func (s *settling) defaults() {
 	s.app.Settings = AppSettings{Framework: "auto"}
 	s.app.Settings.Barrier, s.app.Settings.StageTimeout = 1800, 1800
@@ -76,7 +75,7 @@ func (s *settling) defaults() {
 		c.Settings.Stop.Signal = "TERM"
 		c.Settings.StatusInterval = 5
 		if c.Settings.Role == RoleService {
-			c.Settings.Restart.Budget = -1 // services start again without end
+			c.Settings.Restart.Budget = -1 // services restart without limit
 			continue
 		}
 		one := 1
@@ -124,13 +123,12 @@ func (s *settling) applyComponent(key Key, c *Component) {
 	}
 }
 
-// ownKey tells a name that is a key by itself, and so none of the family that it would belong to: muster.env.inherit is
-// no variable.
+// ownKey tells whether a name is a key of its own, and so no member of a family: muster.env.inherit is no variable.
 func (s *settling) ownKey(name string) bool {
 	return slices.ContainsFunc(s.table, func(k Key) bool { return k.Name == name })
 }
 
-// shadowed judges the global values that every component replaces by its own: they are wrong all the same.
+// shadowed judges global values that every component overrides: they may be wrong all the same.
 func (s *settling) shadowed() {
 	for _, key := range s.table {
 		if key.app != nil {
@@ -151,8 +149,8 @@ func (s *settling) shadowed() {
 	}
 }
 
-// judge stores a value or notes the problem. A value at a global level is judged for each
-// component and the problem noted as often; Sort keeps one.
+// judge stores a value or notes the problem. It judges a global value once for each component; Sort keeps one of the
+// equal problems.
 func (s *settling) judge(key Key, v Value, store func(string) error) {
 	if key.Idle {
 		hint := "it is understood, but this version does not act on it"
@@ -233,13 +231,14 @@ func (s *settling) exportsAddress(role Role) bool {
 	})
 }
 
-// commands chooses what START runs: muster.command, else what muster.start says, which without a value is
-// metainfo's commands, else its commandScript where the package has that file, else the framework's own command.
+// commands chooses what START runs: muster.command, else what muster.start says. Without both it is metainfo's
+// commands, else its commandScript if the package has that file, else the framework's own command.
 func (s *settling) commands() {
 	for i := range s.app.Components {
 		c := &s.app.Components[i]
 		start, ok := c.StartCommand()
-		builtin := c.CommandScript != nil || c.Settings.Start == StartBuiltin // for who has a script, or asks for it
+		// with a script, or if the definition asks for it
+		builtin := c.CommandScript != nil || c.Settings.Start == StartBuiltin
 		if c.Settings.Start == "" {
 			c.Settings.Start = StartBuiltin
 			if ok || c.CommandScript != nil && !c.CommandScript.Missing {
@@ -262,8 +261,8 @@ func (s *settling) commands() {
 	}
 }
 
-// defaultScopes gives muster.restart to the components that do not say it. It depends on the
-// counts: a TensorFlow app without parameter servers trains synchronously.
+// defaultScopes sets muster.restart of components without it. It depends on the counts: a TensorFlow app without
+// parameter servers trains synchronously.
 func (a *App) defaultScopes() {
 	a.Settings.RestartDefault = a.restartDefault()
 	for i := range a.Components {
@@ -272,7 +271,7 @@ func (a *App) defaultScopes() {
 			continue
 		}
 		settings.Restart.Scope = a.Settings.RestartDefault
-		alone := settings.Role == RoleService || settings.Role == RoleEvaluator // nobody trains with it
+		alone := settings.Role == RoleService || settings.Role == RoleEvaluator // no other instance trains with it
 		if alone && settings.Restart.Scope != ScopeNever {
 			settings.Restart.Scope = ScopeInstance
 		}
@@ -297,7 +296,7 @@ func (a *App) restartDefault() scope {
 	return ScopeGang
 }
 
-// gangBudget is the budget of restarts of the whole gang: that of the first component that is waited for.
+// gangBudget is the restart budget of the whole gang: that of the first component that the barrier waits for.
 func (a *App) gangBudget() Restart {
 	for _, c := range a.Components {
 		if c.Settings.Role != RoleService {

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// Side processes that a framework cannot do without: they run beside the first of those that train.
+// Side processes that a framework needs: they run beside the first chief or worker.
 const (
 	SideScheduler = "scheduler" // of DMLC's parameter servers: the app's own command in another role
-	SideTracker   = "tracker"   // of rabit: it brings xgboost's workers together
+	SideTracker   = "tracker"   // of rabit: xgboost's workers meet there
 )
 
-// FrameworkSide is the side process that a framework wants; empty: none.
+// FrameworkSide is the side process that a framework needs; empty: none.
 func FrameworkSide(framework string) string {
 	switch framework {
 	case "mxnet", "xflow":
@@ -25,13 +25,13 @@ func FrameworkSide(framework string) string {
 // sideDict is the dictionary in which the port of a side process is found: `${site.side.NAME}`.
 const sideDict = "side"
 
-// SidePort is the name of a side process's port: among the ports of a plan and of a row of the roster.
+// SidePort is the name of a side process's port, in plans and in rows of the roster.
 func SidePort(side string) string { return sideDict + "." + side }
 
-// CutSidePort gives the side process that a port belongs to by its name.
+// CutSidePort is the side process of a port, by the port's name.
 func CutSidePort(port string) (side string, ok bool) { return strings.CutPrefix(port, sideDict+".") }
 
-// portBeside tells that a port of that name may be given to a side process of the component; -1: of any component.
+// portBeside tells whether a side process of the component may have a port of that name; -1: of any component.
 func (v *validation) portBeside(component int, side string) bool {
 	components := v.app.Components
 	if component >= 0 {

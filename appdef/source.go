@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Value is one value of a definition and where it was written. Scalars of JSON arrive as their text.
+// Value is one value of a definition and its place. Scalars of JSON are kept as their text.
 type Value struct {
 	Text string
 	Null bool // JSON null
@@ -16,15 +16,15 @@ type Value struct {
 // Section is one level of one file: key → value.
 type Section map[string]Value
 
-// Sources are the four levels at which a `muster.*` key may stand. The order of precedence is
-// appConfig component, resources component, appConfig global, resources global.
+// Sources are the four levels at which a `muster.*` key may stand. The order of precedence is appConfig component,
+// resources component, appConfig global, resources global.
 type Sources struct {
 	Config, Resources                   Section
 	ComponentConfig, ComponentResources map[string]Section // by component
 }
 
-// levels lists the sections that hold for a component, or for the app when it is empty: the first
-// that has a key wins. The two of one level lie beside each other.
+// levels lists the sections that apply to a component, or to the app if it is empty: the first with a key wins. The two
+// of one level have the same rank.
 func (s Sources) levels(component string) [][2]Section {
 	if component == "" {
 		return [][2]Section{{s.Config, s.Resources}}

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Validate judges an App that a dialect has loaded and settled: what holds whatever the dialect.
-// It answers with all problems at once, sorted; the App is not changed.
+// Validate judges an App that a dialect has loaded and settled, by the rules of all dialects. It returns all problems
+// at once, sorted; the App is not changed.
 func Validate(a *App) Problems {
 	v := validation{app: a, where: map[string]int{}}
 	for i, c := range a.Components {
@@ -24,7 +24,7 @@ func Validate(a *App) Problems {
 		v.components, v.counts, v.priorities, v.exportGroups, v.framework, v.commands, v.references,
 		v.size,
 	}
-	if _, nameless := v.where[""]; !nameless { // else what names it would seem to name nobody
+	if _, nameless := v.where[""]; !nameless { // else whatever refers to it would seem to refer to nothing
 		checks = append(checks, v.exportRefs, v.orders, v.texts)
 	}
 	for _, check := range checks {
@@ -44,7 +44,7 @@ func (v *validation) names() []string {
 	return names
 }
 
-// mostInstances bounds the instances of a component, against slips of the keyboard.
+// mostInstances limits the instances of a component, against typing errors.
 const mostInstances = 1_000_000
 
 // validation is one run of Validate.
@@ -62,7 +62,7 @@ func (v *validation) warn(at Place, got, want, hint string) {
 	v.found = append(v.found, at.Warning(got, want, hint))
 }
 
-// size checks that a registry can keep the definition. The longest value is what is blamed.
+// size checks that a registry can hold the definition. The problem points to the longest value.
 func (v *validation) size() {
 	_, err := pack(*v.app)
 	large, ok := errors.AsType[*sizeError](err)
@@ -154,7 +154,7 @@ func between(least, most int) string {
 	return fmt.Sprintf("%d to %d", least, most)
 }
 
-// completion warns of counts that can never be reached.
+// completion warns about counts that can never be reached.
 func (v *validation) completion(i int, c Component) {
 	for _, limit := range []struct {
 		key   string
@@ -171,7 +171,7 @@ func (v *validation) completion(i int, c Component) {
 	}
 }
 
-// keyPlace finds where a key that holds for component i was written.
+// keyPlace finds where a key of component i was written.
 func (v *validation) keyPlace(i int, key string) Place {
 	index := strconv.Itoa(i)
 	for _, parts := range [][]string{
@@ -204,7 +204,7 @@ func (v *validation) priorities() {
 	}
 }
 
-// groupForm is that of a group's name once it is published, in lower case (Slider's registry).
+// groupForm is the form of a published group name, in lower case (Slider's registry).
 var groupForm = regexp.MustCompile(`^[a-z0-9][a-z0-9_+-]*$`)
 
 func (v *validation) exportGroups() {

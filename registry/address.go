@@ -10,8 +10,8 @@ import (
 // AddressForms are the texts of an address, for help and errors.
 const AddressForms = "consul://HOST:PORT, consul+tls://HOST:PORT or unix:PATH"
 
-// Address is where a registry listens. As text, in flags, files and JSON, it is consul://HOST:PORT,
-// consul+tls://HOST:PORT or unix:PATH. The zero Address names no registry; its text is empty.
+// Address is where a registry listens. Its text in flags, files and JSON is consul://HOST:PORT, consul+tls://HOST:PORT
+// or unix:PATH. The zero Address names no registry; its text is empty.
 type Address struct {
 	scheme string
 	at     string // HOST:PORT or PATH
@@ -45,8 +45,8 @@ func ParseAddress(s string) (Address, error) {
 	return Address{}, fmt.Errorf("registry %q: want %s", s, AddressForms)
 }
 
-// ParseConsulAddress reads an address as Consul's own tools take it in CONSUL_HTTP_ADDR: http://, https://, unix:// or
-// HOST:PORT, which tls decides about.
+// ParseConsulAddress reads an address in the form of CONSUL_HTTP_ADDR: http://, https://, unix:// or HOST:PORT, for
+// which tls decides.
 func ParseConsulAddress(s string, tls bool) (Address, error) {
 	for theirs, ours := range map[string]string{"http://": schemeHTTP, "https://": schemeTLS, "unix://": schemeSocket} {
 		if rest, ok := strings.CutPrefix(s, theirs); ok {
@@ -89,16 +89,16 @@ func (a Address) String() string { return a.scheme + a.at }
 // IsZero tells that no registry is named.
 func (a Address) IsZero() bool { return a == Address{} }
 
-// Socket is the path of the socket at which a registry serves its host alone; false: it serves a network.
+// Socket is the path of the socket of a registry that serves one host; false: it serves a network.
 func (a Address) Socket() (path string, ok bool) { return a.at, a.scheme == schemeSocket }
 
 // HostPort is where a registry that serves a network listens; false: it listens at a socket.
 func (a Address) HostPort() (at string, ok bool) { return a.at, a.scheme != schemeSocket && a.at != "" }
 
-// TLS tells that the registry is spoken to over TLS.
+// TLS tells whether the registry uses TLS.
 func (a Address) TLS() bool { return a.scheme == schemeTLS }
 
-// MarshalText gives files and JSON the address as text.
+// MarshalText is the address as text, for files and JSON.
 func (a Address) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
 // UnmarshalText reads the address from files and JSON.

@@ -1,8 +1,8 @@
 package registry
 
-// The kinds of an ask, with their args. stop: By is `stop` or `interrupt`; grace (seconds, optional),
-// who (a person, optional), save (seconds, optional: for so long at most, all save before they stop).
-// flex: component → count. gone: instance, inc. save: none.
+// The kinds of an ask, with their args. stop: By is `stop` or `interrupt`; grace (seconds, optional), who (a person,
+// optional), save (seconds, optional: all save before they stop, and the stop waits at most this long). flex: component
+// → count. gone: instance, inc. save: none.
 const (
 	AskStop = "stop"
 	AskFlex = "flex"
@@ -10,7 +10,7 @@ const (
 	AskSave = "save"
 )
 
-// Ask is what a client asks of the gang: stop, flex, save, newrun, gone.
+// Ask is a client's request to the gang: stop, flex, save, newrun, gone.
 type Ask struct {
 	Version int               `json:"version"`
 	Kind    string            `json:"kind"`

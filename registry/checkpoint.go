@@ -2,24 +2,24 @@ package registry
 
 import "slices"
 
-// Here is what an instance has in its folder of checkpoints at the time when it acknowledges a generation: nothing
-// older than that runs then.
+// Here is what an instance has in its checkpoint folder when it acknowledges a generation: nothing older than that
+// generation runs then.
 type Here struct {
-	Gen    int     `json:"gen,omitempty"` // the generation that the folder last went on with; 0: none of this app did
+	Gen    int     `json:"gen,omitempty"` // the generation in which the folder was last resumed; 0: none of this app
 	Shared bool    `json:"shared,omitempty"`
 	Steps  []int64 `json:"steps"` // the newest, at most MostSteps
-	// Unknown: it could not be looked at. What the registry names of the instance counts, and that it has nothing else
-	// is not said.
+	// Unknown: the folder could not be read. Then the steps that the registry names for the instance count, and it may
+	// have others.
 	Unknown bool `json:"unknown,omitempty"`
 }
 
-// MostSteps is how many checkpoints are named of one instance.
+// MostSteps is how many checkpoints of one instance its key names.
 const MostSteps = 64
 
-// Kept tells that a copy of it is in a store; else it lies in a folder of the host that saved it.
+// Kept tells whether a store has a copy of it; else it is in a folder of the host that saved it.
 func (s CheckpointStep) Kept() bool { return s.SHA256 != "" }
 
-// Sound are the checkpoints that instances have stored without those that anybody found to be bad.
+// Sound are the stored checkpoints without those that an instance found to be damaged.
 func Sound(stored map[Instance]Checkpoint) map[Instance]Checkpoint {
 	bad := map[BadCopy]bool{}
 	for _, c := range stored {
@@ -40,30 +40,29 @@ func Sound(stored map[Instance]Checkpoint) map[Instance]Checkpoint {
 	return sound
 }
 
-// Checkpoint is the key `checkpoint/<c>/<i>`: the newest whole checkpoints that an instance stored.
+// Checkpoint is the key `checkpoint/<c>/<i>`: the newest complete checkpoints that an instance stored.
 type Checkpoint struct {
 	Version int    `json:"version"`
 	Gen     int    `json:"gen"`
 	Inc     string `json:"inc"`
-	// in the order of their commits: the newest five, and what the gang could go on from
+	// in the order of their commits: the newest five, and those that the gang could still resume from
 	Steps []CheckpointStep `json:"steps"`
-	// Own: it has stored something of its own folder at some time, whatever there is now.
+	// Own: the instance has at some time stored a checkpoint of its own folder.
 	Own bool `json:"own,omitempty"`
-	// Bad are copies, its own or others', that this instance found not to be as they were stored: nobody goes on from
-	// those.
+	// Bad are copies, its own or others', that this instance found to be damaged: no member resumes from them.
 	Bad []BadCopy `json:"bad,omitempty"`
 }
 
-// CheckpointStep is one whole checkpoint.
+// CheckpointStep is one complete checkpoint.
 type CheckpointStep struct {
 	Step   int64  `json:"step"`
 	URI    string `json:"uri,omitempty"`
 	SHA256 string `json:"sha256,omitempty"`
-	// Shared: of a folder of all instances, one of which stores it for all.
+	// Shared: it is from a folder that all instances share, and one instance stores it for all.
 	Shared bool `json:"shared,omitempty"`
 }
 
-// BadCopy names a copy by where it is and what was committed: another may be stored there later.
+// BadCopy names a copy by its location and the committed digest: another copy may be stored there later.
 type BadCopy struct {
 	URI    string `json:"uri"`
 	SHA256 string `json:"sha256,omitempty"`

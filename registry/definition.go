@@ -8,7 +8,7 @@ import (
 	"fmt"
 )
 
-// ErrDefinitionDiffers: what is stored is not the definition that the app's record names.
+// ErrDefinitionDiffers: the stored definition is not the one that the app's record names.
 var ErrDefinitionDiffers = errors.New("definition differs from its name")
 
 // DefID names a packed definition (AppRecord.Def) by its content: the first 32 hex digits of its sha256.
@@ -20,8 +20,8 @@ func DefID(def string) string {
 // CutDef is a packed definition in chunks of at most ChunkSize.
 func CutDef(def string) [][]byte { return cut([]byte(def), ChunkSize) }
 
-// JoinDef puts the chunks of a packed definition together and checks them against its name. The error is
-// ErrDefinitionDiffers when they are others, or not all.
+// JoinDef joins the chunks of a packed definition and checks them against its name. The error is ErrDefinitionDiffers
+// if chunks differ or are missing.
 func JoinDef(id string, chunks [][]byte) (string, error) {
 	def := string(bytes.Join(chunks, nil))
 	if got := DefID(def); got != id {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Claimable are the indexes that a newcomer could claim under this directive, of a flex up as well.
+// Claimable are the indexes that a newcomer could claim under this directive, including those of a flex up.
 func (d Directive) Claimable() []Instance {
 	if d.Verdict != nil {
 		return nil
@@ -25,11 +25,10 @@ func (d Directive) Claimable() []Instance {
 	return all
 }
 
-// NoStep is what a gang resumes that begins anew although something is stored.
+// NoStep is the step to resume from of a gang that restarts without a checkpoint although some are stored.
 const NoStep = int64(-1)
 
-// Drops tells that an index counts no more: a flex has taken it away. One of a flex up that is on its way
-// counts.
+// Drops tells whether a flex has removed an index. The new indexes of a flex up that is on its way are not removed.
 func (d Directive) Drops(in Instance) bool {
 	n, ok := d.Counts[in.Component]
 	return ok && in.Index >= max(n, d.Target[in.Component])
@@ -50,7 +49,7 @@ const (
 	ActStop Act = "stop"
 )
 
-// Directive is the one key that everybody waits for; written only by the conductor.
+// Directive is the one key that all agents watch. Only the conductor writes it.
 type Directive struct {
 	Version   int            `json:"version"`
 	Run       string         `json:"run"`
@@ -59,10 +58,10 @@ type Directive struct {
 	Seq       int            `json:"seq"`
 	By        string         `json:"by"` // incarnation of the writer
 	Counts    map[string]int `json:"counts"`
-	Target    map[string]int `json:"target,omitempty"` // flex up: what will be
-	Roster    RosterRef      `json:"roster,omitzero"`  // sealed last: this generation's when act is run
+	Target    map[string]int `json:"target,omitempty"` // flex up: the counts to reach
+	Roster    RosterRef      `json:"roster,omitzero"`  // the last sealed one: this generation's if act is run
 	Resume    *int64         `json:"resume,omitempty"` // step that every rank has; NoStep: none, and Anew says why
-	Anew      string         `json:"anew,omitempty"`   // who has stored which steps, where none is everybody's
+	Anew      string         `json:"anew,omitempty"`   // the stored steps of each rank, if no step is common to all
 	Budget    Budget         `json:"budget,omitzero"`  // gang scope
 	Retries   Retries        `json:"retries,omitzero"`
 	Released  []string       `json:"released,omitempty"` // components released so far; empty: all
@@ -70,22 +69,23 @@ type Directive struct {
 	First     string         `json:"first,omitempty"`      // instance that failed first
 	StopGrace float64        `json:"stop_grace,omitempty"` // seconds
 	Verdict   *Verdict       `json:"verdict,omitempty"`
-	Save      *Save          `json:"save,omitempty"` // the last one that was begun
+	Save      *Save          `json:"save,omitempty"` // the last save that began
 	At        time.Time      `json:"at"`             // for display
 }
 
-// Save asks all who have outputs to save what there is of them, while their processes go on.
+// Save asks all members with outputs to save them while their processes run.
 type Save struct {
 	Seq   int      `json:"seq"`            // from 1, of the run
-	Stamp string   `json:"stamp"`          // the wall time in UTC, as HBox writes it: the same for all
-	Asks  []string `json:"asks,omitempty"` // IDs of the asks that it answers; none: its time had come
+	Stamp string   `json:"stamp"`          // wall time in UTC in HBox's form, the same for all members
+	Asks  []string `json:"asks,omitempty"` // IDs of the asks that it answers; none: it was due
 }
 
-// Retries say how often the whole gang was formed anew in place of a verdict (muster.retry).
+// Retries count the full restarts in place of a verdict (muster.retry).
 type Retries struct {
-	Used  int     `json:"used,omitempty"`  // those that muster.retry counts
-	Free  int     `json:"free,omitempty"`  // those that it does not: the app could not help it
-	Gen   int     `json:"gen"`             // what the last one formed: results of older generations count no more
+	Used int `json:"used,omitempty"` // restarts that muster.retry counts
+	Free int `json:"free,omitempty"` // restarts that it does not count: the app did not cause the failure
+	// generation of the last restart: results of older generations no longer count
+	Gen   int     `json:"gen"`
 	Pause float64 `json:"pause,omitempty"` // seconds that this generation waits before it starts
 }
 
@@ -97,7 +97,7 @@ type RosterRef struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Wait is how long the generation that the last retry formed waits before it starts.
+// Wait is how long the generation of the last full restart waits before it starts.
 func (t Retries) Wait() time.Duration { return time.Duration(t.Pause * float64(time.Second)) }
 
 // Pause is how long the directive's generation waits before it starts.
@@ -108,6 +108,6 @@ func (d Directive) Pause() time.Duration {
 	return d.Retries.Wait()
 }
 
-// FormsAnew tells that a result of that generation, or of none, counts no more: muster.retry has every instance
-// start again.
+// FormsAnew tells whether a result of that generation, or of none, no longer counts: muster.retry restarts every
+// instance.
 func (d Directive) FormsAnew(since int) bool { return d.Act != ActStop && d.Retries.Gen > since }

@@ -4,15 +4,15 @@ import (
 	"errors"
 )
 
-// Conditions that callers branch on.
+// Errors that callers distinguish.
 var (
 	// ErrOvertaken: a newer directive makes the write pointless.
 	ErrOvertaken = errors.New("overtaken by a newer directive")
 	// ErrSuperseded: another incarnation holds the index.
 	ErrSuperseded = errors.New("index is held by another agent")
-	// ErrForbidden: the token may not (403).
+	// ErrForbidden: the token lacks the right (403).
 	ErrForbidden = errors.New("registry forbids it")
-	// ErrMalformed: the request can never be taken as it is (400, 413). It is muster's own fault.
+	// ErrMalformed: the registry can never accept the request as it is (400, 413). It is a fault of muster.
 	ErrMalformed = errors.New("registry cannot take the request")
 	// ErrTooManyConnections: 429, the server's limit of connections per client address.
 	ErrTooManyConnections = errors.New("too many connections from this address (429)")

@@ -6,42 +6,43 @@ import (
 	"time"
 )
 
-// Finding is what a member saw of another, or of itself, before it started: something that a person should mend, which
-// ends nothing. It stands in the record of who saw it until that is over.
+// Finding is a problem that a member saw before its start, in another member or in itself: a person should mend it, but
+// it ends nothing. It stays in the member's record until it is over.
 type Finding struct {
 	Kind  findingKind `json:"kind"`
 	About Instance    `json:"about"`
-	Inc   string      `json:"inc"` // of whom it is about
+	Inc   string      `json:"inc"` // of the member that it is about
 	Addr  string      `json:"addr"`
 	Why   string      `json:"why"`
 	Since time.Time   `json:"since"`
 }
 
-// findingKind is what was found.
+// findingKind is the kind of a problem.
 type findingKind string
 
 // The kinds.
 const (
-	NotReached findingKind = "unreachable" // its agent does not answer at the address that its exports have
-	NotApart   findingKind = "together"    // it shares a host with another of its component, where that is forbidden
+	NotReached findingKind = "unreachable" // its agent does not answer at the address of its exports
+	// it shares a host with another instance of its component although that is forbidden
+	NotApart findingKind = "together"
 )
 
-// bootOf is as much of a boot's id as tells machines apart: it is a random uuid.
+// bootOf is the part of a boot id, a random uuid, that is enough to distinguish machines.
 func bootOf(id string) string { return id[:min(len(id), 13)] }
 
-// Saved is how an instance has answered the last Save that it heard of.
+// Saved is the instance's answer to the last Save that it saw.
 type Saved struct {
 	Seq    int      `json:"seq"`
 	To     []string `json:"to,omitempty"` // the folders of the save, of all instances
 	Files  int      `json:"files"`
 	Bytes  int64    `json:"bytes"`
 	Failed string   `json:"failed,omitempty"` // why nothing was saved
-	// LeftOut are files that changed whenever they were copied, as NAME/PATH; of many the first.
+	// LeftOut are files that changed during each copy, as NAME/PATH; of many only the first.
 	LeftOut []string `json:"left_out,omitempty"`
 }
 
-// Phase is the phase of a member in its record. People see the phases of the agent's machine in its place
-// (cmd/internal/view): `done` for what has ended, failed or left; only `lost` is shown as it stands here.
+// Phase is the phase of a member in its record. Users see the phases of the agent's machine instead
+// (cmd/internal/view): `done` for ended, failed and left. Only `lost` is shown unchanged.
 type Phase string
 
 // The phases of a member record.
@@ -49,9 +50,9 @@ const (
 	PhaseJoined Phase = "joined" // staging
 	PhaseReady  Phase = "ready"  // acknowledged
 	PhaseEnded  Phase = "ended"  // its process ended with 0
-	PhaseFailed Phase = "failed" // its process ended otherwise, or never started
+	PhaseFailed Phase = "failed" // its process failed, or never started
 	PhaseLeft   Phase = "left"   // it gave its index back
-	PhaseLost   Phase = "lost"   // the conductor gave it up
+	PhaseLost   Phase = "lost"   // the conductor declared it lost
 )
 
 // Member is the key `members/<c>/<i>`: what an instance is and did. It outlives its agent. Its JSON is flat, in this
@@ -65,12 +66,12 @@ type Member struct {
 	// Address is host:port in the ClusterSpec; empty until the ports are bound, or without such an export.
 	Address string `json:"address,omitempty"`
 	API     string `json:"api,omitempty"`  // its socket on its host
-	Peer    string `json:"peer,omitempty"` // host:port that answers other hosts; empty: none does
+	Peer    string `json:"peer,omitempty"` // host:port for requests of agents on other hosts; empty: none
 	Process
 	Digest string `json:"digest"`
 	Gen    int    `json:"gen"` // the generation that it has acknowledged
-	// Up is the generation in which its process was last reported to serve, of a service the directive's;
-	// 0: never, or no component waits for it.
+	// Up is the generation in which its process was last reported to serve (for a service: the directive's). 0: never,
+	// or no component waits for it.
 	Up      int               `json:"up,omitempty"`
 	Phase   Phase             `json:"ph"`
 	Host    string            `json:"host,omitempty"`    // name for people
@@ -84,7 +85,7 @@ type Member struct {
 	Folders
 }
 
-// Process is what runs an instance: another agent proves from it that nothing of the instance runs any more.
+// Process identifies the processes of an instance: with it another agent proves that none of them still runs.
 type Process struct {
 	Machine string      `json:"machine"` // DMI uuid + machine-id (+ addr)
 	Boot    string      `json:"boot"`
@@ -96,7 +97,7 @@ type Process struct {
 	Guard   *ProcessRef `json:"guard,omitempty"` // must be gone before another agent takes over
 }
 
-// Origin is who started a member, and when.
+// Origin is the launcher of a member and the time of its start.
 type Origin struct {
 	Launcher    string    `json:"launcher,omitempty"`
 	ContainerID string    `json:"container_id,omitempty"` // the launcher's name of the container
@@ -107,17 +108,17 @@ type Origin struct {
 type Notes struct {
 	Unenforced []string  `json:"unenforced,omitempty"`
 	Saved      *Saved    `json:"saved,omitempty"`
-	Found      []Finding `json:"found,omitempty"` // what it saw of others before it started, and still sees
+	Found      []Finding `json:"found,omitempty"` // problems of others that it saw before its start, and still sees
 	Here       *Here     `json:"here,omitempty"`  // its checkpoints, when it acknowledged Gen; nil: it resumes alone
 }
 
-// Folders are an instance's on its host, the log folder where scripts may ask for it.
+// Folders are those of an instance on its host; the log folder only if scripts may ask for it.
 type Folders struct {
 	LogDir  string `json:"log_dir,omitempty"`
 	WorkDir string `json:"work_dir,omitempty"`
 }
 
-// ProcessRef names one process so that no other can be taken for it.
+// ProcessRef identifies one process without doubt, even if its pid is used again.
 type ProcessRef struct {
 	Pid   int    `json:"pid"`
 	Start uint64 `json:"start"`
@@ -130,8 +131,8 @@ type MemberExit struct {
 	Signal int    `json:"signal,omitempty"`
 	Class  Class  `json:"class,omitempty"`
 	Why    string `json:"why,omitempty"`
-	Final  bool   `json:"final,omitempty"` // permanent, or the budget is spent
-	// Passing: what was in the way may be gone another time; of class image alone, where a wrong name never passes.
+	Final  bool   `json:"final,omitempty"` // the failure is permanent, or the budget is spent
+	// Passing: the cause may be temporary. Only class image sets it: a wrong name is never temporary.
 	Passing bool `json:"passing,omitempty"`
 	// At is the wall time of the end; the earliest of several failures is the first cause.
 	At time.Time `json:"at,omitzero"`
@@ -153,9 +154,9 @@ func (m Member) Row(in Instance, rank int, role string) Row {
 	}
 }
 
-// SameRow tells whether this member may run with the row: the same incarnation, or, in the instance
-// scope, the same addresses and ports. Where its agent answers other hosts may differ in a member that goes by its
-// name: it has moved, and who resolves the name again finds it.
+// SameRow tells whether this member may run with the row: it has the same incarnation, or, in the instance scope, the
+// same addresses and ports. A member addressed by name may have moved to another host: peers find it when they resolve
+// the name again.
 func (m Member) SameRow(r Row, scope string) bool {
 	if m.Inc == r.Inc {
 		return true
@@ -164,14 +165,14 @@ func (m Member) SameRow(r Row, scope string) bool {
 		maps.Equal(m.Ports, r.Ports)
 }
 
-// byName tells whether the member is written by a name that is not its host's.
+// byName tells whether the member's address is a name that is not its host's.
 func (m Member) byName() bool {
 	return m.Address != "" && HostOf(m.Address) != strings.Trim(m.Addr, "[]")
 }
 
 // The restart scopes.
 const (
-	ScopeInstance = "instance" // in place, the others go on
+	ScopeInstance = "instance" // it restarts in place, the others continue
 	ScopeGang     = "gang"     // all restart together
-	ScopeNever    = "never"    // an end is the end
+	ScopeNever    = "never"    // nothing restarts
 )

@@ -11,8 +11,8 @@ import (
 	"io"
 )
 
-// ChunkSize is how many bytes of a roster (compressed) or of a definition one key holds at most; a registry
-// takes 512 KB in a request, of which base64 needs a quarter.
+// ChunkSize is how many bytes of a roster (compressed) or of a definition one key holds at most. A registry takes
+// requests of 512 KB, of which base64 needs a quarter.
 const ChunkSize = 350_000
 
 // ErrRosterDiffers: the bytes are not those that the directive names.
@@ -25,8 +25,7 @@ type Packed struct {
 	JSON   []byte   // the roster file's bytes
 }
 
-// Pack encodes a roster. Equal rosters give equal bytes: rows stand in rank order, maps are sorted,
-// gzip carries no time.
+// Pack encodes a roster. Equal rosters give equal bytes: rows are in rank order, maps are sorted, gzip has no time.
 func Pack(r Roster) (Packed, error) {
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -47,8 +46,8 @@ func Pack(r Roster) (Packed, error) {
 	return p, nil
 }
 
-// Unpack puts chunks together and checks them against the reference. It also returns the roster
-// file's bytes. The error is ErrRosterDiffers when the content is another.
+// Unpack joins the chunks of a roster and checks them against the reference. It also returns the bytes of the roster
+// file. The error is ErrRosterDiffers if the content differs.
 func Unpack(ref RosterRef, chunks [][]byte) (Roster, []byte, error) {
 	z, err := gzip.NewReader(bytes.NewReader(bytes.Join(chunks, nil)))
 	if err != nil {

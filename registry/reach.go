@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// PeersToTry are rows whose hosts an instance tries to reach before it starts: one of each host but its own, from its
-// own rank on, at most so many. In a gang on more hosts than that each host is tried by so many others. The row of the
-// instance itself must be in the roster.
+// PeersToTry are rows whose hosts an instance tries to reach before it starts: one row of each other host, from its own
+// rank on, at most that many. In a gang on more hosts, each host is tried by the same number of others. The instance's
+// own row must be in the roster.
 func PeersToTry(r Roster, in Instance, most int) []Row {
 	own, ok := r.Row(in)
 	if !ok {
@@ -27,8 +27,7 @@ func PeersToTry(r Roster, in Instance, most int) []Row {
 	})
 }
 
-// atHome tells that a row's address is this host's without asking: the same one, on the same machine as far as is
-// known.
+// atHome tells whether a row's address is this host's: the same address, on the same machine as far as is known.
 func atHome(own, row Row) bool {
 	same := own.Boot == "" || row.Boot == "" || own.Boot == row.Boot
 	return same && (HostOf(own.Addr) == HostOf(row.Addr) || loopbackHost(row.Addr) && own.Boot != "" && row.Boot != "")

@@ -24,7 +24,7 @@ func HostOf(addr string) string {
 	return strings.Trim(addr, "[]")
 }
 
-// OnLoopback tells that a row's address is one that no other host can reach.
+// OnLoopback tells whether no other host can reach the row's address.
 func (r Row) OnLoopback() bool { return loopbackHost(r.Addr) }
 
 func loopbackHost(addr string) bool {
@@ -33,7 +33,7 @@ func loopbackHost(addr string) bool {
 	return host == "localhost" || err == nil && (a.IsLoopback() || a.IsUnspecified())
 }
 
-// SharesHost are the other rows of an instance's component that are on its machine: one kernel has booted them all.
+// SharesHost are the other rows of an instance's component on its machine: their boot ids are equal.
 func (r Roster) SharesHost(in Instance) []Row {
 	own, ok := r.Row(in)
 	if !ok || own.Boot == "" {
@@ -59,8 +59,8 @@ type Row struct {
 	Exports map[string]string `json:"exports,omitempty"`
 	API     string            `json:"api,omitempty"`
 	Peer    string            `json:"peer,omitempty"`
-	Boot    string            `json:"boot,omitempty"` // as much of the boot's id as tells machines apart
-	Done    bool              `json:"done,omitempty"` // has ended for good, nothing runs there (instance scope)
+	Boot    string            `json:"boot,omitempty"` // the part of the boot id that distinguishes machines
+	Done    bool              `json:"done,omitempty"` // it has ended for good and runs nothing (instance scope)
 }
 
 // Roster is the sealed membership of one generation, rows in rank order.

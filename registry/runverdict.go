@@ -15,7 +15,7 @@ const (
 	Stopped   Outcome = "stopped"
 )
 
-// Class says what kind of thing went wrong; it decides exit codes and what is retried.
+// Class is the kind of a failure. Exit codes and retries depend on it.
 type Class string
 
 // The classes of a verdict, and those that only reports use.
@@ -36,12 +36,12 @@ const (
 	ClassMuster       Class = "muster"
 
 	ClassLauncher Class = "launcher" // TERM from outside
-	ClassRegistry Class = "registry" // cut off
+	ClassRegistry Class = "registry" // no contact to the registry
 	ClassFlex     Class = "flex"
-	ClassMismatch Class = "mismatch" // the roster's row is another's
+	ClassMismatch Class = "mismatch" // the roster's row belongs to another
 )
 
-// MarshalJSON prints no class as null.
+// MarshalJSON writes no class as null.
 func (c Class) MarshalJSON() ([]byte, error) {
 	if c == ClassNone {
 		return []byte("null"), nil
@@ -49,7 +49,7 @@ func (c Class) MarshalJSON() ([]byte, error) {
 	return json.Marshal(string(c))
 }
 
-// Verdict is the run's one outcome with its cause.
+// Verdict is the one outcome of a run, with its cause.
 type Verdict struct {
 	Version int         `json:"version"`
 	Run     string      `json:"run"`
@@ -61,9 +61,9 @@ type Verdict struct {
 	Advice  string      `json:"advice,omitempty"`
 	Retry   bool        `json:"retry"`
 	Gen     int         `json:"generation"`
-	By      string      `json:"by,omitempty"` // who asked, for stopped: stop, interrupt
+	By      string      `json:"by,omitempty"` // what asked for the end of a stopped run: stop, interrupt
 	At      time.Time   `json:"at"`
 }
 
-// CasualtiesMark stands in the cause of a success before those who failed on the way.
+// CasualtiesMark precedes, in the cause of a success, the instances that failed on the way.
 const CasualtiesMark = "; failed: "

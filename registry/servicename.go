@@ -10,17 +10,17 @@ import (
 // mostLabel is how long one label of a DNS name can be (RFC 1035).
 const mostLabel = 63
 
-// DefaultDomain is where Consul answers DNS unless its operator says otherwise.
+// DefaultDomain is the domain of Consul's DNS unless its operator sets another.
 const DefaultDomain = "consul"
 
-// ServiceName is the Consul service that a component's instances are in: `<app>-<component>` as one label of DNS. Two
-// apps may share one where their names differ only in what no label can say; the true names are in the service's meta.
+// ServiceName is the Consul service of a component's instances: `<app>-<component>` as one label of DNS. Two apps share
+// one if their names differ only in characters that no label can have; the service's meta has the true names.
 func ServiceName(app, component string) string {
 	return label(app+"-"+component, mostLabel)
 }
 
-// MemberTag is the tag that one instance alone has in its service: `<component>-<index>`. Where the names are no labels
-// as they stand, a part of their digest follows, so that no other app can have the same tag in the same service.
+// MemberTag is the tag that only one instance has in its service: `<component>-<index>`. If the names are not valid
+// labels, a part of their digest follows, so that no other app can have the same tag in the same service.
 func MemberTag(app string, in Instance) string {
 	tail := "-" + strconv.Itoa(in.Index)
 	if whole := app + "-" + in.Component; ServiceName(app, in.Component) != whole ||
@@ -31,8 +31,8 @@ func MemberTag(app string, in Instance) string {
 	return label(in.Component, mostLabel-len(tail)) + tail
 }
 
-// MemberName is the name that Consul's DNS answers with the instance's address, wherever it runs: it stays when the
-// instance moves. An empty domain is DefaultDomain.
+// MemberName is the name for which Consul's DNS returns the instance's address. It stays when the instance moves to
+// another host. An empty domain is DefaultDomain.
 func MemberName(app string, in Instance, domain string) string {
 	if domain = strings.Trim(domain, "."); domain == "" {
 		domain = DefaultDomain
@@ -40,8 +40,8 @@ func MemberName(app string, in Instance, domain string) string {
 	return MemberTag(app, in) + "." + ServiceName(app, in.Component) + ".service." + domain
 }
 
-// Label is a name as a label of DNS has it: lower case, `-` for all but letters and digits, none of them at the end,
-// 63 characters at most.
+// Label turns a name into a label of DNS: lower case, `-` for all but letters and digits, none at the ends, at most 63
+// characters.
 func Label(name string) string { return label(name, mostLabel) }
 
 func label(name string, most int) string {

@@ -6,22 +6,21 @@ import (
 	"time"
 )
 
-// What the fence takes (protocol 7). They are not set by anyone; the times that can be set must
-// leave room for them.
+// Fixed times of the fence (protocol 7). The configurable times must leave room for them.
 const (
 	silenceMargin = 3 * time.Second         // silence that is evidence: 2 TTL + time-out + this
 	fenceAfter    = 5 * time.Second         // from there to the fence: two polls of the peers and more
-	EvidenceValid = 5 * time.Second         // how long an answer of the peers holds
-	AskRound      = 1500 * time.Millisecond // for the answers to one asking of the peers
-	FenceStop     = 20 * time.Second        // stop, kill and proof
+	EvidenceValid = 5 * time.Second         // from there to the fence: more than two questions to the peers
+	AskRound      = 1500 * time.Millisecond // how long an answer of the peers counts
+	FenceStop     = 20 * time.Second        // for the answers to one question to the peers
 	FenceGrace    = FenceStop / 2           // what a process has to end when the fence has fallen, before it is killed
-	clockMargin   = 5 * time.Second         // clock rates, scheduling
+	clockMargin   = 5 * time.Second         // what a fenced process has to end before it is killed
 	relaunch      = time.Minute             // what a launcher may take for a replacement
 	minTTL        = 10 * time.Second        // the registry's floor for a session
-	maxWait       = time.Minute             // bounds how long a deleted token goes unnoticed
+	maxWait       = time.Minute             // the registry's shortest session
 )
 
-// DefaultTimes are the times of protocol 7, for an agent that is given no others.
+// DefaultTimes are the times of protocol 7, for an agent without others.
 func DefaultTimes() Times {
 	return Times{
 		TTL: minTTL, Renew: 3 * time.Second, Request: 2 * time.Second,
@@ -39,18 +38,18 @@ func (t Times) OrDefaults() Times {
 	}
 }
 
-// Silent is the silence from which a member's session has ended if the registry works: evidence for its
-// peers that it hears nothing, and when it begins to ask them.
+// Silent is the silence after which a member's session has ended if the registry works. From then on the member asks
+// its peers, and its own silence counts as evidence for them.
 func (t Times) Silent() time.Duration { return 2*t.TTL + t.Request + silenceMargin }
 
-// Fence is the silence after which a member that is cut off stops its process.
+// Fence is the silence after which a member without evidence stops its process.
 func (t Times) Fence() time.Duration { return t.Silent() + fenceAfter }
 
-// Outage is the silence after which a process is stopped although all hear nothing: the conductor holds
-// those whom it misses for LostMass at most.
+// Outage is the silence after which a process stops although no member reaches the registry: the conductor waits for
+// missing members for LostMass at most.
 func (t Times) Outage() time.Duration { return t.LostMass - FenceStop - EvidenceValid - clockMargin }
 
-// Gone is the silence after which the process of a member without evidence is gone.
+// Gone is the silence after which the process of a member without evidence has ended.
 func (t Times) Gone() time.Duration { return t.Fence() + EvidenceValid + FenceStop }
 
 // Agreed are the times that all agents of a run must share.
@@ -58,8 +57,8 @@ func (t Times) Agreed() AgreedTimes {
 	return AgreedTimes{TTL: t.TTL.Seconds(), Lost: t.Lost.Seconds(), LostMass: t.LostMass.Seconds()}
 }
 
-// Expiry is how long a dead agent may still seem to be there: a session ends within twice its TTL, and
-// what was read of it is a little older.
+// Expiry is how long a dead agent may still seem alive: a session ends within twice its TTL, and readings of it are a
+// little older.
 func (t Times) Expiry() time.Duration { return 3 * t.TTL }
 
 // Check returns every inequality that the times break, each naming both sides.

@@ -1,5 +1,5 @@
-// Package convert writes an App in the format of another system: the documents of a Slider package, a job file of PAI, or
-// a command of hbox-submit.
+// Package convert writes an App in the format of another system: the documents of a Slider package, a job file of PAI,
+// or a command of hbox-submit.
 //
 // An App and the files of its package come in; texts go out, and a list of everything that the other system cannot
 // express. The formats belong to the dialects: this room chooses one and collects the result.

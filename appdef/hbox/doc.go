@@ -6,6 +6,6 @@
 // Facts about the options are those of Qihoo360/hbox (ClientArguments, Client, HboxConfiguration), old names those of
 // XLearning 1.4.
 //
-// line.go, words.go, conf.go and options.go take the command line apart. job.go holds the App in the making, and read.go
-// calls its parts, one file each. `muster hbox-submit` calls Parse; appdef/convert calls Write.
+// line.go, words.go, conf.go and options.go take the command line apart. job.go holds the App in the making, and
+// read.go calls its parts, one file each. `muster hbox-submit` calls Parse; appdef/convert calls Write.
 package hbox

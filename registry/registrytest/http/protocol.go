@@ -216,7 +216,8 @@ func protocolEnd(l *lab, c2 string) {
 		fmt.Sprintf(`0: failed session check for key "directive", current session %q != %q; `+
 			`1: failed index check for key "directive", current modify index %d != %d; `+
 			`2: failed to set key "app", index is stale; `+
-			`3: failed to lock key "directive", lock is already held`, next, c2, l.at("directive"), newRun[1].Index), newRun...)
+			`3: failed to lock key "directive", lock is already held`,
+			next, c2, l.at("directive"), newRun[1].Index), newRun...)
 }
 
 func protocolLeave(l *lab, b string) {
