@@ -470,95 +470,70 @@ func TestResultsOfAGangBelongToTheirGeneration(t *testing.T) {
 
 func TestLost(t *testing.T) {
 	grace := registry.DefaultTimes().Lost
-	phase := func(g *gang) registry.Phase { return g.records[in("worker-1")].Phase }
-	t.Run("after the grace, then rebuilt", func(t *testing.T) {
+	wantPhase := func(g *gang, name string, want registry.Phase) {
+		g.t.Helper()
+		if got := g.records[in(name)].Phase; got != want {
+			g.t.Errorf("%s is %s, want %s", name, got, want)
+		}
+	}
+	// dying is a gang whose worker-1 is lost in a second.
+	dying := func(t *testing.T) *gang {
 		g := running(t, synchronous())
 		g.die("worker-1")
 		g.settle()
 		g.pass(grace - time.Second)
-		if phase(g) != registry.PhaseReady {
-			t.Fatalf("got %s before the time", phase(g))
-		}
+		wantPhase(g, "worker-1", registry.PhaseReady)
+		return g
+	}
+	t.Run("after the grace, then rebuilt", func(t *testing.T) {
+		g := dying(t)
 		g.pass(time.Second)
-		if phase(g) != registry.PhaseLost {
-			t.Fatalf("got %s, want lost", phase(g))
-		}
+		wantPhase(g, "worker-1", registry.PhaseLost)
 		g.want(registry.ActWait, 2)
 		if g.dir.Budget.Used != 1 || g.dir.Why != "worker-1 was lost with its agent on hworker-1" {
 			t.Errorf("got %+v", g.dir)
 		}
 	})
-	t.Run("back in time starts the clock anew", func(t *testing.T) {
-		g := running(t, synchronous())
-		g.die("worker-1")
-		g.settle()
-		g.pass(grace - time.Second)
-		g.live[in("worker-1")], g.ready[in("worker-1")] = true, 1
-		g.settle()
-		g.die("worker-1")
-		g.settle()
-		g.pass(grace - time.Second)
-		if phase(g) != registry.PhaseReady {
-			t.Errorf("got %s", phase(g))
-		}
-	})
-	t.Run("trouble starts the clock anew", func(t *testing.T) {
-		g := running(t, synchronous())
-		g.die("worker-1")
-		g.settle()
-		g.pass(grace - time.Second)
-		g.view.Trouble = true
-		g.run()
-		g.pass(grace - time.Second)
-		if phase(g) != registry.PhaseReady {
-			t.Errorf("got %s", phase(g))
-		}
-		g.pass(time.Second)
-		if phase(g) != registry.PhaseLost {
-			t.Errorf("got %s, want lost", phase(g))
-		}
-	})
-	t.Run("so does a new conductor", func(t *testing.T) {
-		g := running(t, synchronous())
-		g.die("worker-1")
-		g.settle()
-		g.pass(grace - time.Second)
-		g.newConductor("c2")
-		g.settle()
-		g.pass(grace - time.Second)
-		if phase(g) != registry.PhaseReady {
-			t.Errorf("got %s", phase(g))
-		}
-	})
-	t.Run("the operator's word", func(t *testing.T) {
-		g := running(t, synchronous())
-		g.die("worker-1")
-		g.asks = []registry.Ask{{Kind: registry.AskGone, ID: "1", Args: map[string]string{"instance": "worker-1", "inc": "inc-worker-1"}}}
-		g.settle()
-		if phase(g) != registry.PhaseLost {
-			t.Errorf("got %s", phase(g))
-		}
-		g.want(registry.ActWait, 2)
-		if g.settle(); len(g.asks) != 0 {
-			t.Errorf("got asks %v, want it dropped", g.asks)
-		}
-	})
-	t.Run("a word about another incarnation", func(t *testing.T) {
-		g := running(t, synchronous())
-		g.die("worker-1")
-		g.asks = []registry.Ask{{Kind: registry.AskGone, ID: "1", Args: map[string]string{"instance": "worker-1", "inc": "older"}}}
-		g.settle()
-		if phase(g) != registry.PhaseReady || len(g.asks) != 0 {
-			t.Errorf("got %s, asks %v", phase(g), g.asks)
-		}
-	})
+	for name, event := range map[string]func(*gang){
+		"a member that is back": func(g *gang) {
+			g.live[in("worker-1")], g.ready[in("worker-1")] = true, 1
+			g.settle()
+			g.die("worker-1")
+			g.settle()
+		},
+		"a read that failed": func(g *gang) { g.view.Trouble = true; g.run() },
+		"a new conductor":    func(g *gang) { g.newConductor("c2"); g.settle() },
+	} {
+		t.Run(name+" starts the clock anew", func(t *testing.T) {
+			g := dying(t)
+			event(g)
+			g.pass(grace - time.Second)
+			wantPhase(g, "worker-1", registry.PhaseReady)
+			g.pass(time.Second)
+			wantPhase(g, "worker-1", registry.PhaseLost)
+		})
+	}
+	for inc, want := range map[string]registry.Phase{"inc-worker-1": registry.PhaseLost, "older": registry.PhaseReady} {
+		t.Run("the operator declares gone "+inc, func(t *testing.T) {
+			g := running(t, synchronous())
+			g.die("worker-1")
+			args := map[string]string{"instance": "worker-1", "inc": inc}
+			g.asks = []registry.Ask{{Kind: registry.AskGone, ID: "1", Args: args}}
+			g.settle()
+			wantPhase(g, "worker-1", want)
+			if want == registry.PhaseLost {
+				g.want(registry.ActWait, 2)
+			}
+			if g.settle(); len(g.asks) != 0 {
+				t.Errorf("got asks %v, want none", g.asks)
+			}
+		})
+	}
 	t.Run("a service", func(t *testing.T) {
 		g := running(t, asynchronous())
 		g.die("board-0")
 		g.pass(grace + time.Minute)
-		if got := g.records[in("board-0")].Phase; got != registry.PhaseLost {
-			t.Errorf("got %s, want lost", got)
-		}
+		wantPhase(g, "board-0", registry.PhaseLost)
 		g.want(registry.ActRun, 1)
 	})
 }
