@@ -17,21 +17,21 @@ import (
 	"github.com/muster-agent/muster/shim/store"
 )
 
-// checkDataDir warns of a folder that the tasks are told of and that is not there. It may come yet.
+// checkDataDir warns if the folder that the tasks read their data from does not exist yet.
 func (m *Manager) checkDataDir(url string) {
 	path := files.LocalPath(url)
 	if url == "" || path == "" {
 		return
 	}
 	if !files.IsThere(path) {
-		m.cfg.Log.Warn("dataDir is not there", "path", path)
+		m.cfg.Log.Warn("dataDir does not exist", "path", path)
 	}
 }
 
-// makeOutput makes the folder that a task is told to leave its results in.
+// makeOutput makes the folder that the tasks of an OpenPAI job leave their results in.
 func (m *Manager) makeOutput(ctx context.Context, p plan.Plan, item plan.StageItem) error {
 	opened, path, err := m.cfg.Stores.Open(ctx, p, item.From, true)
-	if errors.Is(err, store.ErrScheme) { // the plan has told
+	if errors.Is(err, store.ErrScheme) { // the plan has warned of it
 		return nil
 	}
 	if err != nil {
@@ -45,10 +45,10 @@ func (m *Manager) makeOutput(ctx context.Context, p plan.Plan, item plan.StageIt
 	return opened.MkdirAll(ctx, path)
 }
 
-// mostCode is what PAI takes of a job's own files, in bytes.
+// mostCode is the limit of OpenPAI on a job's own files, in bytes.
 const mostCode = 200_000_000
 
-// bringCode brings codeDir to where the plan says, and beside it where the generation of PAI has it so.
+// bringCode brings codeDir to its folder, and a copy beside it where the version of OpenPAI wants one.
 func (m *Manager) bringCode(ctx context.Context, p plan.Plan, item plan.StageItem, work files.Folder) error {
 	opened, path, err := m.cfg.Stores.Open(ctx, p, item.From, false)
 	if err != nil {
@@ -56,7 +56,7 @@ func (m *Manager) bringCode(ctx context.Context, p plan.Plan, item plan.StageIte
 	}
 	top, err := opened.Stat(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fault.Definition(errors.New("it is not there, want a folder; check codeDir"))
+		return fault.Definition(errors.New("does not exist, want a folder; check codeDir"))
 	}
 	if err != nil {
 		return err
@@ -74,11 +74,11 @@ func (m *Manager) bringCode(ctx context.Context, p plan.Plan, item plan.StageIte
 		bytes += f.Size
 	}
 	if bytes > mostCode {
-		return fault.Definition(fmt.Errorf("got %d bytes, want at most %d; what is larger goes where dataDir is", bytes,
+		return fault.Definition(fmt.Errorf("got %d bytes, want at most %d; put larger files where dataDir is", bytes,
 			mostCode))
 	}
 	copies := transfer.Below(path, found)
-	if !top.Dir && item.Kind == plan.StageCode { // a file alone: it has the name itself
+	if !top.Dir && item.Kind == plan.StageCode { // a file alone gets the name itself
 		copies = []transfer.Copy{{From: found[0], To: filepath.Base(path)}}
 	}
 	if item.Kind == plan.StageCodeBeside {
@@ -97,8 +97,8 @@ func (m *Manager) bringCode(ctx context.Context, p plan.Plan, item plan.StageIte
 	return m.placeCode(ctx, p, item, work, name, copies)
 }
 
-// ofTheRun tells what lies in the work folder, where a folder around that is read: what the agents lay out there is no
-// part of it, and changes under the reader's hand.
+// ofTheRun tells which files lie in the work folder, where a folder around the work folder is read. The agents' own
+// files are not part of the input, and change while it is read.
 func (m *Manager) ofTheRun(read string) func(path string) bool {
 	truth, work := files.Resolve(read), files.Resolve(m.cfg.WorkDir)
 	if files.Within(truth, work) {
@@ -117,7 +117,7 @@ func (m *Manager) placeCode(
 	ctx context.Context, p plan.Plan, item plan.StageItem, work files.Folder, name string, copies []transfer.Copy,
 ) (err error) {
 	first, _, _ := strings.Cut(name, "/")
-	tmp := ".stage-" + first // one agent has this index: what is there is of one that was killed
+	tmp := ".stage-" + first // one agent has this index: an older folder is of a killed one
 	if err := errors.Join(work.RemoveAll(tmp), work.Mkdir(tmp, 0o700), work.Mkdir(tmp+"/whole", 0o755)); err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (m *Manager) placeCode(
 	return m.codeBeside(ctx, p, item, work, copies)
 }
 
-// codeBeside copies what has come into the folder where the process starts, where it may be changed.
+// codeBeside copies the files into the folder where the process starts, where it may change them.
 func (m *Manager) codeBeside(
 	ctx context.Context, p plan.Plan, item plan.StageItem, work files.Folder, copies []transfer.Copy,
 ) (err error) {

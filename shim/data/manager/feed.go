@@ -20,14 +20,14 @@ import (
 	"github.com/muster-agent/muster/shim/store"
 )
 
-// feeding is what the instance's process is fed by its stdin: dealt out once, fed anew at each start.
+// feeding is the share of the inputs that the process reads from stdin: assigned once, fed again at each start.
 type feeding struct {
 	share  *stream.Share
 	inputs *plan.Inputs
-	over   <-chan struct{} // closed when the one under way has ended; nil: none was
+	over   <-chan struct{} // closed when the current feeding has ended; nil: there was none
 }
 
-// bringStream deals the instance its splits. Nothing of them is read yet.
+// bringStream assigns the instance its splits. It reads nothing of them yet.
 func (m *Manager) bringStream(ctx context.Context, p plan.Plan) error {
 	in := p.Inputs
 	var all []transfer.File
@@ -42,7 +42,7 @@ func (m *Manager) bringStream(ctx context.Context, p plan.Plan) error {
 		}
 		all = append(all, files...)
 	}
-	form, _ := plan.InputForm(in.Format) // the plan has told
+	form, _ := plan.InputForm(in.Format) // the plan has checked it
 	reading := stream.Reading{
 		Form: form, Want: in.Splits, Lines: in.Lines, Again: m.streamTransfer(in).Persevere,
 		Turn: stream.Turn{Workers: in.Workers, Worker: in.Worker, Shuffle: in.Shuffle},
@@ -57,7 +57,7 @@ func (m *Manager) bringStream(ctx context.Context, p plan.Plan) error {
 	if err != nil {
 		return err
 	}
-	m.cfg.Log.Info("inputs are dealt out", "files", len(all), "splits", share.All, "own", len(share.Splits), "format",
+	m.cfg.Log.Info("inputs assigned", "files", len(all), "splits", share.All, "own", len(share.Splits), "format",
 		string(form))
 	if share.All >= 0 && share.All < in.Workers && (in.Worker == 0 || len(share.Splits) == 0) {
 		m.cfg.Log.Warn("fewer splits than instances", "splits", share.All, "instances", in.Workers, "remedy",
@@ -69,10 +69,10 @@ func (m *Manager) bringStream(ctx context.Context, p plan.Plan) error {
 	return nil
 }
 
-// streamTransfer has the rule by which what does not come is tried again.
+// streamTransfer has the retries of inputs.
 func (m *Manager) streamTransfer(in *plan.Inputs) transfer.Transfer {
 	t := m.inputTransfer(in)
-	t.Again = func(file, why string) { m.cfg.Log.Warn("an input is read again", "file", file, "err", why) }
+	t.Again = func(file, why string) { m.cfg.Log.Warn("input read again", "file", file, "err", why) }
 	return t
 }
 
@@ -93,7 +93,7 @@ func (s *Pipes) Stdin() *os.File { return s.stdin }
 // Stdout is the process's end; nil: it is a log.
 func (s *Pipes) Stdout() *os.File { return s.stdout }
 
-// Pipes makes those that the plan asks for.
+// Pipes makes the pipes that the plan asks for.
 func (m *Manager) Pipes(p plan.Plan) (_ *Pipes, err error) {
 	s := &Pipes{m: m, plan: p}
 	m.mu.Lock()
@@ -104,7 +104,7 @@ func (m *Manager) Pipes(p plan.Plan) (_ *Pipes, err error) {
 			return nil, err
 		}
 	}
-	if _, says := saysOutput(p); says {
+	if _, says := stdoutOutput(p); says {
 		if s.stdout, s.said, err = sandbox.StdoutPipe(); err != nil {
 			s.Abandon()
 			return nil, err
@@ -128,11 +128,11 @@ func (s *Pipes) theirs() []*os.File {
 // release closes the process's ends: it has them, or will not have them.
 func (s *Pipes) release() {
 	for _, f := range s.theirs() {
-		_ = f.Close() // a pipe's end, only passed on
+		_ = f.Close() // only the process uses it
 	}
 }
 
-// Abandon gives all up: nothing has started.
+// Abandon closes all pipes: nothing has started.
 func (s *Pipes) Abandon() {
 	s.release()
 	if s.feed != nil {
@@ -180,16 +180,16 @@ func (s *Pipes) beginFeeding(over <-chan struct{}) {
 	})
 }
 
-// feedAll feeds every epoch. A process that reads no more is in its right; a file that cannot be read ends it.
+// feedAll feeds every epoch. A process may stop reading; a file that cannot be read ends the process.
 func (s *Pipes) feedAll(ctx context.Context, f *feeding) {
 	begun, times := time.Now(), max(f.inputs.Epochs, 1)
 	cache := s.inputCache(f.inputs)
 	if cache != nil {
-		defer func() { _ = cache.Close() }() // it has no name: nothing is left of it
+		defer func() { _ = cache.Close() }() // it has no name and leaves nothing
 	}
 	var count stream.Count
 	err := f.share.Repeat(ctx, s.feed, times, cache, &count, func(err error) {
-		s.m.cfg.Log.Warn("inputs are read again for each epoch", "cause", "the cache is of no use", "err", err)
+		s.m.cfg.Log.Warn("inputs are read again for each epoch", "cause", "the cache failed", "err", err)
 	})
 	if _, unread := errors.AsType[*stream.ReadError](err); unread && ctx.Err() == nil {
 		s.cannotFeed(err)
@@ -207,27 +207,27 @@ func (s *Pipes) feedAll(ctx context.Context, f *feeding) {
 	case ctx.Err() != nil:
 		s.m.cfg.Log.Info("inputs are fed no further: the process has ended", attrs...)
 	default:
-		s.m.cfg.Log.Error("inputs are not fed to their end", append(attrs, "err", err)...)
+		s.m.cfg.Log.Error("inputs not fed completely", append(attrs, "err", err)...)
 	}
 }
 
-// cannotFeed ends the process, which must not take what it has read for all there is.
+// cannotFeed ends the process: it must not take a part of its input for all of it.
 func (s *Pipes) cannotFeed(err error) {
 	why := "inputs: " + err.Error()
-	if !store.Transient(err) { // else the file is not to blame
+	if !store.Transient(err) { // a transient error is not the file's fault
 		why += "; mend that file, or take it out of the inputs"
 	}
 	s.m.cfg.Process.Fail(why, err)
 }
 
-// inputCache is where later epochs come from; nil: from where the first does.
+// inputCache is the source of later epochs; nil: they are read from the store again.
 func (s *Pipes) inputCache(in *plan.Inputs) *stream.Cache {
 	if !in.Cache || in.Epochs < 2 {
 		return nil
 	}
 	cache, err := s.newCache(int64(cmp.Or(in.CacheLimit, appdef.StreamCacheLimit)) << 20)
 	if err != nil {
-		s.m.cfg.Log.Warn("inputs are read again for each epoch", "cause", "there is no cache", "err", err)
+		s.m.cfg.Log.Warn("inputs are read again for each epoch", "cause", "no cache could be made", "err", err)
 		return nil
 	}
 	return cache

@@ -28,8 +28,8 @@ import (
 	"github.com/muster-agent/muster/shim/store/hdfs"
 )
 
-// bringFiles brings the instance its own copies of files, folders and archives. That all of them are there is seen
-// before the first is brought.
+// bringFiles brings the instance its own copies of files, folders and archives. It checks that all of them exist before
+// it brings the first.
 func (m *Manager) bringFiles(ctx context.Context, p plan.Plan, work files.Folder) error {
 	items := slices.DeleteFunc(slices.Clone(p.Stage), func(item plan.StageItem) bool {
 		return item.Kind != plan.StageCopy && item.Kind != plan.StageUnpacked
@@ -54,11 +54,11 @@ func (m *Manager) bringFiles(ctx context.Context, p plan.Plan, work files.Folder
 	if _, err := cache.Clean(ctx, m.filesCache(p), cache.Keep{Since: begun.Add(-openapp.KeepFetched)}); err != nil {
 		m.cfg.Log.Warn("clear the cache of files", "err", err)
 	}
-	m.cfg.Log.Info("files are here", "files", len(items), "took", time.Since(begun).Round(time.Millisecond))
+	m.cfg.Log.Info("files brought", "files", len(items), "took", time.Since(begun).Round(time.Millisecond))
 	return nil
 }
 
-// fileFault names the key that an item was named by.
+// fileFault names the key of an item in its error.
 func fileFault(item plan.StageItem, err error) error {
 	key := "muster.file." + item.Name
 	if item.Kind == plan.StageUnpacked {
@@ -67,16 +67,16 @@ func fileFault(item plan.StageItem, err error) error {
 	return fmt.Errorf("%s: %w", key, err)
 }
 
-// remote is an item where it comes from.
+// remote is an item in its store.
 type remote struct {
 	transfer.File
 
 	store store.Store
 	dir   bool
-	local bool // it is a file of this machine
+	local bool // on this host
 }
 
-// lookFor finds an item on its store.
+// lookFor finds an item in its store.
 func (m *Manager) lookFor(ctx context.Context, p plan.Plan, item plan.StageItem) (remote, error) {
 	opened, path, err := m.cfg.Stores.Open(ctx, p, item.From, false)
 	if err != nil {
@@ -97,7 +97,7 @@ func (m *Manager) lookFor(ctx context.Context, p plan.Plan, item plan.StageItem)
 	}, nil
 }
 
-// bringFile puts an item in the place of what its name holds, whole.
+// bringFile replaces the file or folder of an item's name by the complete item.
 func (m *Manager) bringFile(ctx context.Context, p plan.Plan, item plan.StageItem, work files.Folder) error {
 	from, err := m.lookFor(ctx, p, item)
 	if err != nil {
@@ -142,8 +142,8 @@ func (m *Manager) copyTree(ctx context.Context, from remote, tmp *os.Root) error
 	return errors.Join(err, whole.Close())
 }
 
-// copySource gives a file of this machine with the content of what is to be brought: one in tmp, the folder dir, of
-// what is local, so that it was read with the process's rights; else the cache's. done gives it up.
+// copySource gives a file of this host with the content of an item. A local item is copied into the folder tmp (at
+// dir), so that it is read with the process's rights; any other comes from the cache. done releases it.
 func (m *Manager) copySource(
 	ctx context.Context, p plan.Plan, item plan.StageItem, from remote, tmp *os.Root, dir string,
 ) (path string, done func() error, err error) {
@@ -154,7 +154,7 @@ func (m *Manager) copySource(
 	}
 	again := func(context.Context, string) (store.Store, string, error) { return from.store, from.Path, nil }
 	scheme := strings.TrimSuffix(store.SchemeOf(item.From), ":")
-	// who may look at a file there may not read it yet, and the cache asks no more than that it is the same
+	// HDFS checks the right to read, the cache only that the file is the same.
 	if scheme == hdfs.Scheme {
 		if err := mayRead(ctx, from.File); err != nil {
 			return "", nil, err
@@ -167,11 +167,11 @@ func (m *Manager) copySource(
 	if err != nil {
 		return "", nil, err
 	}
-	m.cfg.Log.Info("file is in the cache", "file", item.Name, "bytes", got.Size, "cached", got.Cached)
+	m.cfg.Log.Info("file cached", "file", item.Name, "bytes", got.Size, "cached", got.Cached)
 	return got.Path, got.Close, nil
 }
 
-// mayRead reads a file's first byte: HDFS asks who reads, not who opens.
+// mayRead reads a file's first byte: HDFS checks the right at the first read, not when the file is opened.
 func mayRead(ctx context.Context, f transfer.File) error {
 	content, err := f.Store.Open(ctx, f.Path, store.Position{})
 	if err != nil {
@@ -183,8 +183,8 @@ func mayRead(ctx context.Context, f transfer.File) error {
 	return errors.Join(err, content.Close())
 }
 
-// filesCache is where files of stores are kept for other instances and other runs on this host. What one user's rights
-// have brought is not another's.
+// filesCache keeps files of stores for other instances and other runs on this host, by user: the rights of one user do
+// not open files for another.
 func (m *Manager) filesCache(p plan.Plan) string {
 	uid := os.Geteuid()
 	if u := m.cfg.Stores.User(); u != nil {
@@ -193,8 +193,8 @@ func (m *Manager) filesCache(p plan.Plan) string {
 	return filepath.Join(cachedir.Default(), "files", strconv.Itoa(uid)+"-"+url.PathEscape(m.cfg.Stores.HadoopUser(p)))
 }
 
-// ownCopy makes the instance's copy, which it may change. A store knows no programs: what comes from one may be run, as
-// where YARN brings it.
+// ownCopy makes the instance's copy, which it may change. A store has no mode bits for programs: a file from a store
+// may be run, as YARN has it.
 func (m *Manager) ownCopy(ctx context.Context, item plan.StageItem, path string, from remote, tmp *os.Root) error {
 	if from.local {
 		return tmp.Rename(filepath.Base(path), files.Filled)
@@ -209,12 +209,12 @@ func (m *Manager) ownCopy(ctx context.Context, item plan.StageItem, path string,
 	}
 	copies := []transfer.Copy{{From: transfer.File{Store: opened, Path: path, Size: info.Size}, To: files.Filled}}
 	if err := m.Transfer().Bring(ctx, tmp, copies); err != nil {
-		return fmt.Errorf("%s: its own %w", store.Printable(item.From), err)
+		return fmt.Errorf("%s: copy for the instance: %w", store.Printable(item.From), err)
 	}
 	return tmp.Chmod(files.Filled, 0o755)
 }
 
-// unpack unpacks an archive as a folder. What is wrong with one is the definition's: it names it.
+// unpack unpacks an archive into a folder. A bad archive is a fault of the definition.
 func unpack(ctx context.Context, item plan.StageItem, path, to string) error {
 	name, _, _ := strings.Cut(store.Printable(item.From), "?")
 	_, err := packages.Extract(ctx, path, to, packages.ExtractOptions{Name: name})
@@ -224,7 +224,7 @@ func unpack(ctx context.Context, item plan.StageItem, path, to string) error {
 	return err
 }
 
-// logLines are the lines of a display as entries of a log.
+// logLines writes the lines of a progress display to a log.
 type logLines struct {
 	log  *slog.Logger
 	name string

@@ -14,21 +14,21 @@ import (
 	"github.com/muster-agent/muster/shim/files"
 )
 
-// foldersRoute is where a package's scripts have folders made in stores that they do not reach themselves:
-// HdfsDirectory. It stands behind the container's own URL, which nobody else can guess.
+// foldersRoute is where a package's scripts ask for folders in stores that they do not reach themselves
+// (HdfsDirectory). It lies below the container's own URL, which cannot be guessed.
 const foldersRoute = "/muster/folders"
 
-// wantedFolder is a folder of a store.
+// wantedFolder is a folder to make in a store.
 type wantedFolder struct {
 	URL   string `json:"url"`
 	Mode  string `json:"mode,omitempty"`  // octal; empty: the store's own
-	Below bool   `json:"below,omitempty"` // the mode is of all that is in it, too
+	Below bool   `json:"below,omitempty"` // the mode is for its content, too
 }
 
-// folderTime is how long such a folder may take: less than the server takes for an answer.
+// folderTime is how long making a folder may take: less than the server allows for an answer.
 const folderTime = 25 * time.Second
 
-// WithFolders answers foldersRoute, and leaves the rest to Slider's REST.
+// WithFolders answers foldersRoute, and passes the rest to Slider's REST.
 func (m *Manager) WithFolders(prefix string, rest http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if prefix == "" || r.URL.Path != prefix+foldersRoute {
@@ -65,10 +65,10 @@ type moder interface {
 	Chmod(ctx context.Context, path string, mode fs.FileMode, below bool) error
 }
 
-// makeFolder makes one as the process's user.
+// makeFolder makes a folder as the process's user.
 func (m *Manager) makeFolder(ctx context.Context, want wantedFolder) error {
 	if files.LocalPath(want.URL) != "" {
-		return errors.New("it is on this machine: the script makes it itself")
+		return errors.New("it is on this host: the script makes it itself")
 	}
 	store, path, err := m.cfg.Stores.Open(ctx, m.cfg.Process.Plan(), want.URL, true)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/muster-agent/muster/shim/store"
 )
 
-// bringInputs brings the instance's share of each input, or keeps the list of it for the start.
+// bringInputs brings the instance's share of each input, or keeps its list for the start.
 func (m *Manager) bringInputs(ctx context.Context, p plan.Plan, work files.Folder, folder *os.Root) error {
 	in := p.Inputs
 	if in == nil {
@@ -42,7 +42,7 @@ func (m *Manager) bringInputs(ctx context.Context, p plan.Plan, work files.Folde
 		share := files
 		if in.Strategy == appdef.StrategyDownload || !in.Whole {
 			share = deal.Share(files, in.Worker)
-			m.tellIdle(in, one.Name, len(files), deal.Idle(files))
+			m.warnIdle(in, one.Name, len(files), deal.Idle(files))
 		}
 		shares[one.Name] = share
 		if in.Strategy != appdef.StrategyDownload {
@@ -67,12 +67,12 @@ func (m *Manager) bringInputs(ctx context.Context, p plan.Plan, work files.Folde
 	for _, c := range copies {
 		bytes += max(c.From.Size, 0)
 	}
-	m.cfg.Log.Info("inputs are here", "files", len(copies), "bytes", bytes, "came", came, "took",
+	m.cfg.Log.Info("inputs brought", "files", len(copies), "bytes", bytes, "came", came, "took",
 		time.Since(begun).Round(time.Millisecond))
 	return nil
 }
 
-// bringMissing brings what an earlier agent, or an earlier attempt, has not brought. Came is how many bytes that were.
+// bringMissing brings the files that an earlier agent or attempt has not brought. came is their size in bytes.
 func (m *Manager) bringMissing(
 	ctx context.Context, p plan.Plan, work files.Folder, folder *os.Root, copies []transfer.Copy,
 ) (came int64, err error) {
@@ -93,10 +93,10 @@ func (m *Manager) bringMissing(
 	return moved.Load(), err
 }
 
-// inputsLedger is the file in the work folder that says what has come of an instance's inputs.
+// inputsLedger is the file in the work folder that records which inputs of an instance are there.
 func inputsLedger(p plan.Plan) string { return ".inputs-" + filepath.Base(p.Process.Folder) }
 
-// emptyFolders are those of an instance that reads nothing.
+// emptyFolders makes the folders of an instance that reads nothing.
 func emptyFolders(in *plan.Inputs, folder *os.Root) error {
 	for _, one := range in.From {
 		if err := errors.Join(folder.RemoveAll(one.Name), folder.Mkdir(one.Name, 0o755)); err != nil {
@@ -108,7 +108,7 @@ func emptyFolders(in *plan.Inputs, folder *os.Root) error {
 
 // inputTransfer moves inputs as the definition says.
 func (m *Manager) inputTransfer(in *plan.Inputs) transfer.Transfer {
-	const none = -1 // how a transfer is told to try once
+	const none = -1 // a transfer with -1 retries tries once
 	t := m.Transfer()
 	t.Parallel = cmp.Or(in.Parallel, t.Parallel)
 	if n := in.Retries; n != nil {
@@ -138,7 +138,7 @@ func (m *Manager) listInput(ctx context.Context, p plan.Plan, one plan.Input) ([
 			if there, ok := opened.(store.Located); ok {
 				f.URL = there.URL(f.Path)
 			}
-			f.URL = told(url, f)
+			f.URL = shownURL(url, f)
 			if !seen[f.Name()] {
 				seen[f.Name()] = true
 				all = append(all, f)
@@ -151,9 +151,9 @@ func (m *Manager) listInput(ctx context.Context, p plan.Plan, one plan.Input) ([
 	return all, nil
 }
 
-// told is what a process is told of a file that was found by a URL: of a store the whole URL, as Hadoop writes it; of
-// this machine the path alone.
-func told(url string, f transfer.File) string {
+// shownURL is how a process is told of a file that was found by a URL: by the whole URL in a store, as Hadoop writes
+// it; by the path alone on this host.
+func shownURL(url string, f transfer.File) string {
 	scheme := store.SchemeOf(url)
 	rest, authority := strings.CutPrefix(url[len(scheme):], "//")
 	switch {
@@ -169,8 +169,9 @@ func told(url string, f transfer.File) string {
 // mostNamed is how many instances a warning names.
 const mostNamed = 10
 
-// tellIdle names the instances that an input leaves without a file: the first reader all of them, each of them itself.
-func (m *Manager) tellIdle(in *plan.Inputs, name string, files int, idle []int) {
+// warnIdle names the instances that an input leaves without a file. The first reader names all of them, each of them
+// itself.
+func (m *Manager) warnIdle(in *plan.Inputs, name string, files int, idle []int) {
 	if len(idle) == 0 || in.Worker != 0 && !slices.Contains(idle, in.Worker) {
 		return
 	}
@@ -189,7 +190,7 @@ func (m *Manager) tellIdle(in *plan.Inputs, name string, files int, idle []int) 
 		strings.Join(names, ", "))
 }
 
-// keepList remembers what the process is told of its files.
+// keepList keeps the list of the process's input files for its start.
 func (m *Manager) keepList(p plan.Plan, shares map[string][]transfer.File) error {
 	for _, share := range shares {
 		for _, f := range share {
@@ -207,7 +208,7 @@ func (m *Manager) keepList(p plan.Plan, shares map[string][]transfer.File) error
 	return nil
 }
 
-// Inputs says to a process which files are its own: by a variable, or by a file where the variables grow too long.
+// Inputs tells a process its input files: by a variable, or by a file if the variables grow too long.
 func (m *Manager) Inputs(start *plan.Start) {
 	in := m.cfg.Process.Plan().Inputs
 	m.mu.Lock()

@@ -117,7 +117,8 @@ func (m *Manager) Close() {
 	m.tasks.Wait()
 }
 
-// Fault sorts what went wrong: what the definition can mend is its own fault.
+// Fault gives an error its class. The definition can mend a wrong scheme, an output that exists, and two inputs of one
+// name.
 func Fault(err error) error {
 	if err == nil {
 		return nil
@@ -126,7 +127,7 @@ func Fault(err error) error {
 		fault.ClassOf(err)) {
 		return err
 	}
-	if errors.Is(err, hdfs.ErrKerberos) && !errors.Is(err, store.ErrUnreachable) { // a KDC that is away is no refusal
+	if errors.Is(err, hdfs.ErrKerberos) && !errors.Is(err, store.ErrUnreachable) { // an unreachable KDC is no refusal
 		return fault.NotPermitted(err)
 	}
 	_, taken := errors.AsType[*data.TakenError](err)
@@ -142,17 +143,17 @@ func (m *Manager) Transfer() transfer.Transfer {
 	return transfer.Transfer{
 		Report: func(p transfer.Progress) {
 			m.noteProgress(p)
-			if p.Ended && p.Took < tellTransfer { // who asked for it says what came
+			if p.Ended && p.Took < tellTransfer { // the caller logs the sum
 				return
 			}
 			m.cfg.Log.Info("transfer", "files", p.Files, "of", p.All, "bytes", p.Bytes, "bytes_per_second", p.Rate(),
 				"took", p.Took.Round(time.Millisecond))
 		},
-		Again: func(file, why string) { m.cfg.Log.Warn("transfer is tried again", "file", file, "cause", why) },
+		Again: func(file, why string) { m.cfg.Log.Warn("transfer retried", "file", file, "cause", why) },
 	}
 }
 
-// noteProgress has status say how far the files are that the instance waits for; those of a save are nobody's concern.
+// noteProgress shows in the status how far the files are that the instance waits for. Interim saves are not shown.
 func (m *Manager) noteProgress(p transfer.Progress) {
 	staging := m.cfg.Loop.State().Phase == machine.Staging
 	m.mu.Lock()
@@ -165,7 +166,7 @@ func (m *Manager) noteProgress(p transfer.Progress) {
 	}
 }
 
-// Activity says what is brought or left now.
+// Activity is what the manager brings or leaves now, for the status; "": nothing.
 func (m *Manager) Activity() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -181,7 +182,7 @@ func (m *Manager) Activity() string {
 	return ""
 }
 
-// showLeaving has status say that outputs are left, and the terminal where it takes longer than a moment.
+// showLeaving shows in the status that outputs are being left, and tells the terminal if it takes long.
 func (m *Manager) showLeaving() (over func()) {
 	set := func(on bool) {
 		m.mu.Lock()
@@ -206,17 +207,17 @@ func (m *Manager) showLeaving() (over func()) {
 	}
 }
 
-// Leaving tells that outputs are left, or to be settled.
+// Leaving tells that outputs are being left, or wait for the verdict.
 func (m *Manager) Leaving() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.leaving || len(m.owed) > 0
 }
 
-// tellLeaving is how long the leaving of outputs takes at least of which the terminal is told.
+// tellLeaving is how long the leaving of outputs may take before the terminal is told.
 const tellLeaving = 2 * time.Second
 
-// tellTransfer is how long a transfer takes at least of which a line is written.
+// tellTransfer is how long a transfer takes at least to be logged.
 const tellTransfer = 5 * time.Second
 
 // Bring brings what the plan reads, and prepares the locations of what it leaves.
@@ -255,7 +256,7 @@ func (m *Manager) Bring(ctx context.Context, p plan.Plan, in registry.Instance) 
 	}
 	err = m.bringInputs(ctx, p, work, folder)
 	if err == nil {
-		err = m.roomForOutputs(ctx, p, in, work, folder)
+		err = m.prepareOutputs(ctx, p, in, work, folder)
 	}
 	return Fault(errors.Join(err, folder.Close()))
 }

@@ -23,11 +23,11 @@ import (
 	"github.com/muster-agent/muster/shim/wording"
 )
 
-// warnOutputs and a name: another app has the same place.
+// warnOutputs and an output's name is a warning's kind: another app writes to the same location.
 const warnOutputs = "outputs"
 
-// roomForOutputs makes the local folders, and makes sure that what will be in them can be left where it belongs.
-func (m *Manager) roomForOutputs(
+// prepareOutputs makes the local folders of outputs, and makes sure that their content can be left later.
+func (m *Manager) prepareOutputs(
 	ctx context.Context, p plan.Plan, in registry.Instance, work files.Folder, folder *os.Root,
 ) error {
 	if p.Outputs == nil {
@@ -51,13 +51,13 @@ func (m *Manager) roomForOutputs(
 			return withURL(err, one.To)
 		}
 		m.owes(one.Name, leave)
-		m.tellRivals(ctx, one, leave)
+		m.warnRivals(ctx, one, leave)
 	}
 	return nil
 }
 
-// tellRivals warns of another app whose outputs would have the same name: only one of the two will have it.
-func (m *Manager) tellRivals(ctx context.Context, one plan.Output, leave data.Leave) {
+// warnRivals warns of another app whose outputs would get the same name: only one of the two can have it.
+func (m *Manager) warnRivals(ctx context.Context, one plan.Output, leave data.Leave) {
 	rivals, err := leave.Rivals(ctx)
 	if err != nil {
 		m.cfg.Log.Warn("look for other apps with the same output", "output", one.Name, "to", one.To, "err", err)
@@ -73,10 +73,10 @@ func (m *Manager) tellRivals(ctx context.Context, one plan.Output, leave data.Le
 	m.cfg.Notices.Warn(kind, fmt.Sprintf("output %s: app %s has outputs under way at %s too, and only one of the two "+
 		"can have the name %s; name another place, or remove %s/_temporary/%s if that app is over",
 		one.Name, app, one.To, leave.Folder, place, first))
-	m.cfg.Log.Warn("another app has the same output under way", "output", one.Name, "to", one.To, "runs", rivals)
+	m.cfg.Log.Warn("another app writes to the same output", "output", one.Name, "to", one.To, "runs", rivals)
 }
 
-// withURL has a place that is taken say in which filesystem it is.
+// withURL adds the filesystem to the error of an output that exists.
 func withURL(err error, url string) error {
 	taken, ok := errors.AsType[*data.TakenError](err)
 	if !ok {
@@ -85,7 +85,7 @@ func withURL(err error, url string) error {
 	return &data.TakenError{Out: url, Path: strings.TrimRight(url, "/") + strings.TrimPrefix(taken.Path, taken.Out)}
 }
 
-// withinStaging bounds what brings or leaves data by muster.stage.timeout.
+// withinStaging limits the bringing or leaving of data to muster.stage.timeout.
 func (m *Manager) withinStaging(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit := m.cfg.App.Settings.StageTimeout.Duration()
 	if limit <= 0 {
@@ -94,7 +94,7 @@ func (m *Manager) withinStaging(ctx context.Context) (context.Context, context.C
 	return context.WithTimeoutCause(ctx, limit, fault.StageTimeout(limit))
 }
 
-// dropOlder empties the local folders that another run has left in this work folder: its results are not this one's.
+// dropOlder empties the local folders that another run left in this work folder.
 func (m *Manager) dropOlder(p plan.Plan, in registry.Instance, work files.Folder, folder *os.Root) error {
 	owner, mark := m.outputsOwner(), outputsMark(in)
 	if text, err := work.ReadFile(mark); err == nil && string(text) == owner {
@@ -108,7 +108,7 @@ func (m *Manager) dropOlder(p plan.Plan, in registry.Instance, work files.Folder
 	return work.WriteHere(mark, owner, false)
 }
 
-// outputsMark is the file in the work folder that says whose the local folders of an instance are.
+// outputsMark is the file in the work folder that names the owner of an instance's local folders.
 func outputsMark(in registry.Instance) string { return ".outputs-" + in.String() }
 
 // leaveOf is one output of this instance in this run.
@@ -128,20 +128,18 @@ func (m *Manager) outputTransfer(out *plan.Outputs) transfer.Transfer {
 	return t
 }
 
-// outputsOwner is whose outputs these are: this life of the app in this registry. One that was forgotten is another's,
-// whatever it was called.
+// outputsOwner is this life of the app in this registry. An app of the same name that was forgotten is another owner.
 func (m *Manager) outputsOwner() string {
 	m.mu.Lock()
 	founded := m.founded
 	m.mu.Unlock()
-	if seat := m.cfg.Membership(); seat != nil {
-		founded = seat.Founded()
+	if membership := m.cfg.Membership(); membership != nil {
+		founded = membership.Founded()
 	}
 	return m.cfg.Self.AppID + "@" + m.cfg.Self.Run + "@" + strconv.FormatInt(founded.UnixMilli(), 36)
 }
 
-// Ended tells the machine that a process has ended, once what it leaves is where it belongs; first, unless nil, comes
-// before.
+// Ended tells the machine that a process has ended, after its outputs were left. first, unless nil, runs before that.
 func (m *Manager) Ended(e machine.Event, first func(context.Context)) {
 	if first != nil {
 		ctx, cancel := m.mayCallOff()
@@ -165,7 +163,7 @@ func (m *Manager) Ended(e machine.Event, first func(context.Context)) {
 		defer m.showLeaving()()
 		m.awaitSaves()
 		if err := m.leaveOutputs(ctx, p); err != nil {
-			m.cfg.Log.Error("outputs are not left", "err", err)
+			m.cfg.Log.Error("outputs not left", "err", err)
 			if s := m.cfg.Loop.State(); s.Reason == machine.ForVerdict && succeeded(s) {
 				m.oweOutputs(err)
 			}
@@ -175,7 +173,7 @@ func (m *Manager) Ended(e machine.Event, first func(context.Context)) {
 	})
 }
 
-// mayCallOff is for what a kill gives up.
+// mayCallOff makes the context of work that a kill cancels.
 func (m *Manager) mayCallOff() (context.Context, context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(m.ctx)
 	m.mu.Lock()
@@ -184,9 +182,9 @@ func (m *Manager) mayCallOff() (context.Context, context.CancelCauseFunc) {
 	return ctx, cancel
 }
 
-// toLeave tells whether the end of a process is one after which its outputs are left: its own success; the job's,
-// where that is its usual end (a parameter server's, an evaluator's); and a failure, where that is asked for. A worker
-// that a partial success ends is in the middle of something.
+// toLeave tells whether outputs are left after this end of a process: after its own success; after the job's success,
+// if its role ends with the job (parameter server, evaluator); after a failure, if the definition asks for that. A
+// worker that is stopped by a partial success is in the middle of its work.
 func toLeave(p plan.Plan, x *machine.Exit, s machine.State) bool {
 	o := p.Outputs
 	if o == nil || !slices.ContainsFunc(o.To, func(one plan.Output) bool { return one.To != "" }) {
@@ -198,7 +196,7 @@ func toLeave(p plan.Plan, x *machine.Exit, s machine.State) bool {
 	return x.OK() || o.Failed
 }
 
-// endsWithJob tells the roles whose processes go on until the job has succeeded.
+// endsWithJob tells the roles whose processes run until the job has succeeded.
 func endsWithJob(role string) bool {
 	return role != string(appdef.RoleChief) && role != string(appdef.RoleWorker)
 }
@@ -208,8 +206,8 @@ func succeeded(s machine.State) bool {
 	return v != nil && v.Outcome == registry.Succeeded
 }
 
-// CallOff gives up what follows the end of the process when the process would be killed; a job that has succeeded keeps
-// its.
+// CallOff cancels the leaving of outputs when the process would be killed. The outputs of a job that has succeeded are
+// still left.
 func (m *Manager) CallOff(s machine.State) {
 	if s.Reason == machine.ForVerdict && succeeded(s) && s.Terms < 2 {
 		return
@@ -221,7 +219,7 @@ func (m *Manager) CallOff(s machine.State) {
 	}
 }
 
-// leaveOutputs copies the process's folders to where they belong.
+// leaveOutputs copies the process's folders to their stores.
 func (m *Manager) leaveOutputs(ctx context.Context, p plan.Plan) (err error) {
 	work, err := files.As(nil).Below(m.cfg.WorkDir)
 	if err != nil {
@@ -238,7 +236,7 @@ func (m *Manager) leaveOutputs(ctx context.Context, p plan.Plan) (err error) {
 			return fmt.Errorf("output %s: %w", one.Name, err)
 		}
 		if len(left.Skipped) > 0 {
-			m.cfg.Log.Warn("neither files nor folders are left out", "output", one.Name, "paths",
+			m.cfg.Log.Warn("output has special files, which are not left", "output", one.Name, "paths",
 				strings.Join(left.Skipped, ", "))
 		}
 		m.cfg.Log.Info("output is left", "output", one.Name, "to", one.To, "files", left.Files, "bytes", left.Bytes,
@@ -255,7 +253,7 @@ func (m *Manager) leaveOutput(
 		return data.Left{}, err
 	}
 	if p.Outputs.Strategy == appdef.StrategyStream {
-		return m.leaveSaid(ctx, leave)
+		return m.leaveStdout(ctx, leave)
 	}
 	folder, err := work.Make(filepath.Join(p.Process.Folder, one.Name))
 	if err != nil {
@@ -265,8 +263,7 @@ func (m *Manager) leaveOutput(
 	return leave.Upload(ctx, folder, m.outputTransfer(p.Outputs))
 }
 
-// notLeft is the end of a process whose success is not worth anything without what it made. A failure stays what it
-// was.
+// notLeft is the end of a process that succeeded and whose outputs could not be left. A failure stays as it was.
 func notLeft(x *machine.Exit, err error) *machine.Exit {
 	if !x.OK() {
 		return x

@@ -20,54 +20,54 @@ import (
 	"github.com/muster-agent/muster/shim/wording"
 )
 
-// Interim saves go on beside everything else: the machine, its renewals and the process wait for none.
+// Interim saves run beside everything else: neither the machine nor the renewals nor the process wait for them.
 
 var (
 	errNothingRuns = errors.New("no process runs")
 	errProcessOver = errors.New("the process has ended")
 )
 
-// interimSaves is what is known of the interim saves.
+// interimSaves is the state of the interim saves.
 type interimSaves struct {
 	mu    sync.Mutex
-	heard int // the last save that was asked for
+	asked int // number of the last save that was asked for
 
 	turn sync.Mutex           // one save at a time
-	seen map[string]data.Seen // by output, as the last save has left it; whose turn it is has it
+	seen map[string]data.Seen // by output, after the last save; turn guards it
 }
 
-// next tells that a save was not heard of before.
+// next tells that a save is asked for the first time.
 func (s *interimSaves) next(seq int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if seq <= s.heard {
+	if seq <= s.asked {
 		return false
 	}
-	s.heard = seq
+	s.asked = seq
 	return true
 }
 
-// SaveAsked answers a save that a directive asks for, once.
+// SaveAsked does a save that a directive asks for, once.
 func (m *Manager) SaveAsked(to registry.Directive) {
-	seat := m.cfg.Membership()
-	if to.Save == nil || to.Run != m.cfg.Self.Run || to.Act == registry.ActStop || seat == nil ||
+	membership := m.cfg.Membership()
+	if to.Save == nil || to.Run != m.cfg.Self.Run || to.Act == registry.ActStop || membership == nil ||
 		!m.saves.next(to.Save.Seq) {
 		return
 	}
-	if c := m.cfg.App.Component(seat.Instance().Component); c == nil || !data.LeavesOutputs(*c) {
+	if c := m.cfg.App.Component(membership.Instance().Component); c == nil || !data.LeavesOutputs(*c) {
 		return
 	}
-	m.tasks.Go(func() { m.answerSave(seat, *to.Save) })
+	m.tasks.Go(func() { m.answerSave(membership, *to.Save) })
 }
 
-func (m *Manager) answerSave(seat Membership, s registry.Save) {
+func (m *Manager) answerSave(membership Membership, s registry.Save) {
 	answer := m.saveInTurn(s)
-	if err := seat.Saved(m.ctx, answer); err != nil { // it tries until the seat is left
+	if err := membership.Saved(m.ctx, answer); err != nil { // it retries until the membership ends
 		m.cfg.Log.Debug("report a save", "err", err)
 	}
 }
 
-// saveInTurn does one save at a time. The registry is told afterwards: it may be away, and nobody waits for it.
+// saveInTurn does one save at a time. The registry is told afterwards, since it may be unreachable.
 func (m *Manager) saveInTurn(s registry.Save) registry.Saved {
 	m.saves.turn.Lock()
 	defer m.saves.turn.Unlock()
@@ -77,16 +77,17 @@ func (m *Manager) saveInTurn(s registry.Save) registry.Saved {
 	case errors.Is(err, errNothingRuns):
 		return registry.Saved{Seq: s.Seq, Failed: err.Error()}
 	case err != nil:
-		m.cfg.Log.Warn("outputs are not saved", "stamp", s.Stamp, "err", err)
+		m.cfg.Log.Warn("outputs not saved", "stamp", s.Stamp, "err", err)
 		return registry.Saved{Seq: s.Seq, Failed: wording.Short(err.Error())}
 	case len(answer.To) > 0:
-		m.cfg.Log.Info("outputs are saved", "stamp", s.Stamp, "files", answer.Files, "bytes", answer.Bytes, "took",
+		m.cfg.Log.Info("outputs saved", "stamp", s.Stamp, "files", answer.Files, "bytes", answer.Bytes, "took",
 			time.Since(begun).Round(time.Millisecond))
 	}
 	return answer
 }
 
-// save copies the folders of the process that runs. Its end calls that off: it has an upload of its own.
+// save copies the folders of the running process. The end of the process cancels it: its outputs are left as a whole
+// then.
 func (m *Manager) save(s registry.Save, answer *registry.Saved) (err error) {
 	p, over := m.cfg.Process.Plan(), m.cfg.Process.Over()
 	if over == nil || p.Outputs == nil || m.cfg.Loop.State().Phase != machine.Running {
@@ -144,7 +145,7 @@ func (m *Manager) saveOutput(
 	}
 	if len(saved.Restless) > 0 {
 		leftOut(answer, one.Name, saved.Restless)
-		m.cfg.Log.Warn("files that are written to all the time are left out of a save", "output", one.Name, "stamp",
+		m.cfg.Log.Warn("files that keep changing are not part of the save", "output", one.Name, "stamp",
 			stamp, "paths", strings.Join(saved.Restless, ", "))
 	}
 	if m.saves.seen == nil {
@@ -156,7 +157,7 @@ func (m *Manager) saveOutput(
 	return nil
 }
 
-// mostLeftOut is how many files an answer names: it stands in the member's record.
+// mostLeftOut is how many files an answer names: the answer is part of the member's record.
 const mostLeftOut = 10
 
 func leftOut(answer *registry.Saved, output string, paths []string) {
@@ -169,12 +170,12 @@ func leftOut(answer *registry.Saved, output string, paths []string) {
 	}
 }
 
-// restlessPause is what a program is given to finish a file that changed while it was copied.
+// restlessPause gives a program time to finish a file that changed while it was copied.
 func restlessPause(ctx context.Context) error { return wait.For(ctx, time.Second) }
 
-// awaitSaves waits for the save that the end of the process has called off: nothing of it may come after what is
-// settled.
+// awaitSaves waits for the save that the end of the process has cancelled: no file of it may come after the outputs
+// were settled.
 func (m *Manager) awaitSaves() {
 	m.saves.turn.Lock()
-	m.saves.turn.Unlock() //nolint:staticcheck // whoever comes later finds no process
+	m.saves.turn.Unlock() //nolint:staticcheck // a later save finds no process
 }

@@ -19,27 +19,27 @@ import (
 	"github.com/muster-agent/muster/shim/wait"
 )
 
-// There is no master of the job to give outputs their names. Each agent does so for its own when it sees the verdict,
-// and whoever finds nothing left to be settled makes _SUCCESS. What an agent that is gone has left is settled by the
-// last one, or by the one that is launched again in its place and finds the verdict.
+// No master of the job gives outputs their names. Each agent does it for its own when it sees the verdict, and the
+// agent that finds nothing left to settle makes _SUCCESS. The outputs of a lost agent are settled by the last agent, or
+// by the one that is launched again in its place and finds the verdict.
 
-// owedOutput is an output that room was made for.
+// owedOutput is an output that was prepared and is not settled yet.
 type owedOutput struct {
 	name string
 	data.Leave
 }
 
-// owes notes that there is room for an output.
+// owes notes that an output was prepared.
 func (m *Manager) owes(name string, leave data.Leave) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.owed = append(m.owed, owedOutput{name, leave})
 }
 
-// Finish settles what is not settled when the agent ends: a verdict may come while it still stages.
+// Finish settles the rest when the agent ends: a verdict may come while it still stages.
 func (m *Manager) Finish() {
 	s := m.cfg.Loop.State()
-	if len(m.owedOutputs()) > 0 && s.Phase != machine.Superseded { // else it is the other's
+	if len(m.owedOutputs()) > 0 && s.Phase != machine.Superseded { // else the other holder settles them
 		m.Settle(m.ctx, s)
 		m.Conclude(m.ctx, s)
 	}
@@ -51,11 +51,11 @@ func (m *Manager) owedOutputs() []owedOutput {
 	return slices.Clone(m.owed)
 }
 
-// settlePause is how long a store is given that did not do what settles an output.
+// settlePause is the time between two tries to settle an output.
 const settlePause = 500 * time.Millisecond
 
-// persist tries until it is done, cannot be, takes longer than muster.stage.timeout, or a signal says that it has to
-// end.
+// persist retries until do succeeds, cannot succeed, takes longer than muster.stage.timeout, or a signal asks the agent
+// to end.
 func (m *Manager) persist(ctx context.Context, do func(context.Context) error) error {
 	ctx, cancel := m.withinStaging(ctx)
 	defer cancel()
@@ -66,7 +66,7 @@ func (m *Manager) persist(ctx context.Context, do func(context.Context) error) e
 	terms := m.cfg.Loop.State().Terms
 	watch.Go(func() {
 		wait.Until(ctx, func() bool { return m.cfg.Loop.State().Terms > terms })
-		off(errors.New("called off by a signal"))
+		off(errors.New("cancelled by a signal"))
 	})
 	for {
 		err := do(ctx)
@@ -77,8 +77,8 @@ func (m *Manager) persist(ctx context.Context, do func(context.Context) error) e
 	}
 }
 
-// Settle gives the outputs of this instance their names, or takes them away, as the verdict says. Without one
-// what is whole stays, and is there when the run goes on.
+// Settle publishes or removes the outputs of this instance, as the verdict says. Without a verdict complete outputs
+// stay for the next attempt of the run.
 func (m *Manager) Settle(ctx context.Context, s machine.State) {
 	m.awaitSaves()
 	out := m.cfg.Process.Plan().Outputs
@@ -92,7 +92,7 @@ func (m *Manager) Settle(ctx context.Context, s machine.State) {
 	for _, o := range owed {
 		err := m.persist(ctx, func(ctx context.Context) error { return m.settleOutput(ctx, o, s, failed) })
 		if err != nil {
-			m.unsettled(fmt.Errorf("output %s is not at its place: %w", o.name, err), s.Directive.Verdict)
+			m.unsettled(fmt.Errorf("publish output %s: %w", o.name, err), s.Directive.Verdict)
 		}
 	}
 }
@@ -111,20 +111,20 @@ func (m *Manager) settleOutput(ctx context.Context, o owedOutput, s machine.Stat
 	return m.settleFor(ctx, o, *v, failed)
 }
 
-// settleFor is the verdict's word on an output: of a success what is whole counts, of a failure where that is asked
-// for.
+// settleFor settles one output: it is published if it is complete and the job has succeeded, or if the definition keeps
+// the outputs of failures.
 func (m *Manager) settleFor(ctx context.Context, o owedOutput, v registry.Verdict, failed bool) error {
 	if v.Outcome != registry.Succeeded && !failed {
 		return o.GiveUp(ctx)
 	}
 	revealed, err := o.Reveal(ctx)
 	if revealed && err == nil {
-		m.cfg.Log.Info("output has its name", "output", o.name, "in", o.Out, "folder", o.Folder)
+		m.cfg.Log.Info("output published", "output", o.name, "in", o.Out, "folder", o.Folder)
 	}
 	return err
 }
 
-// oweOutputs marks that outputs could not be left after the verdict: their job has no _SUCCESS.
+// oweOutputs marks outputs that could not be left after the verdict: their job gets no _SUCCESS.
 func (m *Manager) oweOutputs(why error) {
 	m.unsettled(why, m.cfg.Loop.State().Directive.Verdict)
 	for _, o := range m.owedOutputs() {
@@ -134,10 +134,10 @@ func (m *Manager) oweOutputs(why error) {
 	}
 }
 
-// unsettled notes that the job has succeeded and this agent has not done its part: it says so by its exit code, so that
-// whoever launched it comes back.
+// unsettled notes that the job has succeeded and this agent has not done its part. The agent's exit code says so, and
+// its launcher starts it again.
 func (m *Manager) unsettled(err error, v *registry.Verdict) {
-	m.cfg.Log.Error("outputs are not settled", "err", err)
+	m.cfg.Log.Error("outputs not settled", "err", err)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if v != nil && v.Outcome == registry.Succeeded {
@@ -151,8 +151,8 @@ func (m *Manager) Undone() error {
 	return m.undone
 }
 
-// Conclude makes _SUCCESS, or clears up after a failure, when nobody's outputs are open. The last agent settles
-// what those have left that are gone.
+// Conclude makes _SUCCESS, or clears up after a failure, once all instances have settled their outputs. The last agent
+// settles the outputs of lost agents.
 func (m *Manager) Conclude(ctx context.Context, s machine.State) {
 	v, p := s.Directive.Verdict, m.cfg.Process.Plan()
 	if v == nil || v.Run != m.cfg.Self.Run || p.Outputs == nil {
@@ -182,17 +182,17 @@ func (m *Manager) concludeOne(ctx context.Context, o owedOutput, v registry.Verd
 		}
 	}
 	if err == nil && done && v.Outcome == registry.Succeeded {
-		m.cfg.Log.Info("all outputs of the job are there", "in", o.Out)
+		m.cfg.Log.Info("all outputs of the job published", "in", o.Out)
 	}
 	return err
 }
 
-// settleGone settles what instances have left whose agents are gone, once no agent is left that would do so itself. One
-// whose process was to leave something after the verdict is launched again for that.
+// settleGone settles the outputs of instances without an agent, once no agent is left that would do so itself. An
+// instance whose process was to leave outputs after the verdict is launched again for that.
 func (m *Manager) settleGone(ctx context.Context, o owedOutput, v registry.Verdict) error {
 	live, err := m.cfg.Gang.Live(ctx, m.cfg.Self.AppID)
 	if err != nil || len(live) > 0 {
-		return nil //nolint:nilerr // a registry that ends with its run: whoever is launched again looks
+		return nil //nolint:nilerr // a registry that ends with its run: a relaunched agent looks again
 	}
 	st, err := m.cfg.Gang.Status(ctx, m.cfg.Self.AppID)
 	if err != nil || st.App.Run != m.cfg.Self.Run {
@@ -219,7 +219,7 @@ func (m *Manager) settleGone(ctx context.Context, o owedOutput, v registry.Verdi
 	return nil
 }
 
-// stillOwes tells that an instance was at work when the job succeeded and had something to leave then.
+// stillOwes tells that an instance was running when the job succeeded and had outputs to leave then.
 func (m *Manager) stillOwes(st consul.Status, in registry.Instance) bool {
 	c := m.cfg.App.Component(in.Component)
 	if c == nil || !endsWithJob(string(c.Settings.Role)) || st.Verdict == nil ||
@@ -236,12 +236,12 @@ func (m *Manager) leavesFailed(in registry.Instance) bool {
 	return c != nil && c.Settings.Outputs.Failed
 }
 
-// goneAgent is how long an agent that was launched again waits for the proof that the one before it is gone: a little
-// more than its session lives.
+// goneAgent is how long a relaunched agent waits for the proof that its predecessor has ended: a little more than a
+// session lives.
 const goneAgent = 40 * time.Second
 
-// AfterVerdict completes what agents that were killed after the verdict of the run have left undone: the agent that is
-// launched again in the place of one finds the verdict. Without an index it does so for whoever is gone.
+// AfterVerdict completes the work of agents that were killed after the verdict of the run: a relaunched agent finds the
+// verdict. Without an index of its own it does so for all lost agents.
 func (m *Manager) AfterVerdict(ctx context.Context, refusal error) {
 	over, ok := errors.AsType[*conductor.FinishedError](refusal)
 	if !ok || over.Verdict.Run != m.cfg.Self.Run || !slices.ContainsFunc(m.cfg.App.Components, data.LeavesOutputs) {
@@ -249,7 +249,7 @@ func (m *Manager) AfterVerdict(ctx context.Context, refusal error) {
 	}
 	st, err := m.gone(ctx)
 	if err != nil {
-		m.cfg.Log.Warn("outputs of the run are left to its other agents", "err", err)
+		m.cfg.Log.Warn("outputs are left to the other agents of the run", "err", err)
 		return
 	}
 	m.mu.Lock()
@@ -262,7 +262,7 @@ func (m *Manager) AfterVerdict(ctx context.Context, refusal error) {
 	}
 }
 
-// leavers are the instances to complete: this agent's, or all those that leave something.
+// leavers are the instances to complete: this agent's, or all that leave outputs.
 func (m *Manager) leavers() []registry.Instance {
 	if m.cfg.Self.Instance != nil {
 		return []registry.Instance{*m.cfg.Self.Instance}
@@ -279,7 +279,7 @@ func (m *Manager) leavers() []registry.Instance {
 	return all
 }
 
-// completeOutputs does what the former agent of an instance would have done.
+// completeOutputs does the rest of an instance's former agent.
 func (m *Manager) completeOutputs(
 	ctx context.Context, in registry.Instance, st consul.Status, v registry.Verdict,
 ) error {
@@ -323,10 +323,10 @@ func (m *Manager) completeOutput(
 	if v.Outcome == registry.Succeeded && m.stillOwes(st, in) {
 		err := m.leaveLate(ctx, o, p, in)
 		if err != nil && m.cfg.Self.Instance == nil {
-			return nil //nolint:nilerr // it is another's, on another host
+			return nil //nolint:nilerr // it belongs to an agent of another host
 		}
 		if err != nil {
-			return errors.Join(fmt.Errorf("what it had made is not left: %w", err), o.Owe(ctx))
+			return errors.Join(fmt.Errorf("leave its results: %w", err), o.Owe(ctx))
 		}
 	}
 	if isOwed, err := o.Owed(ctx); isOwed || err != nil {
@@ -335,7 +335,7 @@ func (m *Manager) completeOutput(
 	return m.persist(ctx, func(ctx context.Context) error { return m.settleFor(ctx, o, v, p.Outputs.Failed) })
 }
 
-// gone waits for the proof that no agent is at work whose outputs this one would complete.
+// gone waits for the proof that no agent is left whose outputs this one would complete.
 func (m *Manager) gone(ctx context.Context) (st consul.Status, err error) {
 	ctx, cancel := context.WithTimeout(ctx, goneAgent)
 	defer cancel()
@@ -358,7 +358,7 @@ func (m *Manager) gone(ctx context.Context) (st consul.Status, err error) {
 	return st, err
 }
 
-// leaveLate copies what an instance of this host had made when its agent was killed after the verdict.
+// leaveLate leaves the results of an instance of this host whose agent was killed after the verdict.
 func (m *Manager) leaveLate(ctx context.Context, o owedOutput, p plan.Plan, in registry.Instance) (err error) {
 	work, err := files.As(nil).Below(m.cfg.WorkDir)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 )
 
-// gathered is what a process has said, in one attempt.
+// gathered is the stdout of one attempt as an output.
 type gathered struct {
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed at the end
@@ -21,8 +21,8 @@ type gathered struct {
 	err    error         // once done
 }
 
-// saysOutput is the output that the process's stdout is; false: it is a log.
-func saysOutput(p plan.Plan) (plan.Output, bool) {
+// stdoutOutput is the output that the process's stdout is; false: stdout is a log.
+func stdoutOutput(p plan.Plan) (plan.Output, bool) {
 	if p.Outputs == nil || p.Outputs.Strategy != appdef.StrategyStream {
 		return plan.Output{}, false
 	}
@@ -34,7 +34,7 @@ func saysOutput(p plan.Plan) (plan.Output, bool) {
 	return plan.Output{}, false
 }
 
-// beginGathering writes what the process says where it is left. The process waits where the store does.
+// beginGathering writes the process's stdout to its store. The process waits while the store does.
 func (s *Pipes) beginGathering(over <-chan struct{}) {
 	ctx, cancel := context.WithCancelCause(s.m.ctx)
 	g := &gathered{cancel: cancel, done: make(chan struct{})}
@@ -50,7 +50,7 @@ func (s *Pipes) beginGathering(over <-chan struct{}) {
 			return
 		}
 		if err := s.said.Over(); err != nil {
-			s.m.cfg.Log.Warn("hear the end of stdout", "err", err)
+			s.m.cfg.Log.Warn("read the end of stdout", "err", err)
 		}
 	})
 	s.m.tasks.Go(func() {
@@ -73,13 +73,13 @@ func (s *Pipes) gather(ctx context.Context, g *gathered) {
 		g.err = s.said.Close()
 		return
 	}
-	s.m.cfg.Log.Error("stdout is not gathered", "err", g.err)
+	s.m.cfg.Log.Error("stdout not gathered", "err", g.err)
 	s.m.cfg.Process.Fail("stdout: "+g.err.Error(), g.err)
 	g.err = errors.Join(g.err, s.said.Close())
 }
 
 func (s *Pipes) gatherAll(ctx context.Context) (data.Left, error) {
-	one, _ := saysOutput(s.plan)
+	one, _ := stdoutOutput(s.plan)
 	leave, err := s.m.leaveOf(ctx, s.plan, one)
 	if err != nil {
 		return data.Left{}, err
@@ -88,14 +88,14 @@ func (s *Pipes) gatherAll(ctx context.Context) (data.Left, error) {
 		return data.Left{}, err
 	}
 	how := s.m.Transfer()
-	how.Again = func(file, why string) { s.m.cfg.Log.Warn("stdout is written again", "file", file, "err", why) }
+	how.Again = func(file, why string) { s.m.cfg.Log.Warn("stdout written again", "file", file, "err", why) }
 	to := data.Gathering{Store: leave.Store, Dir: leave.Half(), Again: how.Persevere, Bare: func(err error) {
-		s.m.cfg.Log.Warn("stdout is not kept on this machine until it is left", "err", err)
+		s.m.cfg.Log.Warn("stdout has no copy on this host while it is written", "err", err)
 	}}
 	if parts, _ := plan.OutputParts(s.plan.Outputs.Format); parts {
 		to.Part = data.PartSize
 	}
-	if files.LocalPath(one.To) != "" { // it is on this machine
+	if files.LocalPath(one.To) != "" { // on this host
 		return to.Run(ctx, s.said)
 	}
 	folder, err := s.m.instanceFolder(s.plan)
@@ -107,7 +107,7 @@ func (s *Pipes) gatherAll(ctx context.Context) (data.Left, error) {
 	return left, errors.Join(err, folder.Close())
 }
 
-// instanceFolder is the instance's own.
+// instanceFolder opens the instance's own folder.
 func (m *Manager) instanceFolder(p plan.Plan) (*os.Root, error) {
 	work, err := files.As(nil).Below(m.cfg.WorkDir)
 	if err != nil {
@@ -117,13 +117,13 @@ func (m *Manager) instanceFolder(p plan.Plan) (*os.Root, error) {
 	return folder, errors.Join(err, work.Close())
 }
 
-// leaveSaid has what the process has said stand whole in its place.
-func (m *Manager) leaveSaid(ctx context.Context, leave data.Leave) (data.Left, error) {
+// leaveStdout completes the output that the process has written to stdout.
+func (m *Manager) leaveStdout(ctx context.Context, leave data.Leave) (data.Left, error) {
 	m.mu.Lock()
 	g := m.gathered
 	m.mu.Unlock()
 	if g == nil {
-		return data.Left{}, errors.New("the process has not been heard")
+		return data.Left{}, errors.New("stdout of the process was not read")
 	}
 	select {
 	case <-g.done:
@@ -132,7 +132,7 @@ func (m *Manager) leaveSaid(ctx context.Context, leave data.Leave) (data.Left, e
 		return data.Left{}, context.Cause(ctx)
 	}
 	if g.err != nil {
-		return data.Left{}, fmt.Errorf("what it said: %w", g.err)
+		return data.Left{}, fmt.Errorf("stdout: %w", g.err)
 	}
 	return g.left, leave.Seal(ctx)
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/muster-agent/muster/shim/store/hdfs"
 )
 
-// ticketsPoll is how often it is looked whether the operator has renewed the agent's ticket.
+// ticketsPoll is how often the manager looks whether the operator has renewed the agent's ticket.
 const ticketsPoll = 5 * time.Second
 
-// tickets keep a process's own ticket cache as fresh as the agent's. Kerberos' libraries read it anew for each
+// tickets keep the process's own ticket cache as fresh as the agent's. Kerberos libraries read it again for each
 // connection.
 type tickets struct {
 	log     *slog.Logger
@@ -24,13 +24,13 @@ type tickets struct {
 	file    string          // in workDir, as an absolute path
 	owner   *plan.UserFacts // nil: the agent's own user
 
-	text  string    // that was written last
-	again time.Time // when to log in anew; zero: the agent's own cache is copied
-	told  string    // the last complaint
+	text  string    // written last
+	again time.Time // when to log in again; zero: the agent's own cache is copied
+	told  string    // the last error that was logged
 }
 
-// GiveTickets gives the process its ticket cache, where clusters ask for one, and keeps it fresh until close. The
-// process may do without: that there is no ticket is told, and looked after.
+// GiveTickets gives the process its ticket cache, where clusters ask for one, and keeps it fresh until Close. A process
+// may start without a ticket: the log says so, and the manager keeps trying.
 func (m *Manager) GiveTickets(p plan.Plan) {
 	if p.Hadoop == nil || p.Hadoop.Tickets == "" {
 		return
@@ -64,7 +64,7 @@ func (t *tickets) renew() {
 	}
 	if err := t.write(); err != nil && err.Error() != t.told {
 		t.told = err.Error()
-		t.log.Warn("ticket for the process", "err", err)
+		t.log.Warn("no ticket for the process", "err", err)
 	}
 }
 
@@ -88,11 +88,11 @@ func (t *tickets) write() error {
 		return err
 	}
 	if t.text != "" {
-		t.log.Info("ticket for the process is renewed", "until", status.Stamp(end))
+		t.log.Info("ticket of the process renewed", "until", status.Stamp(end))
 	}
 	t.text, t.told = string(text), ""
 	return nil
 }
 
-// renewal is when to log in anew: when three quarters of a ticket's life are over.
+// renewal is when to log in again: after three quarters of a ticket's life.
 func renewal(now, end time.Time) time.Time { return now.Add(max(end.Sub(now), 0) * 3 / 4) }
