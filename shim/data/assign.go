@@ -5,18 +5,18 @@ import (
 	"github.com/muster-agent/muster/shim/data/transfer"
 )
 
-// Deal is how files are dealt out among workers.
-type Deal struct {
+// Assignment assigns files to workers.
+type Assignment struct {
 	Workers int
-	// Chief is how many files worker 0 gets, the first ones, those without a byte not counted; it gets no others. 0:
-	// its turn comes as everybody's.
+	// Chief is how many files worker 0 gets: the first ones, empty files not counted, and no others. 0: worker 0 takes
+	// its turn as the others do.
 	Chief int
 }
 
-// Share are a worker's files: file i is worker i mod Workers', so that each is somebody's, exactly once. With a
-// chief's, file i of the rest goes to worker 1 + i mod (workers - 1), i counted from the first of all, as HBox has it.
-// A worker alone gets everything.
-func (d Deal) Share(files []transfer.File, worker int) []transfer.File {
+// Share are a worker's files: file i belongs to worker i mod Workers, so that each file has exactly one worker. With a
+// chief, file i of the rest belongs to worker 1 + i mod (workers - 1), i counted from the first of all files, as HBox
+// does. A single worker gets all files.
+func (d Assignment) Share(files []transfer.File, worker int) []transfer.File {
 	var own []transfer.File
 	first := d.chiefs(files)
 	for i, f := range files {
@@ -27,8 +27,8 @@ func (d Deal) Share(files []transfer.File, worker int) []transfer.File {
 	return own
 }
 
-// Idle are the workers that are left without a file, in order.
-func (d Deal) Idle(files []transfer.File) []int {
+// Idle are the workers without a file, in order.
+func (d Assignment) Idle(files []transfer.File) []int {
 	busy := make([]bool, max(d.Workers, 0))
 	first := d.chiefs(files)
 	for i := range files {
@@ -45,11 +45,11 @@ func (d Deal) Idle(files []transfer.File) []int {
 	return idle
 }
 
-// nobody is whose a file is where there is no worker.
+// nobody owns the files where there is no worker.
 const nobody = -1
 
-// of is whose file i is, of which the first ones are the chief's.
-func (d Deal) of(i, first int) int {
+// of is the worker of file i; the first files are the chief's.
+func (d Assignment) of(i, first int) int {
 	switch {
 	case d.Workers <= 0:
 		return nobody
@@ -61,11 +61,11 @@ func (d Deal) of(i, first int) int {
 	return 1 + i%(d.Workers-1)
 }
 
-// chiefs is how many of the first files are worker 0's by its number.
-func (d Deal) chiefs(files []transfer.File) int {
+// chiefs is how many of the first files worker 0 gets by its number.
+func (d Assignment) chiefs(files []transfer.File) int {
 	n, counted := 0, 0
 	for n < len(files) && counted < d.Chief {
-		if files[n].Size != 0 { // of one whose size is not known something is expected
+		if files[n].Size != 0 { // a file of unknown size counts as not empty
 			counted++
 		}
 		n++

@@ -44,7 +44,7 @@ func shares(t *testing.T, app appdef.App, n int) string {
 			}
 			share := "nothing"
 			if in := p.Inputs; in != nil && in.Workers > 0 {
-				deal := data.Deal{Workers: in.Workers, Chief: in.Chief}
+				deal := data.Assignment{Workers: in.Workers, Chief: in.Chief}
 				share = numbers(deal.Share(files, in.Worker))
 			}
 			fmt.Fprintf(&b, "  %s-%d %s", c.Name, index, share)

@@ -52,9 +52,9 @@ func TestAssignGolden(t *testing.T) {
 		for workers := 1; workers <= 5; workers++ {
 			fmt.Fprintf(&b, "%d files, %d workers:", n, workers)
 			for worker := range workers {
-				fmt.Fprintf(&b, " %s", bases(Deal{Workers: workers}.Share(numbered(n), worker)))
+				fmt.Fprintf(&b, " %s", bases(Assignment{Workers: workers}.Share(numbered(n), worker)))
 			}
-			fmt.Fprintf(&b, "  idle %v\n", Deal{Workers: workers}.Idle(numbered(n)))
+			fmt.Fprintf(&b, "  idle %v\n", Assignment{Workers: workers}.Idle(numbered(n)))
 		}
 	}
 	path := filepath.Join("testdata", "assign.txt")
@@ -76,11 +76,11 @@ func TestAssignGolden(t *testing.T) {
 func TestAssignLaws(t *testing.T) {
 	for n := range 40 {
 		for workers := 1; workers <= 9; workers++ {
-			files, idle := numbered(n), Deal{Workers: workers}.Idle(numbered(n))
+			files, idle := numbered(n), Assignment{Workers: workers}.Idle(numbered(n))
 			var all []string
 			least, most := n, 0
 			for worker := range workers {
-				own := Deal{Workers: workers}.Share(files, worker)
+				own := Assignment{Workers: workers}.Share(files, worker)
 				least, most = min(least, len(own)), max(most, len(own))
 				if (len(own) == 0) != slices.Contains(idle, worker) {
 					t.Errorf("%d files, worker %d of %d has %d, idle are %v", n, worker, workers, len(own), idle)
@@ -96,7 +96,7 @@ func TestAssignLaws(t *testing.T) {
 		}
 	}
 	for _, worker := range []int{-1, 3, 4} {
-		if got := (Deal{Workers: 3}).Share(numbered(5), worker); got != nil {
+		if got := (Assignment{Workers: 3}).Share(numbered(5), worker); got != nil {
 			t.Errorf("worker %d of 3: got %v, want nothing", worker, got)
 		}
 	}
@@ -108,7 +108,7 @@ func TestDealLaws(t *testing.T) {
 	for n := range 20 {
 		for workers := 1; workers <= 6; workers++ {
 			for chief := range 5 {
-				files, d := numbered(n), Deal{workers, chief}
+				files, d := numbered(n), Assignment{workers, chief}
 				idle, seen := d.Idle(files), 0
 				least, most := n, 0
 				for worker := range workers {
@@ -132,7 +132,7 @@ func TestDealLaws(t *testing.T) {
 			}
 		}
 	}
-	if got := (Deal{0, 1}).Share(numbered(3), 0); got != nil {
+	if got := (Assignment{0, 1}).Share(numbered(3), 0); got != nil {
 		t.Errorf("of nobody: got %v", got)
 	}
 }

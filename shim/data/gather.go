@@ -15,30 +15,28 @@ import (
 	"github.com/muster-agent/muster/shim/store"
 )
 
-// PartSize is what a part of TextMultiOutputFormat holds before it is compressed, in bytes; its last line ends there or
-// behind.
+// PartSize is the size of a part of TextMultiOutputFormat before compression, in bytes; the last line may exceed it.
 const PartSize = 512 << 20
 
-// gatherBuffer is what is read at once, in bytes.
+// gatherBuffer is how much is read at once, in bytes.
 const gatherBuffer = 256 << 10
 
-// Gathering is lines that a process says, on their way into files of a store: part-r.gz, as TextOutputFormat has it for
-// HBox, or part-r-000.gz and so on, as TextMultiOutputFormat has them.
+// Gathering writes the lines of a process into files of a store: part-r.gz, as HBox's TextOutputFormat does, or
+// part-r-000.gz and so on, as TextMultiOutputFormat does.
 type Gathering struct {
 	Store store.Store
-	Dir   string // that is there, with nothing of the sort in it
-	Part  int64  // bytes; 0: all is one file
-	// Beside is a folder of this machine where what a file has got so far is kept, compressed and without a name, until
-	// the file is whole: a store may lose the file under its writer, and then it is written anew. nil: it is not, and
-	// such a loss is an error.
+	Dir   string // it exists and has no parts yet
+	Part  int64  // bytes; 0: one file
+	// Beside is a folder of this host for a compressed copy of the current file, without a name: if the store loses the
+	// file under its writer, it is written again from there. nil: there is no copy, and such a loss is an error.
 	Beside *os.Root
-	Most   int64          // bytes of one file that are kept; 0: MostKept
+	Most   int64          // bytes of such a copy; 0: mostKept
 	Again  transfer.Again // of a write
-	Bare   func(error)    // is told why nothing is kept from now on; nil: nobody
+	Bare   func(error)    // gets the reason when there is no copy from now on; may be nil
 }
 
-// Run writes until there is no more, and gives what it wrote: the bytes before they were compressed. A last line
-// without an end gets one. No more is read than is written.
+// Run writes until the end of from, and counts the bytes before compression. A last line without an end gets one. It
+// reads no faster than it writes.
 func (g Gathering) Run(ctx context.Context, from io.Reader) (left Left, err error) {
 	name := path.Join(g.Dir, "part-r.gz")
 	if g.Part > 0 {
@@ -84,7 +82,7 @@ func (g Gathering) Run(ctx context.Context, from io.Reader) (left Left, err erro
 	return left, out.write(ctx, []byte("\n"))
 }
 
-// part is one file under way.
+// part is one file that is being written.
 type part struct {
 	name string
 	file *lasting
@@ -92,7 +90,7 @@ type part struct {
 	size int64 // before it is compressed, bytes
 }
 
-// roll ends a part and begins the next, which has this number.
+// roll ends a part and begins the next, with this number.
 func (g Gathering) roll(ctx context.Context, full *part, number int) (*part, error) {
 	if err := full.close(nil); err != nil {
 		return nil, err
@@ -108,7 +106,7 @@ func (g Gathering) create(ctx context.Context, name string) (*part, error) {
 	return &part{name: name, file: file, zip: gzip.NewWriter(file)}, nil
 }
 
-// upTo is what of the bytes belongs to the part: as much as it holds, and the rest of the line then.
+// upTo is how much of the bytes belongs to the part: up to its size, and to the end of that line.
 func (p *part) upTo(b []byte, most int64) []byte {
 	from := max(most-p.size-1, 0)
 	if i := bytes.IndexByte(b[from:], '\n'); i >= 0 {
@@ -126,7 +124,7 @@ func (p *part) write(ctx context.Context, b []byte) error {
 	return p.told(err)
 }
 
-// close makes the file durable, unless it is not whole.
+// close makes the file durable, unless it is incomplete.
 func (p *part) close(why error) error {
 	if p == nil || p.file == nil {
 		return nil

@@ -12,23 +12,23 @@ import (
 	"github.com/muster-agent/muster/shim/store"
 )
 
-// lasting is a file that outlives its store's failures: what has been written is kept on this machine, and where the
-// store loses it, it is written anew.
+// lasting is a file that survives failures of its store: a copy on this host is written again where the store loses the
+// file.
 type lasting struct {
-	ctx    context.Context //nolint:containedctx // a Write has none, and lives no longer
+	ctx    context.Context //nolint:containedctx // Write takes none; it ends with the file
 	g      Gathering
 	name   string
 	file   io.WriteCloser
-	kept   *os.File // nil: nothing is
+	kept   *os.File // nil: there is no copy
 	size   int64    // of it, bytes
-	best   int64    // of it, when the store lost the file last
-	failed int      // since it got further
+	best   int64    // of it, at the store's last failure
+	failed int      // tries without progress
 }
 
-// mostKept is how much of one file is kept, in bytes: other instances need room on this machine as well.
+// mostKept is the limit of the copy of one file, in bytes: other instances need room on this host as well.
 const mostKept = 10 << 30
 
-// keptName is the name of what is kept, for a moment.
+// keptName is the name of the copy, for a moment.
 const keptName = ".muster-stdout.gz"
 
 func (g Gathering) lasting(ctx context.Context, name string) (*lasting, error) {
@@ -57,15 +57,15 @@ func (l *lasting) create() error {
 	return err
 }
 
-// giveUp closes a file that is lost, if one is open.
+// giveUp closes a lost file, if one is open.
 func (l *lasting) giveUp() {
 	if l.file != nil {
-		_ = l.file.Close() // whatever it says of it
+		_ = l.file.Close() // its error does not matter
 		l.file = nil
 	}
 }
 
-// forget keeps nothing from now on.
+// forget drops the copy.
 func (l *lasting) forget(why error) {
 	why = errors.Join(why, l.drop())
 	if l.g.Bare != nil {
@@ -82,7 +82,7 @@ func (l *lasting) drop() error {
 	return err
 }
 
-// keep adds to what is kept, as long as it has room.
+// keep adds to the copy while it has room.
 func (l *lasting) keep(b []byte) {
 	if l.kept == nil {
 		return
@@ -97,20 +97,20 @@ func (l *lasting) keep(b []byte) {
 	}
 }
 
-// Write may write all anew that was written before.
+// Write may write everything again that was written before.
 func (l *lasting) Write(b []byte) (int, error) {
 	l.keep(b)
 	_, err := l.file.Write(b)
 	if err == nil {
 		return len(b), nil
 	}
-	if err := l.anew(err); err != nil {
+	if err := l.rewrite(err); err != nil {
 		return 0, err
 	}
 	return len(b), nil
 }
 
-// begin goes on with the file where the store can, else makes a new one.
+// begin resumes the file where the store can, else makes a new one.
 func (l *lasting) begin() (at int64, err error) {
 	if at, err = store.Resume(l.ctx, l.file); err == nil {
 		return at, nil
@@ -125,9 +125,9 @@ func (l *lasting) begin() (at int64, err error) {
 	return 0, l.create()
 }
 
-// anew writes what is kept, and the store has lost.
-func (l *lasting) anew(err error) error {
-	if l.size > l.best { // as with copies: a try that got further than those before does not count
+// rewrite writes the part of the copy that the store has lost.
+func (l *lasting) rewrite(err error) error {
+	if l.size > l.best { // as with copies: a try that got further does not count
 		l.best, l.failed = l.size, 0
 	}
 	for l.kept != nil && l.retry(err) {
@@ -148,11 +148,11 @@ func (l *lasting) retry(err error) bool {
 	return l.ctx.Err() == nil && l.g.Again != nil && l.g.Again(l.ctx, l.name, l.failed, err)
 }
 
-// Close makes the file durable, and what was kept is no more.
+// Close makes the file durable and drops the copy.
 func (l *lasting) Close() error {
 	err := l.file.Close()
 	for err != nil {
-		if lost := l.anew(err); lost != nil {
+		if lost := l.rewrite(err); lost != nil {
 			l.giveUp()
 			err = lost
 			break
@@ -162,7 +162,7 @@ func (l *lasting) Close() error {
 	return errors.Join(err, l.drop())
 }
 
-// abandon gives up a file that will not be whole.
+// abandon closes a file that will stay incomplete.
 func (l *lasting) abandon() error {
 	l.giveUp()
 	return l.drop()

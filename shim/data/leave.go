@@ -13,27 +13,26 @@ import (
 	"github.com/muster-agent/muster/shim/store"
 )
 
-// Leave is a folder of a process that is to be left in a store, whole or not at all, and only when the job's verdict is
-// there:
+// Leave leaves a folder of a process in a store, completely or not at all, and only after the job's verdict:
 //
-//	<Out>/_temporary/<Run>/<Folder>/               the instance's place: it stands until its outputs are settled
+//	<Out>/_temporary/<Run>/<Folder>/               the instance's folder, until its outputs are settled
 //	<Out>/_temporary/<Run>/<Folder>/half-<Turn>/…  while it is copied
 //	<Out>/_temporary/<Run>/<Folder>/whole/…        then, by one rename, until the verdict
 //	<Out>/<Folder>/…                               then, by one rename
-//	<Out>/_SUCCESS                                 when no place of the run is left, after a success
+//	<Out>/_SUCCESS                                 when no folder of the run is left, after a success
 //
-// Every step can be done again by whoever comes after an agent that was killed.
+// Every step can be repeated by the agent that follows a killed one.
 type Leave struct {
 	Store  store.Store
 	Out    string // path in the store
 	Folder string // the name that it gets there
 	Run    string // APP@RUN: one life of an app
-	Turn   string // who copies: no two write to one half
-	// Saves is where interim saves lie, below Out, as plan.DefaultSaves; they are no outputs. Empty: there.
+	Turn   string // of the copying agent: no two agents write to one copy
+	// Saves is the folder of interim saves below Out, which are no outputs. Empty: plan.DefaultSaves.
 	Saves string
 }
 
-// TakenError is an output that holds something already, not of this run.
+// TakenError is an output that exists already and is not of this run.
 type TakenError struct{ Out, Path string }
 
 func (e *TakenError) Error() string {
@@ -43,7 +42,7 @@ func (e *TakenError) Error() string {
 const (
 	wholeName = "whole"
 	halfName  = "half-"
-	// owedName marks a place whose outputs could not be copied after the verdict: there is no _SUCCESS over it.
+	// owedName marks an instance whose outputs could not be copied after the verdict: the job gets no _SUCCESS.
 	owedName = "owed"
 )
 
@@ -52,13 +51,12 @@ func (l Leave) run() string   { return path.Join(l.Out, transfer.Temporary, l.Ru
 func (l Leave) place() string { return path.Join(l.run(), l.Folder) }
 func (l Leave) whole() string { return path.Join(l.place(), wholeName) }
 
-// Half is the folder that is written to until it is whole: Begin makes it, Seal ends it.
+// Half is the folder to write to until it is complete: Begin makes it, Seal ends it.
 func (l Leave) Half() string { return path.Join(l.place(), halfName+l.Turn) }
 
-// Prepare makes room for what will be left. What keeps it from being left shows here, before the work is done: an
-// output that is there already (*TakenError), or a place that may not be written. The first instance of a run that
-// comes looks; the run's folder says to the others, to later generations and to agents that were started again that it
-// may.
+// Prepare makes the instance's folder in Out. It finds the reasons why outputs cannot be left before the work is done:
+// an output that exists (*TakenError), or a folder that cannot be written. The first instance of a run looks; the run's
+// folder tells the others, later generations and relaunched agents that the output is free.
 func (l Leave) Prepare(ctx context.Context) error {
 	_, err := l.Store.Stat(ctx, l.run())
 	if err != nil {
@@ -81,8 +79,8 @@ func (l Leave) Prepare(ctx context.Context) error {
 	return fmt.Errorf("output %s: %w", l.Out, err)
 }
 
-// Rivals are runs of other apps that have a place for outputs of the same name here: at work, or never ended. Whichever
-// ends later finds its name taken. Asked after Prepare, at least one of two that begin at once hears of the other.
+// Rivals are runs of other apps that are leaving outputs of the same name here, or never ended. The one that ends later
+// will find its name taken. If both ask after Prepare, at least one of two that begin at once sees the other.
 func (l Leave) Rivals(ctx context.Context) ([]string, error) {
 	app, _, _ := strings.Cut(l.Run, "@")
 	runs, err := l.names(ctx, path.Join(l.Out, transfer.Temporary))
@@ -101,8 +99,8 @@ func (l Leave) Rivals(ctx context.Context) ([]string, error) {
 	return rivals, err
 }
 
-// admit refuses an output that holds files which are neither another run's unfinished ones nor interim saves. What
-// earlier runs of the app left unfinished goes: an app has one run at a time.
+// admit refuses an output that has files, except other runs' temporary ones and interim saves. Unfinished outputs of
+// earlier runs of the app are removed: an app has one run at a time.
 func (l Leave) admit(ctx context.Context) error {
 	held, err := l.occupied(ctx, l.Out, 0)
 	if err != nil {
@@ -121,7 +119,7 @@ func (l Leave) admit(ctx context.Context) error {
 	return err
 }
 
-// occupied is a file below a folder that counts as an output; empty: there is none. Empty folders are nothing.
+// occupied is a file below a folder that counts as an output; empty: there is none. Empty folders do not count.
 func (l Leave) occupied(ctx context.Context, dir string, depth int) (string, error) {
 	if depth > transfer.Deepest {
 		return dir, nil
@@ -148,13 +146,13 @@ func (l Leave) occupied(ctx context.Context, dir string, depth int) (string, err
 	return "", nil
 }
 
-// saved tells the folders of interim saves by their names in Out.
+// saved recognises the folders of interim saves by their names in Out.
 func (l Leave) saved(base string) bool {
 	head, _, nested := strings.Cut(l.saves(), "/")
 	return nested && base == head || !nested && strings.HasPrefix(base, head)
 }
 
-// names are those of what lies directly in a folder; of one that is not there none.
+// names are the names in a folder; none if the folder does not exist.
 func (l Leave) names(ctx context.Context, dir string) ([]string, error) {
 	entries, err := l.Store.List(ctx, dir)
 	var names []string
@@ -171,7 +169,7 @@ func absent(err error) error {
 	return err
 }
 
-// Clear takes away what was copied half, by this agent or one before it. What is whole stays, until something newer is.
+// Clear removes incomplete copies of this agent or an earlier one. A complete copy stays until there is a newer one.
 func (l Leave) Clear(ctx context.Context) error {
 	names, err := l.names(ctx, l.place())
 	for _, name := range names {
@@ -187,7 +185,7 @@ func (l Leave) Begin(ctx context.Context) error {
 	return errors.Join(absent(l.Store.Remove(ctx, l.Half())), l.Store.MkdirAll(ctx, l.Half()))
 }
 
-// Seal says that all is in Half. It takes the place of what a former attempt left.
+// Seal marks Half as complete. It replaces the copy of an earlier attempt.
 func (l Leave) Seal(ctx context.Context) error {
 	if err := l.discard(ctx); err != nil {
 		return err
@@ -195,7 +193,7 @@ func (l Leave) Seal(ctx context.Context) error {
 	return l.Store.Rename(ctx, l.Half(), l.whole())
 }
 
-// discard takes away what is whole. It loses that name first: what is removed in part is not whole.
+// discard removes the complete copy: its name first, since a copy that is removed in part is not complete.
 func (l Leave) discard(ctx context.Context) error {
 	old := path.Join(l.place(), halfName+"old")
 	err := absent(l.Store.Remove(ctx, old))
@@ -208,7 +206,7 @@ func (l Leave) discard(ctx context.Context) error {
 	return absent(err)
 }
 
-// Owe marks that what belongs here could not be copied after the verdict: others leave the place as it is.
+// Owe marks that the outputs could not be copied after the verdict: other agents leave the folder as it is.
 func (l Leave) Owe(ctx context.Context) error { return l.touch(ctx, path.Join(l.place(), owedName)) }
 
 func (l Leave) touch(ctx context.Context, name string) error {
@@ -222,15 +220,15 @@ func (l Leave) touch(ctx context.Context, name string) error {
 	return w.Close()
 }
 
-// Left is what was left.
+// Left is the amount that was left.
 type Left struct {
 	Files   int
 	Bytes   int64
 	Skipped []string // neither files nor folders: pipes, sockets
 }
 
-// Upload copies the content of a folder, to stand whole in its place. Links are followed where they stay in it; one
-// that leads out is an error. Of an empty folder nothing is left.
+// Upload copies the content of a folder and seals it. A link is followed if it stays in the folder; a link that leads
+// out is an error. An empty folder leaves no output.
 func (l Leave) Upload(ctx context.Context, from *os.Root, how transfer.Transfer) (Left, error) {
 	t := tree{root: from}
 	err := t.read(ctx, ".", 0)
@@ -247,9 +245,9 @@ func (l Leave) Upload(ctx context.Context, from *os.Root, how transfer.Transfer)
 			err = l.Seal(ctx)
 		}
 	}
-	if err != nil { // called off or not, what is half there goes
+	if err != nil { // cancelled or not, the incomplete copy goes
 		if told, ok := errors.AsType[*store.Error](err); ok {
-			err = told // it names the file and what to do
+			err = told // it names the file and the remedy
 		}
 		err = fmt.Errorf("leave %s: %w", from.Name(), transfer.Explain(err, l.Out))
 		return Left{}, errors.Join(err, absent(l.Store.Remove(context.WithoutCancel(ctx), l.Half())))

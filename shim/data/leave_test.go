@@ -45,12 +45,12 @@ func TestLeave(t *testing.T) {
 	if got, want := folder.Content(t, out), at+fmt.Sprintf(below, at)+" _temporary/app@1/worker-1/"; got != want {
 		t.Errorf("before the verdict: got %s, want %s", got, want)
 	}
-	revealed, err := first.Reveal(t.Context())
-	if done, bad := first.Conclude(t.Context(), true); err != nil || bad != nil || done || !revealed {
-		t.Errorf("revealed %t, %v; concluded %t, %v, while another is open", revealed, err, done, bad)
+	published, err := first.Publish(t.Context())
+	if done, bad := first.Conclude(t.Context(), true); err != nil || bad != nil || done || !published {
+		t.Errorf("published %t, %v; concluded %t, %v, while another is open", published, err, done, bad)
 	}
-	if revealed, err := other.Reveal(t.Context()); err != nil || revealed {
-		t.Errorf("of nothing: revealed %t, %v", revealed, err)
+	if published, err := other.Publish(t.Context()); err != nil || published {
+		t.Errorf("of nothing: published %t, %v", published, err)
 	}
 	if done, err := other.Conclude(t.Context(), true); err != nil || !done {
 		t.Errorf("the last: concluded %t, %v", done, err)
@@ -174,7 +174,7 @@ func TestUploadRefusesLinksOut(t *testing.T) {
 }
 
 // A name that a stranger has taken meanwhile stays his, and nothing is lost.
-func TestRevealKeepsWhatIsThere(t *testing.T) {
+func TestPublishKeepsWhatIsThere(t *testing.T) {
 	out, from := t.TempDir(), t.TempDir()
 	folder.Lay(t, from, map[string]string{"a": "mine"})
 	l := leaveOf(localStore(t), out, "w-0")
@@ -182,7 +182,7 @@ func TestRevealKeepsWhatIsThere(t *testing.T) {
 	_, err := l.Upload(t.Context(), folder.Root(t, from), transfer.Transfer{})
 	must(t, err)
 	folder.Lay(t, out, map[string]string{"w-0/a": "his"})
-	_, err = l.Reveal(t.Context())
+	_, err = l.Publish(t.Context())
 	if _, ok := errors.AsType[*TakenError](err); !ok {
 		t.Errorf("got %v", err)
 	}
@@ -317,7 +317,7 @@ func (l *life) settle(ctx context.Context, opened store.Store, i int) error {
 	leave := l.leave(opened, i, "late")
 	err := error(nil)
 	if l.verdict == "succeeded" {
-		_, err = leave.Reveal(ctx)
+		_, err = leave.Publish(ctx)
 	} else {
 		err = leave.GiveUp(ctx)
 	}
@@ -428,7 +428,7 @@ func (l *life) whole() {
 }
 
 // Several that settle the same place at once agree.
-func TestRevealBySeveral(t *testing.T) {
+func TestPublishBySeveral(t *testing.T) {
 	for range 50 {
 		out, from := t.TempDir(), t.TempDir()
 		folder.Lay(t, from, map[string]string{"a": "1"})
@@ -439,7 +439,7 @@ func TestRevealBySeveral(t *testing.T) {
 		errs := make(chan error)
 		for range 4 {
 			go func() {
-				_, err := l.Reveal(t.Context())
+				_, err := l.Publish(t.Context())
 				if err == nil {
 					_, err = l.Conclude(t.Context(), true)
 				}
@@ -571,7 +571,7 @@ func TestSaveSurvivesEveryDeath(t *testing.T) {
 			must(t, l.Prepare(t.Context()))
 			_, err = l.Upload(t.Context(), folder.Root(t, from), transfer.Transfer{Parallel: 1})
 			must(t, err)
-			_, err = l.Reveal(t.Context())
+			_, err = l.Publish(t.Context())
 			must(t, err)
 			if done, err := l.Conclude(t.Context(), true); !done || err != nil || folder.Content(t, filepath.Join(out, "w-0")) != "d/x=1 model=m" {
 				t.Fatalf("death %d: concluded %t, %v", death, done, err)

@@ -6,17 +6,17 @@ import (
 	"github.com/muster-agent/muster/shim/data/transfer"
 )
 
-// What a process is told of its files by, as HBox names it.
+// How a process is told its files, as HBox names it.
 const (
 	ListVariable = "INPUT_FILE_LIST"
 	ListFile     = "inputFileList.txt"
 )
 
-// mostEnvironment is how long HBox lets the variables be together, as text, unless hbox.env.maxlength says otherwise.
+// mostEnvironment is the limit of HBox for all variables together, as text, unless hbox.env.maxlength is set.
 const mostEnvironment = 120_240
 
-// Placeholder is the JSON that a process is told its files by: {alias: [path…]}, on one line. Files of this machine
-// are told by their paths, others by their URLs.
+// Placeholder is the JSON that tells a process its files: {alias: [path…]}, on one line. Files of this host have
+// their paths, others their URLs.
 func Placeholder(files map[string][]transfer.File) string {
 	names := map[string][]string{}
 	for alias, all := range files {
@@ -33,7 +33,7 @@ func Placeholder(files map[string][]transfer.File) string {
 }
 
 // TooLong tells whether variables, written as Java prints a list of NAME=VALUE, are longer than most; 0:
-// MostEnvironment.
+// mostEnvironment.
 func TooLong(env map[string]string, most int) bool {
 	if most <= 0 {
 		most = mostEnvironment

@@ -20,17 +20,16 @@ import (
 
 func (l Leave) saves() string { return strings.Trim(cmp.Or(l.Saves, plan.DefaultSaves), "/") }
 
-// SaveDir is the folder of an interim save, of all instances.
+// SaveDir is the folder of an interim save, for all instances.
 func (l Leave) SaveDir(stamp string) string { return path.Join(l.Out, l.saves()+stamp) }
 
-// Save is one interim save of a folder that a process goes on to write to.
+// Save is one interim save of a folder that a process still writes to.
 type Save struct {
 	Leave
 	Stamp string
-	// Since are the files as the last save found them, which are left out where they have not changed; nil: all are
-	// copied.
+	// Since are the files as the last save found them; files that have not changed are not copied. nil: all are copied.
 	Since Seen
-	// Pause is called before a file that changed while it was copied is tried again; nil: it is at once.
+	// Pause is called before a file that changed while it was copied is tried again; nil: without a pause.
 	Pause func(context.Context) error
 }
 
@@ -40,14 +39,14 @@ type Seen map[string]look
 // Saved is what a save has copied.
 type Saved struct {
 	Left
-	Restless []string // files that changed whenever they were copied: they are left out
+	Restless []string // files that changed during each copy, and are not part of the save
 	Seen     Seen     // for the next save's Since
 }
 
 // restlessTries is how often a file is copied that changes meanwhile.
 const restlessTries = 3
 
-// Run copies the folder to SaveDir/<Folder>, which has its name only when it is whole. Each file is as it was at some
+// Run copies the folder to SaveDir/<Folder>, which gets its name when it is complete. Each file is as it was at some
 // moment between begin and end.
 func (s Save) Run(ctx context.Context, from *os.Root, how transfer.Transfer) (Saved, error) {
 	saved, err := s.run(ctx, from, how)
@@ -58,7 +57,7 @@ func (s Save) Run(ctx context.Context, from *os.Root, how transfer.Transfer) (Sa
 	return saved, nil
 }
 
-// half is where the copy grows: in the instance's place, which is cleared at the end in any case.
+// half is the incomplete copy, in the instance's folder, which is cleared at the end in any case.
 func (s Save) half() string { return path.Join(s.place(), halfName+"save-"+s.Turn) }
 
 func (s Save) run(ctx context.Context, from *os.Root, how transfer.Transfer) (Saved, error) {
@@ -100,7 +99,7 @@ func (s Save) run(ctx context.Context, from *os.Root, how transfer.Transfer) (Sa
 	return saved, err
 }
 
-// keep gives the copy its name. A save of that stamp that was there already was this instance's own.
+// keep gives the copy its name. It replaces an earlier save of the same stamp, which is of this instance.
 func (s Save) keep(ctx context.Context) error {
 	to := path.Join(s.SaveDir(s.Stamp), s.Folder)
 	err := s.Store.MkdirAll(ctx, s.SaveDir(s.Stamp))
@@ -113,7 +112,7 @@ func (s Save) keep(ctx context.Context) error {
 	return err
 }
 
-// still copies a file and makes sure that it did not change meanwhile; false: it does so again and again, or is gone.
+// still copies a file that must not change meanwhile; false: it changes again and again, or was removed.
 func (s Save) still(
 	ctx context.Context, p store.Upload, send func(context.Context) error,
 ) (is look, ok bool, err error) {

@@ -13,13 +13,13 @@ import (
 	"github.com/muster-agent/muster/shim/store"
 )
 
-// tree is what a local folder holds.
+// tree is the content of a local folder.
 type tree struct {
 	root  *os.Root
 	dirs  []string
 	files []entry
 	odd   []string
-	// moving: somebody goes on to write there; what goes while it is read was never there.
+	// moving: the folder is still written to; a file that is removed while it is read does not count.
 	moving bool
 }
 
@@ -29,7 +29,7 @@ type entry struct {
 	look look
 }
 
-// look is what tells that a file has changed.
+// look tells whether a file has changed.
 type look struct {
 	size int64 // bytes
 	at   time.Time
@@ -37,8 +37,7 @@ type look struct {
 
 func lookOf(info os.FileInfo) look { return look{info.Size(), info.ModTime()} }
 
-// mostFiles is how many files and folders one folder may have that is left: links to folders can make more of them than
-// there are.
+// mostFiles is the limit of files and folders of one output: links to folders can multiply them.
 const mostFiles = 1_000_000
 
 func (t *tree) read(ctx context.Context, dir string, depth int) error {
@@ -100,7 +99,7 @@ func (t *tree) left() Left {
 	return left
 }
 
-// uploads are the files for a folder of a store, in which the folders are made, the empty ones too.
+// uploads are the files for a folder of a store. It makes all folders there, the empty ones too.
 func (t *tree) uploads(ctx context.Context, in store.Store, to string) ([]store.Upload, error) {
 	for _, dir := range append([]string{"."}, t.dirs...) {
 		if err := in.MkdirAll(ctx, path.Join(to, dir)); err != nil {

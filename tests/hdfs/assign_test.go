@@ -38,9 +38,9 @@ func TestAssignmentsOfListedFiles(t *testing.T) {
 		for workers := 1; workers <= 5; workers++ {
 			fmt.Fprintf(&b, "%d files, %d workers:", n, workers)
 			for worker := range workers {
-				fmt.Fprintf(&b, " %s", names(data.Deal{Workers: workers}.Share(listed, worker)))
+				fmt.Fprintf(&b, " %s", names(data.Assignment{Workers: workers}.Share(listed, worker)))
 			}
-			fmt.Fprintf(&b, "  idle %v\n", data.Deal{Workers: workers}.Idle(listed))
+			fmt.Fprintf(&b, "  idle %v\n", data.Assignment{Workers: workers}.Idle(listed))
 		}
 	}
 	if b.String() != string(golden) {

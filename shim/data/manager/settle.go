@@ -117,8 +117,8 @@ func (m *Manager) settleFor(ctx context.Context, o owedOutput, v registry.Verdic
 	if v.Outcome != registry.Succeeded && !failed {
 		return o.GiveUp(ctx)
 	}
-	revealed, err := o.Reveal(ctx)
-	if revealed && err == nil {
+	published, err := o.Publish(ctx)
+	if published && err == nil {
 		m.cfg.Log.Info("output published", "output", o.name, "in", o.Out, "folder", o.Folder)
 	}
 	return err

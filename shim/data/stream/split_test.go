@@ -40,7 +40,7 @@ func TestSplits(t *testing.T) {
 			files = append(files, transfer.File{Path: fmt.Sprint(i), Size: size})
 		}
 		var out []string
-		for _, s := range Splits(files, tt.want, func(transfer.File) bool { return !tt.whole }) {
+		for _, s := range cutSplits(files, tt.want, func(transfer.File) bool { return !tt.whole }) {
 			out = append(out, fmt.Sprintf("%s:%d+%d", s.File.Path, s.From, s.Length))
 		}
 		if got := strings.Join(out, " "); got != tt.out {
@@ -61,7 +61,7 @@ func TestSplitsHaveEachByteOnce(t *testing.T) {
 		want := random.IntN(50)
 		at := map[string]int64{}
 		last := -1
-		for _, s := range Splits(files, want, func(transfer.File) bool { return true }) {
+		for _, s := range cutSplits(files, want, func(transfer.File) bool { return true }) {
 			i := slices.IndexFunc(files, func(f transfer.File) bool { return f.Path == s.File.Path })
 			if i < last || s.From != at[s.File.Path] || s.Length < 0 || s.Length == 0 && s.File.Size > 0 || float64(s.Length) > slop*blockSize {
 				t.Fatalf("%v, asked for %d: split %+v", files, want, s)
@@ -78,7 +78,7 @@ func TestSplitsHaveEachByteOnce(t *testing.T) {
 
 // Each split is one reader's. In turn, reader k has k, k+n, …; in blocks the readers follow each other, and the first have
 // one more.
-func TestDeal(t *testing.T) {
+func TestAssign(t *testing.T) {
 	for all := range 40 {
 		for workers := 1; workers <= 7; workers++ {
 			splits := make([]Split, all)
@@ -89,7 +89,7 @@ func TestDeal(t *testing.T) {
 				var got []int
 				before := all
 				for worker := range workers {
-					own := Turn{workers, worker, shuffle}.Deal(splits)
+					own := Turn{workers, worker, shuffle}.Assign(splits)
 					if len(own) > before || len(own) < all/workers {
 						t.Errorf("%d among %d: reader %d has %d", all, workers, worker, len(own))
 					}

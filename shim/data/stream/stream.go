@@ -31,25 +31,25 @@ type Share struct {
 	groups  int // of plan.RecordNLines, once counted
 }
 
-// Share deals files out. A file in a compression that is not read here is ErrCodec.
+// Share assigns files. A file in a compression that is not read here is ErrCodec.
 func (r Reading) Share(files []transfer.File) (*Share, error) {
 	if r.Form == plan.RecordSequence { // the file says itself how it is compressed
-		all := Splits(files, r.Want, func(transfer.File) bool { return true })
-		return &Share{Splits: r.Turn.Deal(all), All: len(all), reading: r}, nil
+		all := cutSplits(files, r.Want, func(transfer.File) bool { return true })
+		return &Share{Splits: r.Turn.Assign(all), All: len(all), reading: r}, nil
 	}
 	for _, f := range files {
 		if err := readable(f); err != nil {
 			return nil, err
 		}
 	}
-	all := Splits(files, r.Want, func(f transfer.File) bool {
+	all := cutSplits(files, r.Want, func(f transfer.File) bool {
 		_, zipped := compressed(f.Path)
 		return !zipped && (r.Form == plan.RecordLines || r.Form == plan.RecordValues)
 	})
 	if r.Form == plan.RecordNLines {
 		return &Share{Splits: all, All: -1, reading: r, groups: -1}, nil
 	}
-	return &Share{Splits: r.Turn.Deal(all), All: len(all), reading: r}, nil
+	return &Share{Splits: r.Turn.Assign(all), All: len(all), reading: r}, nil
 }
 
 // Count is what has been fed.

@@ -403,7 +403,7 @@ func TestDealGolden(t *testing.T) {
 				fmt.Fprintf(&text, "shuffle=%t splits=%d readers=%d:", shuffle, all, workers)
 				for worker := range workers {
 					own := []string{}
-					for _, s := range (Turn{workers, worker, shuffle}).Deal(numberedSplits(all)) {
+					for _, s := range (Turn{workers, worker, shuffle}).Assign(numberedSplits(all)) {
 						own = append(own, s.File.Path)
 					}
 					fmt.Fprintf(&text, " [%s]", strings.Join(own, " "))

@@ -1,6 +1,6 @@
 package stream
 
-// Turn is a reader's place among those that splits are dealt out to.
+// Turn is a reader's number among the readers that splits are assigned to.
 type Turn struct {
 	Workers, Worker int
 	Shuffle         bool // in turn; else in blocks, of which the first have one more where they do not come out even
@@ -15,7 +15,7 @@ func (t Turn) has(i, all int) bool {
 	return from <= i && i < to
 }
 
-// block is the reader's where there are so many and they are dealt out in blocks.
+// block is the reader's splits where there are enough of them and they are assigned in blocks.
 func (t Turn) block(all int) (from, to int) {
 	each, more := all/t.Workers, all%t.Workers
 	from = t.Worker*each + min(t.Worker, more)
@@ -26,8 +26,8 @@ func (t Turn) block(all int) (from, to int) {
 	return from, to
 }
 
-// Deal gives the reader's own, in their order. Each of all is somebody's, exactly once.
-func (t Turn) Deal(all []Split) []Split {
+// Assign gives the reader its splits, in order. Each split belongs to exactly one reader.
+func (t Turn) Assign(all []Split) []Split {
 	var own []Split
 	for i, s := range all {
 		if t.has(i, len(all)) {

@@ -16,24 +16,24 @@ import (
 	"github.com/muster-agent/muster/shim/store"
 )
 
-// SizeError is a file of which less or more came than it has.
+// SizeError is a file that has fewer or more bytes than expected.
 type SizeError struct{ Want, Got int64 }
 
 func (e *SizeError) Error() string { return fmt.Sprintf("got %d bytes, want %d", e.Got, e.Want) }
 
-// executable is what a store can say of a file beside its bytes.
+// executable is what a store can tell about a file beside its bytes.
 type executable interface {
 	Executable(ctx context.Context, path string) bool
 }
 
-// Bring copies files into a folder. Each is private and may be changed; it has its name only when it is whole. What
-// breaks goes on where it was, while the file is the same. The first that fails for good calls the others off. What is
-// half there goes, unless a ledger has it and it may come yet.
+// Bring copies files into a folder. Each copy is private and may be changed; it gets its name when it is complete. A
+// broken copy resumes where it was, while the file is the same. The first error that a retry does not help cancels the
+// others. Incomplete files are removed, unless a ledger records them and they may be completed later.
 func (t Transfer) Bring(ctx context.Context, to *os.Root, copies []Copy) error {
 	return t.run(ctx, len(copies), func(ctx context.Context, p *progress, i int) error {
 		c := copies[i]
 		if err := bring(ctx, p, to, c); err != nil {
-			// its name there may have the query
+			// its name in the store may have a query
 			return fmt.Errorf("copy %s to %s: %w", c.From.Shown(), to.Name(), Explain(err, to.Name()))
 		}
 		return nil
@@ -45,7 +45,7 @@ func bring(ctx context.Context, p *progress, to *os.Root, c Copy) (err error) {
 	if p.how.Ledger.has(ctx, to, c) {
 		return nil
 	}
-	if ctx.Err() != nil { // what is there was not looked at to its end, and stays
+	if ctx.Err() != nil { // the file was not checked to its end, and stays
 		return context.Cause(ctx)
 	}
 	if dir := path.Dir(c.To); dir != "." {
@@ -76,7 +76,7 @@ func bring(ctx context.Context, p *progress, to *os.Root, c Copy) (err error) {
 	return errors.Join(err, to.Remove(tmp))
 }
 
-// begin opens the file that is brought, with what the ledger knows to be in it.
+// begin opens the file to write to, with the bytes that the ledger records.
 func begin(ctx context.Context, p *progress, to *os.Root, c Copy, tmp string) (*growing, error) {
 	g := &growing{to: c.To, from: c.From, ledger: p.how.Ledger}
 	if e, ok := g.ledger.of(c); ok && !e.Whole {
@@ -88,7 +88,7 @@ func begin(ctx context.Context, p *progress, to *os.Root, c Copy, tmp string) (*
 			if err := f.Close(); err != nil {
 				return nil, err
 			}
-			if ctx.Err() != nil { // it is not known to be wrong: it stays for who comes after
+			if ctx.Err() != nil { // it may be good: it stays for the next agent
 				return nil, context.Cause(ctx)
 			}
 		}
@@ -102,7 +102,7 @@ func begin(ctx context.Context, p *progress, to *os.Root, c Copy, tmp string) (*
 	return g, err
 }
 
-// create makes a file of ours; what has its name is of a predecessor that was killed.
+// create makes a new file; a file of the same name is of a killed predecessor.
 func create(to *os.Root, name string, mode fs.FileMode) (*os.File, error) {
 	const how = os.O_CREATE | os.O_EXCL | os.O_RDWR
 	f, err := to.OpenFile(name, how, mode)
@@ -115,12 +115,12 @@ func create(to *os.Root, name string, mode fs.FileMode) (*os.File, error) {
 	return f, err
 }
 
-// growing is a file that comes, in as many pieces as it takes.
+// growing is a file that arrives, in as many pieces as it takes.
 type growing struct {
 	file      *os.File
 	to        string
 	from      File
-	ledger    *Ledger // nil: there is none
+	ledger    *Ledger // nil: none
 	noted     int64   // bytes, in it
 	have      int64   // bytes
 	sum       uint32
@@ -130,10 +130,10 @@ type growing struct {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// more brings what is missing. Far is how much has come.
+// more brings the missing bytes. far is how many bytes have arrived.
 func (g *growing) more(ctx context.Context, a *attempt) (far int64, err error) {
 	at := store.Position{Offset: g.have, Validator: g.validator}
-	if g.validator == "" { // nothing would tell two versions in one file
+	if g.validator == "" { // two versions in one file would go unnoticed
 		at = store.Position{}
 	}
 	content, err := g.from.Store.Open(ctx, g.from.Path, at)
@@ -159,7 +159,7 @@ func (g *growing) more(ctx context.Context, a *attempt) (far int64, err error) {
 	return g.have, nil
 }
 
-// restart forgets what has come: it is of another version, or the store cannot begin later.
+// restart drops the bytes that have arrived: they are of another version, or the store cannot begin at an offset.
 func (g *growing) restart(at int64) error {
 	if at != 0 {
 		return fmt.Errorf("the store begins at byte %d, want %d", at, g.have)
@@ -172,7 +172,7 @@ func (g *growing) restart(at int64) error {
 	return err
 }
 
-// check reads a file again that came in pieces, and compares it with what came.
+// check reads a file again that arrived in pieces, and compares it with its sum.
 func (g *growing) check(ctx context.Context) error {
 	if g.pieces < 2 {
 		return nil
@@ -191,7 +191,7 @@ func (g *growing) check(ctx context.Context) error {
 	return err
 }
 
-// counting writes what comes, and counts it.
+// counting writes the bytes that arrive, and counts them.
 type counting struct {
 	g *growing
 	a *attempt
@@ -208,7 +208,7 @@ func (c counting) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// note tells the ledger how far it is. A file that another version has taken the place of is noted as that.
+// note records the progress in the ledger. A file that another version has replaced is recorded as that version.
 func (g *growing) note(whole bool) {
 	if g.validator != "" {
 		g.ledger.note(arrival{
@@ -219,21 +219,21 @@ func (g *growing) note(whole bool) {
 	g.noted = g.have
 }
 
-// half begins the name of a file that is not whole.
+// half is how the name of an incomplete file begins.
 const half = ".muster-half-"
 
-// halfOf is the name of a file until it is whole, in the same folder: of one length, for its own may be as long as
-// names can be.
+// halfOf is the name of a file until it is complete, in the same folder. It has a fixed length, since the file's own
+// name may be as long as names can be.
 func halfOf(name string) string {
 	h := sha256.Sum256([]byte(name))
 	const enough = 12
 	return path.Join(path.Dir(name), half+hex.EncodeToString(h[:enough]))
 }
 
-// onlyWriter hides that a file could take over the copying: the read must see its context end.
+// onlyWriter hides that a file could take over the copying: the read must notice the end of its context.
 type onlyWriter struct{ io.Writer }
 
-// Explain adds to an error of a full disk what would help, if the error is about one of our folders.
+// Explain adds the remedy to the error of a full disk, if the error is about one of our folders.
 func Explain(err error, dir string) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		if _, told := errors.AsType[*store.Error](err); !told {

@@ -19,17 +19,17 @@ import (
 	"github.com/muster-agent/muster/shim/store"
 )
 
-// Ledger keeps what has come of the files of a folder, so that who comes after an agent that was killed, or another
-// attempt, brings only what is missing. It believes nothing that it does not find on disk with its CRC32C; of a source
-// that has changed nothing is kept. It is for one Bring at a time.
+// Ledger records which bytes of a folder's files have arrived, so that the agent after a killed one, or another
+// attempt, brings only the missing ones. It trusts no bytes on disk without their CRC32C, and drops the record of a
+// source that has changed. It serves one Bring at a time.
 type Ledger struct {
 	mu    sync.Mutex
 	file  *os.File // lines are added; nil: it can no longer be written
 	known map[string]arrival
-	step  int64 // after how many bytes of a file a line follows: so much may come twice
+	step  int64 // bytes of a file between two lines: so much may arrive twice
 }
 
-// arrival is what has come of one file, a line of JSON. The last one of a file counts.
+// arrival is the progress of one file, a line of JSON. The last line of a file counts.
 type arrival struct {
 	To      string `json:"to"`
 	From    string `json:"from"`    // see sourceOf
@@ -45,14 +45,13 @@ const (
 	ledgerStep = 16 << 20
 )
 
-// sourceOf tells one source from another, by its SHA-256: the URL may have secrets, and the ledger lies on disk.
+// sourceOf identifies a source by the SHA-256 of its URL: the URL may contain secrets, and the ledger is a file.
 func sourceOf(f File) string {
 	h := sha256.Sum256([]byte(f.Name()))
 	return hex.EncodeToString(h[:])
 }
 
-// OpenLedger reads the ledger of a name in a folder, and begins it anew with what it said. One that cannot be read says
-// nothing.
+// OpenLedger reads the ledger of a name in a folder, and rewrites it. A ledger that cannot be read counts as empty.
 func OpenLedger(folder *os.Root, name string) (*Ledger, error) {
 	l := &Ledger{known: map[string]arrival{}, step: ledgerStep}
 	if f, err := folder.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0); err == nil {
@@ -80,7 +79,7 @@ func OpenLedger(folder *os.Root, name string) (*Ledger, error) {
 	return l, nil
 }
 
-// read takes the lines that are whole.
+// read takes the complete lines.
 func (l *Ledger) read(r io.Reader) {
 	for lines := bufio.NewScanner(io.LimitReader(r, mostLedger)); lines.Scan(); {
 		var e arrival
@@ -98,10 +97,10 @@ func (l *Ledger) write(e arrival) error {
 	return err
 }
 
-// due tells whether so many bytes of a file are worth a line.
+// due tells whether the progress of a file is worth a line.
 func (l *Ledger) due(bytes int64) bool { return l != nil && bytes >= l.step }
 
-// note adds a line. Where that fails the next agent brings more, and nothing else.
+// note adds a line. If that fails, the next agent brings more, and nothing else breaks.
 func (l *Ledger) note(e arrival) {
 	if l == nil || e.Version == "" {
 		return
@@ -110,12 +109,12 @@ func (l *Ledger) note(e arrival) {
 	defer l.mu.Unlock()
 	l.known[e.To] = e
 	if l.file != nil && l.write(e) != nil {
-		_ = l.file.Close() // no line follows half a one
+		_ = l.file.Close() // no line may follow an incomplete one
 		l.file = nil
 	}
 }
 
-// of is what has come of a file's present version.
+// of is the progress of a file's present version.
 func (l *Ledger) of(c Copy) (e arrival, ok bool) {
 	if l == nil || c.From.Version == "" {
 		return e, false
@@ -126,7 +125,7 @@ func (l *Ledger) of(c Copy) (e arrival, ok bool) {
 	return e, ok && e.From == sourceOf(c.From) && e.Version == c.From.Version
 }
 
-// has tells whether a file is whole on disk, as the ledger says.
+// has tells whether a file is complete on disk, as the ledger says.
 func (l *Ledger) has(ctx context.Context, folder *os.Root, c Copy) bool {
 	e, ok := l.of(c)
 	if !ok || !e.Whole {
@@ -145,7 +144,7 @@ func (l *Ledger) has(ctx context.Context, folder *os.Root, c Copy) bool {
 	return errors.Join(err, f.Close()) == nil
 }
 
-// check reads what has come.
+// check reads the bytes that have arrived.
 func (e arrival) check(ctx context.Context, r io.Reader) error {
 	h := crc32.New(castagnoli)
 	n, err := io.Copy(h, store.Reader(ctx, io.LimitReader(r, e.Bytes)))
@@ -156,7 +155,7 @@ func (e arrival) check(ctx context.Context, r io.Reader) error {
 	return err
 }
 
-// own opens a file that has no other name: what the process that had the folder made of it may be anything.
+// own opens a file that has no other name: the process that had the folder may have linked it to anything.
 func own(folder *os.Root, name string, how int) (*os.File, error) {
 	f, err := folder.OpenFile(name, how|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
 	if err != nil {
@@ -174,8 +173,8 @@ func own(folder *os.Root, name string, how int) (*os.File, error) {
 	return f, nil
 }
 
-// Sweep takes away what lies in a folder below one of the root, but what these copies can go on from. The rest was
-// brought for others, or made by a process.
+// Sweep removes the files of a folder below a root, except those that these copies can resume from. The rest was
+// brought for other instances, or made by a process.
 func (l *Ledger) Sweep(root *os.Root, dir string, copies []Copy) error {
 	info, err := root.Lstat(dir)
 	if errors.Is(err, fs.ErrNotExist) {

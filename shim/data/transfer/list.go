@@ -13,18 +13,18 @@ import (
 	"github.com/muster-agent/muster/shim/store"
 )
 
-// File is a file on a store.
+// File is a file in a store.
 type File struct {
 	Store store.Store
 	Path  string
 	Size  int64 // bytes; -1: not known
-	// URL is what a process is told of it; empty: Path, of a file of this machine.
+	// URL is how a process is told of it; empty: Path, of a file of this host.
 	URL string
 	// Version changes when the content does; empty: not known.
 	Version string
 }
 
-// Name is what it is called outside of its store.
+// Name is the file's name outside of its store.
 func (f File) Name() string { return cmp.Or(f.URL, f.Path) }
 
 // Shown is the file's name in errors and logs: with its filesystem, without secrets of its URL.
@@ -39,22 +39,22 @@ func (f File) Shown() string {
 // Deepest is how many nested folders are listed; a deeper folder is a link that leads back.
 const Deepest = 64
 
-// The names in a store that belong to who writes there, not to what was written.
+// Names in a store that belong to its writers, not to the data.
 const (
-	Temporary = "_temporary" // Hadoop's folder for what is not whole yet
-	Success   = "_SUCCESS"   // Hadoop's word that all is there
+	Temporary = "_temporary" // Hadoop's folder for incomplete files
+	Success   = "_SUCCESS"   // Hadoop's mark of a complete output
 )
 
 // Listing finds the files of a store.
 type Listing struct {
 	Store store.Store
-	// Without tells of a file or folder by its path that it is no part of what is listed; it is not even looked into.
-	// nil: all is part of it.
+	// Without tells which files and folders, by path, are not part of the listing; such a folder is not read. nil: all
+	// are part of it.
 	Without func(path string) bool
 }
 
-// List gives the files of paths and patterns, in their order, those of one path sorted; each file once. A folder stands
-// for all files below it. A pattern has *, ?, [a-z] and {a,b}, which match no /. One that nothing matches is
+// List lists the files of paths and patterns in their order, those of one path sorted; each file once. A folder stands
+// for all files below it. A pattern has *, ?, [a-z] and {a,b}, which do not match /. A pattern without a match is
 // fs.ErrNotExist.
 func (l Listing) List(ctx context.Context, patterns ...string) ([]File, error) {
 	var all []File
@@ -93,7 +93,7 @@ func (l Listing) List(ctx context.Context, patterns ...string) ([]File, error) {
 	return all, nil
 }
 
-// Tree gives the files of one path without patterns, sorted.
+// Tree lists the files of one path without patterns, sorted.
 func (l Listing) Tree(ctx context.Context, top store.Info) ([]File, error) {
 	all, err := l.walk(ctx, top, 0)
 	slices.SortFunc(all, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
@@ -126,7 +126,7 @@ func (l Listing) walk(ctx context.Context, at store.Info, depth int) ([]File, er
 	return all, nil
 }
 
-// entries gives what lies in a folder and is part of the listing.
+// entries lists the entries of a folder that are part of the listing.
 func (l Listing) entries(ctx context.Context, dir string) ([]store.Info, error) {
 	all, err := l.Store.List(ctx, dir)
 	if l.Without == nil {
@@ -135,8 +135,7 @@ func (l Listing) entries(ctx context.Context, dir string) ([]store.Info, error) 
 	return slices.DeleteFunc(all, func(e store.Info) bool { return l.Without(e.Path) }), err
 }
 
-// match gives what a pattern without braces stands for. One that matches nothing is none; a path without a pattern in
-// it must be there.
+// match lists the matches of a pattern without braces: none, one or more. A path without a pattern must exist.
 func (l Listing) match(ctx context.Context, pattern string) ([]store.Info, error) {
 	if !magic(pattern) {
 		info, err := l.Store.Stat(ctx, path.Clean(pattern))
@@ -160,7 +159,7 @@ func (l Listing) match(ctx context.Context, pattern string) ([]store.Info, error
 	return at, nil
 }
 
-// matchIn gives the entries of a folder that an element of a pattern stands for.
+// matchIn lists the entries of a folder that match an element of a pattern.
 func (l Listing) matchIn(ctx context.Context, dir store.Info, element string) ([]store.Info, error) {
 	if !dir.Dir {
 		return nil, nil
@@ -194,10 +193,10 @@ func (l Listing) matchIn(ctx context.Context, dir store.Info, element string) ([
 
 func magic(text string) bool { return strings.ContainsAny(text, `*?[`) }
 
-// mostBraces is how many patterns one with braces may stand for.
+// mostBraces is how many patterns a pattern with braces may expand to.
 const mostBraces = 1000
 
-// braces writes a pattern with {a,b} in it as those without; each group is taken where it closes first.
+// braces expands a pattern with {a,b} to patterns without; the innermost group is expanded first.
 func braces(pattern string) []string {
 	done, todo := []string{}, []string{pattern}
 	for len(todo) > 0 && len(done)+len(todo) <= mostBraces {

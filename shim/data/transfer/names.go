@@ -13,7 +13,7 @@ type Copy struct {
 	To   string
 }
 
-// NameError is two files that would get one name.
+// NameError is two files that would get the same name.
 type NameError struct{ Alias, First, Second string }
 
 func (e *NameError) Error() string {
@@ -22,7 +22,7 @@ func (e *NameError) Error() string {
 		e.Alias, e.First, e.Second)
 }
 
-// Names gives each file of an alias its place: <alias>/<its own name>. Two of one name are a *NameError.
+// Names gives each file of an alias its name: <alias>/<its own name>. Two files of one name are a *NameError.
 func Names(alias string, files []File) ([]Copy, error) {
 	copies := make([]Copy, 0, len(files))
 	seen := map[string]string{}
@@ -37,7 +37,7 @@ func Names(alias string, files []File) ([]Copy, error) {
 	return copies, nil
 }
 
-// Below gives each file the name that it has below a folder of its store.
+// Below gives each file its name below a folder of its store.
 func Below(dir string, files []File) []Copy {
 	copies := make([]Copy, len(files))
 	for i, f := range files {

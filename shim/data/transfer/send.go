@@ -13,17 +13,17 @@ import (
 	"github.com/muster-agent/muster/shim/store"
 )
 
-// Send copies files into a store. What breaks goes on where the store can, else it is written anew. The first that
-// fails for good calls the others off. What is half there stays: a caller sends below a folder that is not anybody's
-// yet, and removes that.
+// Send copies files into a store. A broken copy resumes if the store can, else it starts again. The first error that a
+// retry does not help cancels the others. Incomplete files stay: a caller sends below a temporary folder of its own,
+// and removes it.
 func (t Transfer) Send(ctx context.Context, to store.Store, uploads []store.Upload) error {
 	return t.SendEach(ctx, to, uploads, func(ctx context.Context, _ int, send func(context.Context) error) error {
 		return send(ctx)
 	})
 }
 
-// SendEach is Send of files that the caller looks at before and after: each is called for every one of them by its
-// index, and may send it several times.
+// SendEach is Send with a look at each file before and after: each is called for every file by its index, and may send
+// the file several times.
 func (t Transfer) SendEach(
 	ctx context.Context, to store.Store, uploads []store.Upload,
 	each func(ctx context.Context, i int, send func(context.Context) error) error,
@@ -33,20 +33,20 @@ func (t Transfer) SendEach(
 	})
 }
 
-// send copies one file and says of which it was where that failed.
+// send copies one file; its error names the file.
 func (p *progress) send(ctx context.Context, to store.Store, one store.Upload) error {
 	err := send(ctx, p, to, one)
 	if err == nil {
 		return nil
 	}
-	if _, told := errors.AsType[*store.Error](err); told { // it names the place, and what would do
+	if _, told := errors.AsType[*store.Error](err); told { // it names the path and the remedy
 		return fmt.Errorf("copy %s: %w", one.Name, err)
 	}
 	return fmt.Errorf("copy %s to %s: %w", path.Join(one.From.Name(), one.Name), one.To, Explain(err, one.To))
 }
 
 func send(ctx context.Context, p *progress, to store.Store, one store.Upload) (err error) {
-	// a pipe that has taken the file's place would wait for somebody to write to it
+	// a pipe that has replaced the file would wait for a writer
 	f, err := one.From.OpenFile(one.Name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return err
@@ -64,18 +64,18 @@ func send(ctx context.Context, p *progress, to store.Store, one store.Upload) (e
 	return p.persist(ctx, path.Join(one.From.Name(), one.Name), o.more)
 }
 
-// outgoing is a file that goes into a store, in as many tries as it takes.
+// outgoing is a file on its way into a store, in as many tries as it takes.
 type outgoing struct {
 	store   store.Store
 	to      string
 	file    *os.File
 	was     fs.FileInfo
 	created bool
-	w       io.WriteCloser // of the last try; nil: there is none that could go on
+	w       io.WriteCloser // of the last try; nil: it cannot be resumed
 }
 
-// more writes what the store does not have yet, and closes the file: the store compares what it has with what it was
-// given. Far is how much it had before.
+// more writes the bytes that the store does not have yet, and closes the file: the store compares the bytes with what
+// it was given. far is how many it had before.
 func (o *outgoing) more(ctx context.Context, a *attempt) (far int64, err error) {
 	at, err := o.begin(ctx)
 	if err != nil {
@@ -102,7 +102,7 @@ func (o *outgoing) more(ctx context.Context, a *attempt) (far int64, err error) 
 	return at, nil
 }
 
-// begin goes on with the last try's file where the store can, else makes a new one.
+// begin resumes the last try's file if the store can, else makes a new one.
 func (o *outgoing) begin(ctx context.Context) (at int64, err error) {
 	if at, err = store.Resume(ctx, o.w); err == nil {
 		return at, nil
@@ -111,7 +111,7 @@ func (o *outgoing) begin(ctx context.Context) (at int64, err error) {
 	if ctx.Err() != nil || store.Transient(err) {
 		return 0, err
 	}
-	if o.created { // what the last try left is ours
+	if o.created { // the remains of the last try are ours
 		if err := o.store.Remove(ctx, o.to); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return 0, err
 		}
@@ -121,10 +121,10 @@ func (o *outgoing) begin(ctx context.Context) (at int64, err error) {
 	return 0, err
 }
 
-// giveUp ends a file that did not become whole.
+// giveUp closes a file that did not become complete.
 func (o *outgoing) giveUp() {
 	if o.w != nil {
-		_ = o.w.Close() // it only says that it is not whole
+		_ = o.w.Close() // its error only says that the file is incomplete
 		o.w = nil
 	}
 }

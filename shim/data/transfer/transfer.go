@@ -15,32 +15,32 @@ import (
 // usualParallel is how many files are copied at a time, as HBox's thread numbers have it.
 const usualParallel = 10
 
-// usualRetries is how often a file is tried again that got no further: a server that is restarted is waited for about a
+// usualRetries is how often a file without progress is tried again: long enough for a server that restarts, about a
 // minute.
 const usualRetries = 7
 
 // Times of a transfer.
 const (
-	Stall   = 2 * time.Minute  // without a byte of a file, after which it is tried again
+	Stall   = 2 * time.Minute  // time without a byte of a file until it is tried again
 	reports = 10 * time.Second // between two reports
 )
 
-// waits are those between two tries.
+// waits are the pauses between two tries.
 var waits = store.Backoff{First: 500 * time.Millisecond, Longest: 30 * time.Second}
 
-// copyBuffer is what is read at once, in bytes.
+// copyBuffer is how much is read at once, in bytes.
 const copyBuffer = 256 << 10
 
-// Transfer says how files are moved; the zero value is good.
+// Transfer says how files are moved; the zero value uses the defaults.
 type Transfer struct {
-	Parallel int                    // at a time; 0: Parallel
-	Retries  int                    // see Retries; 0: as many; negative: none
+	Parallel int                    // files at a time; 0: usualParallel
+	Retries  int                    // 0: usualRetries; negative: none
 	Stall    time.Duration          // 0: Stall
-	Report   func(Progress)         // is told every 10 s how far it is, and at the end; nil: nobody
-	Again    func(file, why string) // is told of each file that is tried again, from any goroutine; nil: nobody
-	// Moved is told of bytes as they have been moved, from any goroutine; nil: nobody.
+	Report   func(Progress)         // gets the progress every 10 s and at the end; may be nil
+	Again    func(file, why string) // is called for each file that is tried again, from any goroutine; may be nil
+	// Moved is called with bytes as they have been moved, from any goroutine; may be nil.
 	Moved func(file string, bytes int64)
-	// Ledger has what Bring need not bring again; nil: all comes.
+	// Ledger records what Bring need not bring again; nil: Bring brings all.
 	Ledger *Ledger
 }
 
@@ -48,11 +48,11 @@ func (t Transfer) parallel() int { return cmp.Or(t.Parallel, usualParallel) }
 
 func (t Transfer) retries() int { return max(cmp.Or(t.Retries, usualRetries), 0) }
 
-// Again is asked after a read of a file that has failed so many times, 1 and more, whether it is worth another try; it
-// may wait before it answers. nil: it is not.
+// Again decides after the n-th failed read of a file, n from 1, whether to try again; it may wait before it answers.
+// nil: no.
 type Again func(ctx context.Context, file string, failed int, err error) bool
 
-// Persevere is the Again of files that are copied: what may pass is tried again, later each time.
+// Persevere is the Again of copied files: a transient error is tried again, later each time.
 func (t Transfer) Persevere(ctx context.Context, file string, failed int, err error) bool {
 	if !store.Transient(err) || failed > t.retries() {
 		return false
@@ -63,12 +63,12 @@ func (t Transfer) Persevere(ctx context.Context, file string, failed int, err er
 	return waits.Wait(ctx, failed) == nil
 }
 
-// Progress is how far a transfer is.
+// Progress is the progress of a transfer.
 type Progress struct {
-	Files, All int   // whole ones, and of how many
-	Bytes      int64 // that were moved, those of tries that failed too
+	Files, All int   // complete ones, and of how many
+	Bytes      int64 // moved, including those of failed tries
 	Took       time.Duration
-	Ended      bool // it will not be told any more
+	Ended      bool // this is the last report
 }
 
 // Rate is in bytes a second.
@@ -101,7 +101,7 @@ func (p *progress) now(ended bool) Progress {
 	}
 }
 
-// run does something for 0…n-1, several at a time, and reports. The first error calls the others off.
+// run does n things, several at a time, and reports. The first error cancels the others.
 func (t Transfer) run(ctx context.Context, n int, do func(ctx context.Context, p *progress, i int) error) error {
 	if n == 0 {
 		return ctx.Err()
@@ -148,7 +148,7 @@ type attempt struct {
 	beat chan struct{}
 }
 
-// moved is told of bytes that were moved.
+// moved counts bytes that were moved.
 func (a *attempt) moved(n int) {
 	if n <= 0 {
 		return
@@ -163,7 +163,7 @@ func (a *attempt) moved(n int) {
 	}
 }
 
-// while does something that moves no bytes and ends by itself: a store that looks at what it has.
+// while does something that moves no bytes and ends by itself, as a store that checks its content.
 func (a *attempt) while(do func() error) error {
 	over, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -188,8 +188,8 @@ func (a *attempt) while(do func() error) error {
 	return err
 }
 
-// persist tries a file until it is whole, or what went wrong will not pass, or nothing more comes of it. do tells how
-// far it is: a try that got further than those before does not count.
+// persist retries a file until it is complete, until an error that a retry does not help, or until there is no more
+// progress. do tells how far it is: a try that got further than those before does not count.
 func (p *progress) persist(
 	ctx context.Context, file string, do func(ctx context.Context, a *attempt) (far int64, err error),
 ) error {
@@ -217,7 +217,7 @@ func (p *progress) persist(
 	}
 }
 
-// try is one attempt, called off when no byte moves for the time of a stall.
+// try is one attempt, cancelled when no byte moves for the time of a stall.
 func (p *progress) try(
 	ctx context.Context, file string, do func(ctx context.Context, a *attempt) (int64, error),
 ) (int64, error) {
@@ -242,7 +242,7 @@ func (p *progress) try(
 	}()
 	far, err := do(ctx, a)
 	if cause := context.Cause(ctx); err != nil && cause != nil && errors.Is(cause, store.ErrUnreachable) {
-		if !errors.Is(err, cause) { // what it was at, when it was called off
+		if !errors.Is(err, cause) { // what it did when it was cancelled
 			cause = fmt.Errorf("%w: %v", cause, err) //nolint:errorlint // it is the stall that says what to do
 		}
 		err = cause
@@ -252,7 +252,7 @@ func (p *progress) try(
 	return far, err
 }
 
-// each does something for 0…n-1, parallel at a time, and gives the first error; the others are called off.
+// each does n things, parallel at a time, and returns the first error, which cancels the others.
 func each(ctx context.Context, n, parallel int, do func(ctx context.Context, i int) error) error {
 	within, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -284,7 +284,7 @@ func each(ctx context.Context, n, parallel int, do func(ctx context.Context, i i
 	return context.Cause(ctx)
 }
 
-// locationOf is a path of a store as people know it: with the filesystem, where there is more than this machine's.
+// locationOf is a path of a store with its filesystem, if it is not on this host.
 func locationOf(in store.Store, path string) string {
 	if located, ok := in.(store.Located); ok {
 		return located.URL(path)

@@ -10,30 +10,30 @@ import (
 	"github.com/muster-agent/muster/shim/data/transfer"
 )
 
-// Reveal settles the instance's place after a verdict under which its outputs count: what is whole gets its name, what
-// is not goes. revealed tells that there was something. It may be done again, and by several at once.
-func (l Leave) Reveal(ctx context.Context) (revealed bool, err error) {
+// Publish gives a complete copy its name, after a verdict under which its outputs count, and removes an incomplete one.
+// published tells that there was a complete one. It may be repeated, and several agents may call it at once.
+func (l Leave) Publish(ctx context.Context) (published bool, err error) {
 	_, err = l.Store.Stat(ctx, l.whole())
 	if err == nil {
-		revealed, err = l.name(ctx)
+		published, err = l.name(ctx)
 	}
 	if err = absent(err); err == nil {
 		err = l.GiveUp(ctx)
 	}
 	if err != nil {
-		return revealed, fmt.Errorf("output %s: %w", l.final(), err)
+		return published, fmt.Errorf("output %s: %w", l.final(), err)
 	}
-	return revealed, nil
+	return published, nil
 }
 
-// name gives what is whole its name. Another who does the same at this moment may have been faster.
+// name gives the complete copy its name. Another agent may have done the same just before.
 func (l Leave) name(ctx context.Context) (bool, error) {
 	_, err := l.Store.Stat(ctx, l.final())
 	if err == nil {
 		if _, err := l.Store.Stat(ctx, l.whole()); err != nil {
 			return true, err
 		}
-		return false, &TakenError{l.Out, l.final()} // a stranger's: both stay
+		return false, &TakenError{l.Out, l.final()} // it belongs to a stranger: both stay
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return false, err
@@ -41,7 +41,7 @@ func (l Leave) name(ctx context.Context) (bool, error) {
 	return true, l.Store.Rename(ctx, l.whole(), l.final())
 }
 
-// GiveUp takes the instance's place away with all that is in it.
+// GiveUp removes the instance's folder with its content.
 func (l Leave) GiveUp(ctx context.Context) error {
 	if err := l.discard(ctx); err != nil {
 		return err
@@ -49,14 +49,13 @@ func (l Leave) GiveUp(ctx context.Context) error {
 	return absent(l.Store.Remove(ctx, l.place()))
 }
 
-// Owed tells whether what belongs into the place could not be copied.
+// Owed tells that the outputs could not be copied after the verdict.
 func (l Leave) Owed(ctx context.Context) (bool, error) {
 	_, err := l.Store.Stat(ctx, path.Join(l.place(), owedName))
 	return err == nil, absent(err)
 }
 
-// Open are the folders of the run's instances whose outputs are not settled yet, of all instances that leave something
-// at Out.
+// Open are the folders of the run's instances in Out whose outputs are not settled yet.
 func (l Leave) Open(ctx context.Context) ([]string, error) {
 	names, err := l.names(ctx, l.run())
 	if err != nil {
@@ -65,11 +64,11 @@ func (l Leave) Open(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// Conclude ends the run's part in Out when nobody's outputs are open any more: after a success with _SUCCESS, which
-// comes before the run's folder goes, so that who looks after a crash finds one or the other. done tells that it has.
+// Conclude ends the run's part in Out once no outputs are open: after a success with _SUCCESS, which is made before the
+// run's folder goes, so that one of the two is found after a crash. done tells that the part has ended.
 func (l Leave) Conclude(ctx context.Context, succeeded bool) (done bool, err error) {
 	if _, err := l.Store.Stat(ctx, l.run()); errors.Is(err, fs.ErrNotExist) {
-		// Another has, and what was there may be elsewhere by now.
+		// Another agent has concluded, and the outputs may have been moved since.
 		return false, absent(l.Store.Prune(ctx, path.Join(l.Out, transfer.Temporary)))
 	}
 	open, err := l.Open(ctx)
