@@ -6,9 +6,9 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/machine"
+	"github.com/muster-agent/muster/shim/paireport"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/status"
-	"github.com/muster-agent/muster/shim/verdict"
 )
 
 // paiTail is how much of a log a report is made from, in bytes: more than any version of it tells.
@@ -21,16 +21,16 @@ func paiRow(p *plan.PAI, s machine.State) *status.PAI {
 	if p == nil || !ok {
 		return nil
 	}
-	e := verdict.Classify(p.Version, f)
+	e := paireport.Classify(p.Version, f)
 	return &status.PAI{Code: e.Code, Phrase: e.Phrase, Type: e.Type, Reaction: e.Reaction}
 }
 
 // paiFacts are how an instance ended; false: it has not.
-func paiFacts(s machine.State) (verdict.Facts, bool) {
+func paiFacts(s machine.State) (paireport.Facts, bool) {
 	v, x := s.Directive.Verdict, s.Exit
-	f := verdict.Facts{}
+	f := paireport.Facts{}
 	if x != nil {
-		f = verdict.Facts{
+		f = paireport.Facts{
 			Code: x.Code, Signal: x.Signal, OOM: x.OOM, Class: x.Class, Message: x.Message,
 			Reason: x.Why(),
 		}
@@ -39,14 +39,14 @@ func paiFacts(s machine.State) (verdict.Facts, bool) {
 	case s.Proc != 0:
 		return f, false
 	case s.Reason == machine.ForFlex:
-		return verdict.Facts{Class: registry.ClassFlex}, true
+		return paireport.Facts{Class: registry.ClassFlex}, true
 	case s.Reason == machine.ForAnother:
-		return verdict.Facts{Class: registry.ClassHost}, true
+		return paireport.Facts{Class: registry.ClassHost}, true
 	case s.Reason == machine.ForTimeout:
 		f.Class = registry.ClassTimeout
 	case v != nil && (x == nil || s.Reason == machine.ForVerdict || s.Reason == machine.ForRebuild):
-		if f.End = verdict.WithApp; v.Outcome == registry.Stopped {
-			f.End = verdict.ByUser
+		if f.End = paireport.WithApp; v.Outcome == registry.Stopped {
+			f.End = paireport.ByUser
 		}
 	case x == nil, s.Reason == machine.ForRebuild: // it has not run, or will run again
 		return f, false
@@ -65,7 +65,7 @@ func (a *agent) reportPAI(to io.Writer, final machine.State) {
 		version = p.Version
 	}
 	f, ok := paiFacts(final)
-	if !ok || f.End != verdict.ByItself || verdict.Classify(version, f).Code == 0 {
+	if !ok || f.End != paireport.ByItself || paireport.Classify(version, f).Code == 0 {
 		return
 	}
 	marks := a.runs().Marks()
@@ -75,5 +75,5 @@ func (a *agent) reportPAI(to io.Writer, final machine.State) {
 		}
 	}
 	f.Runtime = a.instanceLogFolder().Tail("agent.log", 0, paiTail)
-	_, _ = io.WriteString(to, verdict.ExitReport(version, f)) // nobody may read it any more
+	_, _ = io.WriteString(to, paireport.ExitReport(version, f)) // nobody may read it any more
 }

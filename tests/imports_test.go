@@ -149,7 +149,7 @@ var rooms = []room{
 	{path: "shim/script", may: []string{"shim/plan", "registry"}},
 	{path: "shim/side", pure: true},
 	{path: "shim/publisher", may: []string{"appdef", "shim/plan", "registry", "registry/consul"}},
-	{path: "shim/verdict", may: []string{"shim/plan", "registry"}},
+	{path: "shim/paireport", may: []string{"shim/plan", "registry"}},
 	{path: "shim/status", may: []string{"shim/plan", "registry", "shim/files"}},
 	{path: "shim/ssh", may: []string{"shim/plan", "registry"}},
 	{path: "shim/member", may: []string{
@@ -178,7 +178,7 @@ var rooms = []room{
 	{path: "cmd/internal/run", may: []string{
 		"cmd/internal/apps", "cmd/internal/console", "cmd/internal/detach", "cmd/internal/flags", "appdef", "appdef/pai", "registry", "registry/consul",
 		"registry/embedded", "shim", "shim/data", "shim/exit", "shim/fault", "shim/files", "shim/hadoop", "shim/journal", "shim/machine", "shim/openapp",
-		"shim/plan", "shim/policy", "shim/prepare", "shim/signals", "shim/status", "shim/tail", "shim/verdict", "shim/wait", "shim/workdir",
+		"shim/plan", "shim/policy", "shim/prepare", "shim/signals", "shim/status", "shim/tail", "shim/paireport", "shim/wait", "shim/workdir",
 	}},
 	{path: "cmd/internal/console", may: []string{"shim/exit"}},
 	{path: "cmd/internal/apps", may: []string{"appdef", "registry", "registry/consul", "shim/exit", "shim/launcher", "shim/machine", "shim/status", "shim/wording"}},

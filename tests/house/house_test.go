@@ -32,8 +32,8 @@ var (
 		"appdef.dataKeys":      172,
 		"appdef.limitKeys":     128,
 		"appdef.processKeys":   110,
-		"shim/verdict.spec014": 226,
-		"shim/verdict.spec1":   255,
+		"shim/paireport.spec014": 226,
+		"shim/paireport.spec1":   255,
 	}
 )
 

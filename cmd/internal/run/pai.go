@@ -6,7 +6,7 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
-	"github.com/muster-agent/muster/shim/verdict"
+	"github.com/muster-agent/muster/shim/paireport"
 )
 
 // paiLines is how many lines of a log a report is made from: more than any version of it tells.
@@ -18,7 +18,7 @@ func (r *runner) reportPAI(e end) {
 	if v == nil || v.Outcome != registry.Failed || v.First == "" {
 		return
 	}
-	f := verdict.Facts{Class: v.Class, Reason: v.Cause, Solution: v.Advice}
+	f := paireport.Facts{Class: v.Class, Reason: v.Cause, Solution: v.Advice}
 	dir := filepath.Join(r.logDir, v.First)
 	from, _ := r.attemptBegins(dir)
 	if x := v.Exit; x != nil {
@@ -34,5 +34,5 @@ func (r *runner) reportPAI(e end) {
 	if own := r.app.Settings.PAI.Version; own != "" {
 		version = own
 	}
-	r.say("%s", strings.TrimSuffix(verdict.ExitReport(version, f), "\n"))
+	r.say("%s", strings.TrimSuffix(paireport.ExitReport(version, f), "\n"))
 }

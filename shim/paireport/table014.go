@@ -1,4 +1,4 @@
-package verdict
+package paireport
 
 // spec014 is the job exit spec of OpenPAI 0.14, which also holds for 0.5 and QIZHI:
 // src/job-exit-spec/config/job-exit-spec.yaml.

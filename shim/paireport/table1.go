@@ -1,4 +1,4 @@
-package verdict
+package paireport
 
 // spec1 is the job exit spec of OpenPAI 1.x: src/k8s-job-exit-spec/config/k8s-job-exit-spec.yaml. Codes 220 to 235 are
 // PAI's own patterns in the log: Classify never returns them.

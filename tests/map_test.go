@@ -1,0 +1,61 @@
+package tests
+
+import (
+	"os"
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// alternatives is a{b,c} of a name in the map.
+var alternatives = regexp.MustCompile(`^(.*)\{(.*)\}$`)
+
+// mapRooms are the rooms that the first column of the map in CONTRIBUTING.md names.
+func mapRooms(text string) map[string]bool {
+	rooms := map[string]bool{}
+	for line := range strings.Lines(text) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 3 {
+			continue
+		}
+		for i, name := range strings.Split(cells[1], "`") {
+			m := alternatives.FindStringSubmatch(name)
+			switch {
+			case i%2 == 0: // between two names
+			case m == nil:
+				rooms[name] = true
+			default:
+				for one := range strings.SplitSeq(m[2], ",") {
+					rooms[m[1]+one] = true
+				}
+			}
+		}
+	}
+	return rooms
+}
+
+// A newcomer finds every room in the map, and every room of the map in the tree. A folder below its room that only this
+// room uses (client, jobtest) needs no line.
+func TestMapNamesEveryRoom(t *testing.T) {
+	text, err := os.ReadFile("../CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := mapRooms(string(text))
+	own := regexp.MustCompile(`/(client|embeddedtest|jobtest|consoletest|http)$`)
+	for _, p := range listPackages(t) {
+		room := rel(p.ImportPath)
+		if outside := strings.HasPrefix(room, "tests") || strings.HasPrefix(room, "scripts"); outside || own.MatchString(room) {
+			continue
+		}
+		if !named[room] {
+			t.Errorf("CONTRIBUTING.md: the map has no row for %s", room)
+		}
+	}
+	for room := range named {
+		if _, err := os.Stat(path.Join("..", room)); err != nil {
+			t.Errorf("CONTRIBUTING.md: the map names %s, which is not there", room)
+		}
+	}
+}
