@@ -60,7 +60,7 @@ type Config struct {
 	Facts func() conductor.Facts
 	// Open finds the store of a URL that a plan names.
 	Open func(ctx context.Context, p plan.Plan, url string, write bool) (store.Store, string, error)
-	// fileOwner is the user of the process; nil: the agent's own.
+	// Owner is the user of the process; nil: the agent's own.
 	Owner func() *plan.UserFacts
 	// Transfer copies files.
 	Transfer func() transfer.Transfer

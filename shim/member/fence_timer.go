@@ -25,7 +25,7 @@ type deadManTimer struct {
 }
 
 // Arm begins with a start: from here on the guard ends what it runs when this agent does not say in time that it may
-// go on. It refuses with ErrCutOff while the agent is cut off, whatever the machine knows of that.
+// go on. It refuses with errCutOff while the agent is cut off, whatever the machine knows of that.
 func (f *Fence) Arm(guard feeder) error {
 	f.timer.mu.Lock()
 	defer f.timer.mu.Unlock()

@@ -29,7 +29,7 @@ const (
 // Outlook is what a service manager should know now.
 type Outlook struct {
 	Status string
-	// wait is how long its own limits, of a start or of a stop, should not count yet; 0: they may.
+	// Wait is how long its own limits, of a start or of a stop, should not count yet; 0: they may.
 	Wait time.Duration
 }
 

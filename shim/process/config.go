@@ -29,13 +29,13 @@ type Config struct {
 	Park func(context.Context) (*sandbox.Guard, error)
 	// Started is called at each start.
 	Started func()
-	// hasEnded takes the event of an attempt that is over, and tells the machine when its last files are safe.
+	// Ended takes the event of an attempt that is over, and tells the machine when its last files are safe.
 	Ended func(machine.Event)
 
 	// Roster is the sealed roster that was read last, and its bytes.
 	Roster      func() (registry.Roster, []byte)
 	Fence       fence
-	GPUs        gPUs
+	GPUs        devices
 	Data        data
 	Checkpoints checkpoints
 }
@@ -66,8 +66,8 @@ type feeder = interface {
 	Feed(until time.Duration) error
 }
 
-// gPUs are the devices that the instance was granted.
-type gPUs interface {
+// devices are the devices that the instance was granted.
+type devices interface {
 	// Fit refuses a start on devices that asked for a reset and are not fit.
 	Fit(ctx context.Context, ours func(pid int) bool) error
 	// Suspect tells that a device asked for a reset since it was looked at last.

@@ -38,7 +38,7 @@ func (s *slow) count() int {
 	return s.reads
 }
 
-// scriptsFolder of a large gang poll at once and in turn: one read a second.
+// Scripts of a large gang poll at once and in turn: one read a second.
 func TestOneReadASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &slow{takes: 100 * time.Millisecond}

@@ -153,8 +153,8 @@ func TestTreeIsAsDescribed(t *testing.T) {
 					t.Errorf("%s:%d: %s: the Makefile has no target %s", name, s.line, s.code, m[1])
 				}
 			}
-			ownTree := strings.HasPrefix(name, "packages/")   // it speaks of the package's folders
-			made := strings.HasPrefix(s.code, "doc/measured") // by make long
+			ownTree := strings.HasPrefix(name, "packages/")     // it speaks of the package's folders
+			made := strings.HasPrefix(s.code, "doc/measured")   // by make long
 			record := strings.HasPrefix(name, "doc/decisions/") // of its day, never rewritten
 			if !treePath.MatchString(s.code) || ownTree || made || record {
 				continue

@@ -29,9 +29,9 @@ var (
 	}
 	values    = map[string]int{}
 	functions = map[string]int{
-		"appdef.dataKeys":      172,
-		"appdef.limitKeys":     128,
-		"appdef.processKeys":   110,
+		"appdef.dataKeys":        172,
+		"appdef.limitKeys":       128,
+		"appdef.processKeys":     110,
 		"shim/paireport.spec014": 226,
 		"shim/paireport.spec1":   255,
 	}

@@ -35,7 +35,7 @@ import (
 	"github.com/muster-agent/muster/shim/workdir"
 )
 
-// runFlags are the settings of `muster run`.
+// Options are the settings of `muster run`.
 type Options struct {
 	App           flags.App
 	AppID         string

@@ -145,6 +145,7 @@ func (m *Manager) unsettled(err error, v *registry.Verdict) {
 	}
 }
 
+// Undone is why outputs of a run that succeeded are not where they belong; nil: they are.
 func (m *Manager) Undone() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
