@@ -12,14 +12,14 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// Add-on packages bring commands to components of another application: appConfig has application.addons, a list
-// of keys, and for each its application.addon.NAME, where the add-on's zip is. Their metainfo has an
-// applicationPackage in place of an application. What they are is read, kept and told; nothing of them is run.
+// Add-on packages bring commands to components of another application. appConfig has application.addons, a list of
+// keys, and for each an application.addon.NAME with the path of the add-on's zip. Their metainfo has an
+// applicationPackage in place of an application. Add-ons are read, kept and reported; none of their commands run.
 
 // everyComponent is the name by which an add-on means all components.
 const everyComponent = "ALL"
 
-// addons reads the add-ons that appConfig names: of application.addons, and others that have a key.
+// addons reads the add-ons that appConfig names: those of application.addons, and others with a key.
 func (l *loading) addons() {
 	keys := commaList(l.appConfig.global[addonsKey].Text)
 	for _, key := range sortedKeys(l.appConfig.global) {
@@ -76,8 +76,8 @@ func (l *loading) namedAddon(name string, v appdef.Value) {
 	l.addon(pkg, read, inside)
 }
 
-// addonFiles opens the add-on at a path that is relative to the package, or to its package/: a folder, or a zip. With
-// it comes what problems print before its files' names. Nil: it is not there.
+// addonFiles opens the add-on at a path relative to the package or to its package/: a folder, or a zip. prefix is what
+// problems print before its file names. It returns nil if there is none.
 func (l *loading) addonFiles(at string) (inside fs.FS, prefix string) {
 	at = path.Clean(at)
 	if !fs.ValidPath(at) || at == "." {
@@ -130,7 +130,7 @@ func (l *loading) addon(c cursor, read appdef.Addon, files fs.FS) {
 	l.addonComponents(c, read)
 }
 
-// addonComponents tells what the add-on would have done, and to whom.
+// addonComponents reports what the add-on would have done, and to which components.
 func (l *loading) addonComponents(c cursor, read appdef.Addon) {
 	known := l.app.ComponentNames()
 	var names []string
@@ -145,7 +145,7 @@ func (l *loading) addonComponents(c cursor, read appdef.Addon) {
 		"its commands in the components' own scripts", "it is kept, and its commands are not run")
 }
 
-// resourceFiles reads application.resources: those that the package has are laid out for each instance.
+// resourceFiles reads application.resources: each instance gets the files that the package has.
 func (l *loading) resourceFiles() {
 	v, ok := l.appConfig.global[resourcesKey]
 	if !ok {

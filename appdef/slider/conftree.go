@@ -7,17 +7,17 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// schema is what appConfig and resources must name (Slider's PersistKeys.SCHEMA).
+// schema is the schema that appConfig and resources must name (Slider's PersistKeys.SCHEMA).
 const schema = "http://example.org/specification/v2.0.0"
 
 // conftree is an appConfig or a resources document: a global section and one for each component.
 type conftree struct {
-	name       string // appConfig, resources: the document whatever its file is called
+	name       string // appConfig, resources: the document, whatever its file name
 	root       cursor // its place is the document's; the node is nil when there is no document
 	global     appdef.Section
 	components map[string]appdef.Section
 	places     map[string]appdef.Place // of the components' sections
-	whole      bool                    // the document could be read, or need not be there
+	whole      bool                    // the document was read, or is optional and missing
 
 	credentials []credential
 }
@@ -119,11 +119,11 @@ func (t *conftree) unset(component, key string) {
 	delete(t.components[component], key)
 }
 
-// strangers reports sections of components that metainfo does not have. In resources one would
-// have to run; in appConfig it has no effect, and published packages have such sections.
+// strangers reports sections of components that metainfo lacks. In resources that is an error, because such a component
+// would have to run. In appConfig it has no effect, and published packages have such sections.
 func (t *conftree) strangers(names []string) {
 	if len(names) == 0 || slices.Contains(names, "") {
-		return // metainfo is at fault
+		return // the fault is in metainfo
 	}
 	for _, name := range sortedKeys(t.components) {
 		if slices.Contains(names, name) {
@@ -141,7 +141,7 @@ func (t *conftree) strangers(names []string) {
 
 const gpuKey = "yarn.io/gpu"
 
-// appConfigKeys reports keys that have no business in appConfig.
+// appConfigKeys reports keys that do not belong into appConfig.
 func (t *conftree) appConfigKeys() {
 	for key, v := range t.global {
 		if strings.HasPrefix(key, "yarn.") && key != gpuKey {
@@ -157,7 +157,7 @@ func (t *conftree) appConfigKeys() {
 	}
 }
 
-// resourcesKeys reports keys that have no business in resources, and slips of Slider's keys.
+// resourcesKeys reports keys that do not belong into resources, and misspelt keys of Slider.
 func (t *conftree) resourcesKeys() {
 	names := resourceNames()
 	check := func(section appdef.Section) {

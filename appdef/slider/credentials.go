@@ -6,9 +6,9 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// Slider's credentials name the secrets that an app needs: a provider's path and the aliases that it has. A provider
-// that muster can read gives each alias its reference; of Hadoop's own (`jceks://…`) the names are all
-// that is known, and muster.secret.NAME must say where the value is.
+// Slider's credentials name the secrets that an app needs: the path of a provider, and its aliases. If muster can read
+// the provider, each alias gets its reference. Of Hadoop's own providers (`jceks://…`) only the names are known:
+// muster.secret.NAME must name the value.
 
 const secretPrefix = "muster.secret."
 
@@ -18,7 +18,7 @@ type credential struct {
 	at              appdef.Place
 }
 
-// secrets reads the section credentials. What cannot be read as secrets is kept.
+// secrets reads the section credentials. Unreadable entries are kept.
 func (t *conftree) secrets(l *loading) []credential {
 	section, ok := t.root.object("credentials")
 	if !ok || len(section.members) == 0 {
@@ -45,8 +45,8 @@ func (t *conftree) secrets(l *loading) []credential {
 	return found
 }
 
-// reference is where a provider has an alias, in the form of muster.secret.*; false for a provider that muster does not
-// read.
+// reference is the location of an alias in a provider, in the form of muster.secret.*; false if muster cannot read the
+// provider.
 func reference(provider, alias string) (string, bool) {
 	kind, at, _ := strings.Cut(provider, ":")
 	switch kind {
@@ -60,7 +60,7 @@ func reference(provider, alias string) (string, bool) {
 	return "", false
 }
 
-// variable is an alias as the name of a variable: in upper case, with _ for what is neither a letter nor a digit.
+// variable is an alias as the name of a variable: upper case, with _ for all but letters and digits.
 func variable(alias string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {

@@ -6,9 +6,9 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// A DOCKER component's first dockerContainer becomes the component's image and commands. As in Slider, appConfig may
-// replace a field by the component's key CONTAINER.FIELD (CONTAINER.ports.FIELD of a port). The
-// container shares the host's network, and its limits are those of resources; what else docker run can do is told of.
+// The first dockerContainer of a DOCKER component becomes the component's image and commands. As in Slider, appConfig
+// may replace a field with the component's key CONTAINER.FIELD (CONTAINER.ports.FIELD for a port). The container shares
+// the host's network, and resources sets its limits. Other options of docker run are reported.
 
 // dockerContainers notes the containers of a component until appConfig is read.
 func (l *loading) dockerContainers(index int, c appdef.Component, list cursor) {
@@ -21,7 +21,7 @@ func (l *loading) dockerContainers(index int, c appdef.Component, list cursor) {
 	l.docker[index] = list
 }
 
-// dockers gives the components what their containers say. Keys of muster that are written win.
+// dockers applies the containers to their components. Keys of muster in the definition win.
 func (l *loading) dockers(src appdef.Sources) {
 	for i := range l.app.Components {
 		list, ok := l.docker[i]
@@ -54,7 +54,7 @@ type docker struct {
 	own appdef.Section // the component's in appConfig
 }
 
-// check reads what is not acted upon too, for its form.
+// check also reads the ignored fields, to check their form.
 func (d docker) check() {
 	d.knows(fields[DockerContainer]())
 	d.required("name")
@@ -70,7 +70,7 @@ func (d docker) check() {
 	_ = configFiles(d.cursor)
 }
 
-// field is a field's value and where it was written: in appConfig, else in metainfo.
+// field is a field's value and place: in appConfig, else in metainfo.
 func (d docker) field(name string) (string, appdef.Place) {
 	if v, ok := d.own[d.textQuiet("name")+"."+name]; ok {
 		return v.Text, v.Place
@@ -78,7 +78,7 @@ func (d docker) field(name string) (string, appdef.Place) {
 	return d.text(name), d.at(name)
 }
 
-// image says what the component runs. Slider takes the image from metainfo alone.
+// image sets the component's image. Slider takes the image from metainfo alone.
 func (l *loading) image(src appdef.Sources, c *appdef.Component, d docker) {
 	const key = "muster.image"
 	switch image := d.text("image"); {
@@ -121,7 +121,7 @@ func (l *loading) dockerCommand(c *appdef.Component, name, text string) {
 	}
 }
 
-// report tells what is not acted upon, and what does the same here.
+// report names the ignored fields, and the settings that replace them.
 func (d docker) report(l *loading) {
 	kept := func(name, want, hint string) {
 		at := cursor{node: d.member(name), doc: d.doc, pointer: d.pointer + appdef.Pointer(name)}
@@ -150,7 +150,7 @@ func (d docker) report(l *loading) {
 	}
 }
 
-// ports tells of ports that mean nothing in the host's network.
+// ports reports ports that have no meaning in the host's network.
 func (d docker) ports(l *loading) {
 	for n, p := range d.objects("ports") {
 		inside, outside := p.text("containerPort"), p.text("hostPort")
@@ -172,7 +172,7 @@ func (d docker) ports(l *loading) {
 	}
 }
 
-// lists tells whether a member is a list with something in it.
+// lists tells whether a member is a list that is not empty.
 func (c cursor) lists(name string) bool {
 	m := c.member(name)
 	return m != nil && m.kind == array && len(m.items) > 0

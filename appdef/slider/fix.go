@@ -22,12 +22,11 @@ type Fixed struct {
 	Changes       []string // one for each change, as people read it
 }
 
-// Fix mends a file of a package where there is one way to mend it: a slip in a key's name with a single key near it,
-// a missing schemaVersion or schema, numbers where Slider has texts, the letter case of a word from a list, CRLF
-// at the ends of lines and the mark before UTF-8. Comments, order and layout stay: the text is
-// edited, not written anew. What is not JSON loses CRLF and mark alone. Name is relative to the package; a
-// file that Fix does not know comes back as it is. A document that can be read can be read afterwards,
-// and there is nothing left to fix.
+// Fix mends a file of a package where there is only one way to mend it: a misspelt key with a single similar key, a
+// missing schemaVersion or schema, numbers where Slider has texts, the letter case of a word from a list, CRLF at the
+// ends of lines, and the byte order mark. Comments, order and layout stay: the text is edited, not rewritten. In a file
+// that is not JSON only CRLF and mark are removed. Name is relative to the package; an unknown file is returned
+// unchanged. A readable document stays readable, and a fixed one needs no further fix.
 func Fix(name string, data []byte) Fixed {
 	f := Fixed{Name: name, Before: data, After: data}
 	kind := fixable(name)
@@ -48,7 +47,7 @@ func Fix(name string, data []byte) Fixed {
 	return f
 }
 
-// fixable is the document that a file is, `script` for a script, or nothing.
+// fixable is the document that a file contains, `script` for a script, or nothing.
 func fixable(name string) string {
 	base := path.Base(name)
 	switch {
@@ -64,14 +63,14 @@ func fixable(name string) string {
 	return ""
 }
 
-// namesOf lists the files in which a document may be.
+// namesOf lists the possible file names of a document.
 func namesOf(document string) []string {
 	return []string{document + ".json", document + ".default.json", document + "-default.json"}
 }
 
 var lineEnds = regexp.MustCompile(`\r+\n`)
 
-// unmark takes away what editors of other systems leave.
+// unmark removes what editors of other systems leave.
 func (f *Fixed) unmark() {
 	for trimmed := trimBOM(f.After); len(trimmed) < len(f.After); trimmed = trimBOM(f.After) {
 		f.After = trimmed
@@ -95,7 +94,7 @@ type edit struct {
 	text       string
 }
 
-// fixJSON is one pass. It answers without changes when there is nothing to do, or nothing that leaves a document.
+// fixJSON is one pass. It returns no changes if there is nothing to do, or if the result would be no document.
 func fixJSON(document string, data []byte) ([]byte, []string) {
 	if _, deep := appdef.TooDeepJSON(data); deep {
 		return data, nil
@@ -153,7 +152,7 @@ func (f *fixing) replace(pointer string, v *hujson.Value, with, change string) {
 // nameOf is the text of a member's key.
 func nameOf(m *hujson.ObjectMember) string { return m.Name.Value.(hujson.Literal).String() }
 
-// rename mends the keys of an object that are none of known, but near to one of candidates.
+// rename mends the unknown keys of an object that are similar to one of the candidates.
 func (f *fixing) rename(pointer string, o *hujson.Object, known func(string) bool, candidates []string) {
 	present := map[string]bool{}
 	for i := range o.Members {
@@ -174,7 +173,7 @@ func (f *fixing) rename(pointer string, o *hujson.Object, known func(string) boo
 	}
 }
 
-// single finds the one name that is near a text; with two there is none.
+// single finds the one name that is similar to a text; with two there is none.
 func single(text string, names []string) (string, bool) {
 	near, ok := appdef.Nearest(text, names)
 	if !ok {
@@ -184,7 +183,7 @@ func single(text string, names []string) (string, bool) {
 	return near, !second
 }
 
-// object mends an object of metainfo, and those in it.
+// object mends an object of metainfo, and the objects in it.
 func (f *fixing) object(pointer string, o *hujson.Object, t reflect.Type) {
 	known := fieldNames(t)
 	f.rename(pointer, o, func(name string) bool { return slices.Contains(known, name) }, known)
@@ -210,7 +209,7 @@ func (f *fixing) object(pointer string, o *hujson.Object, t reflect.Type) {
 	}
 }
 
-// words lists the only values of a field, where its type has a list.
+// words lists the allowed values of a field, if its type has a list.
 func words(t reflect.Type, key string) []string {
 	i := slices.Index(fieldNames(t), key)
 	if i < 0 {
@@ -262,7 +261,7 @@ func (f *fixing) conftree(document string, root *hujson.Object) {
 	}
 }
 
-// section mends one level: the keys of muster, in resources Slider's too, and values that are no texts.
+// section mends one level: muster's keys, in resources also Slider's, and values that are no texts.
 func (f *fixing) section(pointer, document string, o *hujson.Object, global bool) {
 	var candidates, families []string
 	for _, k := range appdef.Keys() {
@@ -294,7 +293,7 @@ func (f *fixing) section(pointer, document string, o *hujson.Object, global bool
 	}
 }
 
-// version adds the format's version where a document has none; it is what the loader takes it for.
+// version adds the version of the format to a document without one: the version that the loader assumes.
 func (f *fixing) version(document string, v *hujson.Value, root *hujson.Object) {
 	key, value := "schema", schema
 	if document == "metainfo" {

@@ -9,11 +9,11 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// mostLinks bounds the problems of links: a folder that was copied from elsewhere has hundreds.
+// mostLinks limits the problems of links: a folder copied from elsewhere may have hundreds.
 const mostLinks = 10
 
-// links reports those of package/ that no agent lays out, for they lead out of the package. The rest of the folder may
-// hold the work of a run, whose links are nobody's business here.
+// links reports the links of package/ that lead out of the package, because no agent unpacks them. The rest of the
+// folder may hold the work of a run, whose links do not matter here.
 func (l *loading) links() {
 	told := 0
 	walkLinks(l.fsys, "package", func(name string) bool {
@@ -26,7 +26,7 @@ func (l *loading) links() {
 	})
 }
 
-// walkLinks visits the links at and below a name until visit has enough. What cannot be read has none.
+// walkLinks visits the links at and below a name until visit returns false. Unreadable folders have none.
 func walkLinks(fsys fs.FS, top string, visit func(name string) bool) {
 	if info, err := fs.Lstat(fsys, top); err != nil || info.Mode()&fs.ModeSymlink != 0 { // WalkDir would follow it
 		if err == nil {
@@ -45,8 +45,8 @@ func walkLinks(fsys fs.FS, top string, visit func(name string) bool) {
 	})
 }
 
-// badLink tells of a link that leads out of the package, by its text or through others; empty: it does not. One that
-// leads nowhere inside is the package's own affair.
+// badLink describes a link that leads out of the package, by its text or through others; empty: it does not. Broken
+// links inside the package are not reported.
 func badLink(fsys fs.FS, name string) string {
 	target, err := fs.ReadLink(fsys, name)
 	if err != nil {

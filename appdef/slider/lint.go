@@ -14,8 +14,8 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// Lint advises the author of a package beyond what Load reports of it: what will surprise where the package is used,
-// and what is there for nobody. All of it are warnings. app is what Load made of fsys.
+// Lint advises the author of a package beyond the problems that Load reports: what will surprise users of the package,
+// and what nobody needs. Everything is a warning. app is the result of Load for fsys.
 func Lint(fsys fs.FS, app appdef.App) appdef.Problems {
 	l := linting{fsys: fsys, app: &app}
 	l.links()
@@ -49,8 +49,8 @@ func (l *linting) advise(at appdef.Place, got, want, hint string) {
 	l.found = append(l.found, at.Warning(got, want, hint))
 }
 
-// walk visits the documents, scripts and templates: what the author writes, and not what the app brings. It stops at a
-// thousand files, and leaves out what is larger than a document may be or cannot be read.
+// walk visits the documents, scripts and templates: what the author writes, not what the app brings. It stops after a
+// thousand files, and leaves out unreadable ones and ones larger than a document may be.
 func (l *linting) walk(visit func(name string, info fs.FileInfo, data []byte)) {
 	const most = 1000
 	names := slices.Concat([]string{"metainfo.json", "metainfo.xml"}, namesOf("appConfig"), namesOf("resources"))
@@ -79,7 +79,7 @@ func (l *linting) walk(visit func(name string, info fs.FileInfo, data []byte)) {
 	}
 }
 
-// links advises on those beside package/ that lead out of the package: Load knows of those within.
+// links advises on links outside package/ that lead out of the package; Load reports those inside.
 func (l *linting) links() {
 	walkLinks(l.fsys, ".", func(name string) bool {
 		if got := badLink(l.fsys, name); got != "" && name != "package" && !strings.HasPrefix(name, "package/") {
@@ -144,7 +144,7 @@ func (l *linting) document(name string, data []byte) {
 // statement is the word of a `{% … %}` in a template.
 var statement = regexp.MustCompile(`\{%[-+]?\s*(\w*)`)
 
-// template advises on what the library's own templates do not have: then the host must have jinja2.
+// template advises on constructs that the library's own templates lack: with them the host needs jinja2.
 func (l *linting) template(name string, data []byte) {
 	subset := []string{"if", "elif", "else", "endif", "for", "endfor"}
 	for _, at := range statement.FindAllSubmatchIndex(data, -1) {
@@ -157,7 +157,7 @@ func (l *linting) template(name string, data []byte) {
 	}
 }
 
-// scripts advises on commandScripts that nothing runs because they are not there.
+// scripts advises on commandScripts that are missing although nothing runs them.
 func (l *linting) scripts() {
 	for i, c := range l.app.Components {
 		if c.CommandScript != nil && c.CommandScript.Missing && c.Settings.CommandFrom != "commandScript" {
@@ -188,7 +188,7 @@ func (l *linting) exports() {
 	}
 }
 
-// ports advises on ports that are claimed and that no export tells of.
+// ports advises on claimed ports that no export names.
 func (l *linting) ports() {
 	told := map[string]bool{}
 	tell := func(template string) {

@@ -11,7 +11,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// Script is what a Python has read of one file of package/scripts.
+// Script is what a Python interpreter has read of one file of package/scripts.
 type Script struct {
 	Name      string // package/scripts/…
 	Text      string
@@ -21,14 +21,14 @@ type Script struct {
 	Programs  []string // last parts of the paths that texts begin with
 }
 
-// ScriptFault is what is wrong at a line. Fatal: no Python 3 runs the file.
+// ScriptFault is a fault at a line. Fatal: no Python 3 runs the file.
 type ScriptFault struct {
 	Line            int
 	Got, Want, Hint string
 	Fatal           bool
 }
 
-// Class is a class of commands: Slider's agent calls its methods. Whole: no base of it is unknown.
+// Class is a class of commands: Slider's agent calls its methods. Whole: all its bases are known.
 type Class struct {
 	Name    string   `json:"name"`
 	Line    int      `json:"line"`
@@ -36,14 +36,14 @@ type Class struct {
 	Whole   bool     `json:"whole"`
 }
 
-// Name is a name and the line that it stands at.
+// Name is a name and its line.
 type Name struct {
 	Name string `json:"name"`
 	Line int    `json:"line"`
 }
 
-// LintScripts advises on the package's scripts, from what was read of them, and on the files that they and the commands
-// run. What no Python 3 can read is an error, the rest are warnings.
+// LintScripts advises on the package's scripts, from what was read of them, and on the files that scripts and commands
+// run. A file that no Python 3 can read is an error, the rest are warnings.
 func LintScripts(fsys fs.FS, app appdef.App, scripts []Script) appdef.Problems {
 	l := linting{fsys: fsys, app: &app}
 	for _, s := range scripts {
@@ -63,7 +63,7 @@ func LintScripts(fsys fs.FS, app appdef.App, scripts []Script) appdef.Problems {
 	return l.found.Sort()
 }
 
-// methods advises on a commandScript that START and STATUS find no method in.
+// methods advises on a commandScript without methods for START or STATUS.
 func (l *linting) methods(s Script) {
 	if s.Class == nil || !s.Class.Whole {
 		return
@@ -85,7 +85,7 @@ func (l *linting) methods(s Script) {
 	}
 }
 
-// slip is the hint of a name that was most likely meant to be the one wanted.
+// slip is the hint about a name that was probably meant to be the wanted one.
 func slip(want string, names []string) string {
 	for _, name := range names {
 		if near, ok := appdef.Nearest(name, []string{want}); ok {
@@ -95,7 +95,7 @@ func slip(want string, names []string) string {
 	return ""
 }
 
-// templates advises on those that the package does not have.
+// templates advises on templates that the package lacks.
 func (l *linting) templates(s Script) {
 	for _, t := range s.Templates {
 		name := path.Join("package/templates", t.Name)
@@ -123,7 +123,7 @@ func (l *linting) names(dir string) []string {
 	return names
 }
 
-// programs advises on the files of package/files that a command or a script names: nothing else says that they are run.
+// programs advises on the files of package/files that a command or a script names: only that shows that they are run.
 func (l *linting) programs(scripts []Script) {
 	const most = 1000
 	var said []string // all that may name one
@@ -161,7 +161,7 @@ func (l *linting) programs(scripts []Script) {
 	})
 }
 
-// program advises on one file; run: by its own name, and not as what an interpreter reads.
+// program advises on one file; run: it is run by its own name, not read by an interpreter.
 func (l *linting) program(name string, run bool) {
 	info, err := fs.Stat(l.fsys, name)
 	if err != nil {
@@ -181,13 +181,13 @@ func (l *linting) program(name string, run bool) {
 	}
 }
 
-// between are what stands between two commands of a shell, and before is what a command may follow.
+// between matches what separates two commands of a shell, and before what a command may follow.
 var (
 	between = regexp.MustCompile(`&&|\|\||[;|&\n({]`)
 	before  = regexp.MustCompile(`^(?:exec|nohup|setsid|then|do|else|if|while|!|time|[A-Za-z_]\w*=\S*)$`)
 )
 
-// begins notes the last part of the path of each command of a shell's text.
+// begins notes the last part of the path of each command in a shell's text.
 func begins(text string, run map[string]bool) {
 	for _, command := range between.Split(strings.NewReplacer("${", "$", "}", "").Replace(text), -1) {
 		for word := range strings.FieldsSeq(command) {

@@ -12,7 +12,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// Options are what the command line says beside the package.
+// Options are the changes of the command line to the package.
 type Options struct {
 	// Template and Resources replace the package's appConfig and resources.
 	Template, Resources *File
@@ -21,7 +21,7 @@ type Options struct {
 	Set []string
 	// Instances are `COMPONENT=N,…`; they win over Set.
 	Instances []string
-	// Name is what an app without a name is called, such as its folder's name.
+	// Name is the name of an app without one, such as its folder's name.
 	Name string
 	// Strict refuses what Slider itself does not check: no version, parts that the schema version lacks.
 	Strict bool
@@ -33,13 +33,13 @@ type File struct {
 	Data []byte
 }
 
-// mostBytes bounds one document.
+// mostBytes limits one document.
 const mostBytes = 8 << 20
 
-// Load reads the app package in fsys, applies the options, and settles and validates the App. It
-// always answers with all problems, sorted: with none of severity error (Problems.Errors) the App
-// can be planned, else it is only as complete as it could be read. Problems.Usage tells that the
-// command line is at fault (exit 64 instead of 65). Warnings are also in App.Warnings, the client's names in App.Vars.
+// Load reads the app package in fsys, applies the options, and settles and validates the App. It always returns all
+// problems, sorted. Without problems of severity error (Problems.Errors) the App can be planned; else it is as complete
+// as it could be read. Problems.Usage tells whether the fault is in the command line (exit 64 instead of 65). Warnings
+// are also in App.Warnings, the client's names in App.Vars.
 func Load(fsys fs.FS, options Options) (appdef.App, appdef.Problems) {
 	l := &loading{fsys: fsys, options: options, docker: map[int]cursor{}}
 	l.app = appdef.App{
@@ -54,7 +54,7 @@ func Load(fsys fs.FS, options Options) (appdef.App, appdef.Problems) {
 	l.override()
 	l.dictionaries()
 	l.links()
-	if whole && l.appConfig.whole && l.resources.whole { // else what is missing would be reported as not defined
+	if whole && l.appConfig.whole && l.resources.whole { // else missing parts would be reported as undefined
 		l.settle()
 	}
 	found := l.found.Sort()
@@ -78,12 +78,12 @@ type loading struct {
 // put notes where a part of the App was written.
 func (l *loading) put(at appdef.Place, parts ...string) { l.app.Places[appdef.Pointer(parts...)] = at }
 
-// keep stores what is understood but not acted upon.
+// keep stores a field that is accepted and ignored.
 func (l *loading) keep(c cursor) {
 	l.app.Kept["metainfo#"+c.pointer] = c.value()
 }
 
-// settle judges the whole once all documents are read.
+// settle judges the App once all documents are read.
 func (l *loading) settle() {
 	names := l.app.ComponentNames()
 	slices.Sort(names)
@@ -108,7 +108,7 @@ func (l *loading) settle() {
 	l.found = append(l.found, appdef.Validate(&l.app)...)
 }
 
-// readMetainfo reads metainfo.json, else metainfo.xml. It tells whether there was one to read.
+// readMetainfo reads metainfo.json, else metainfo.xml. It returns false if there is none.
 func (l *loading) readMetainfo() bool {
 	l.doc = &document{found: &l.found}
 	name, data := l.first(l.doc, "metainfo.json", "metainfo.xml")
@@ -154,8 +154,8 @@ func (l *loading) conftree(name string, replacement *File) *conftree {
 	return tree
 }
 
-// first reads the first of the files that exists. The document is named after it; without any,
-// the name is empty and, for what must be there, the reason is noted.
+// first reads the first existing file. The document is named after it. Without any the name is empty, and for a
+// mandatory document the problem is noted.
 func (l *loading) first(doc *document, names ...string) (string, []byte) {
 	return l.firstOf(l.fsys, doc, names...)
 }
@@ -181,11 +181,11 @@ func (l *loading) firstOf(fsys fs.FS, doc *document, names ...string) (string, [
 	return "", nil
 }
 
-// errLarge is what readSmall answers for a file beyond bounds.
+// errLarge is the error of readSmall for a file over the limit.
 var errLarge = errors.New("more than 8 MiB")
 
 func readSmall(fsys fs.FS, name string) ([]byte, error) {
-	// a pipe would wait for somebody to write to it
+	// a pipe would wait for a writer
 	if info, err := fs.Stat(fsys, name); err == nil && !info.Mode().IsRegular() {
 		return nil, errors.New("no plain file")
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// metainfo reads the document that names components, exports and packages into the App. It tells
-// whether there is an application in it.
+// metainfo reads the document that names components, exports and packages into the App. It returns false without an
+// application in it.
 func (l *loading) metainfo(root cursor) bool {
 	root.knows(fields[Metainfo]())
 	l.schemaVersion(root)
@@ -71,8 +71,8 @@ func (l *loading) name(app cursor) {
 	l.app.Name = l.options.Name
 }
 
-// schemaRules reports what a schema version does not have. Slider checks it for add-ons only, so
-// it does not stop the load unless the caller is strict.
+// schemaRules reports parts that the schema version lacks. Slider checks that for add-ons only, so it stops the load
+// only if the caller is strict.
 func (l *loading) schemaRules(app cursor) {
 	report := func(at appdef.Place, got, want string) {
 		p := at.Warning(got, want, "Slider reads it all the same")
@@ -101,7 +101,7 @@ func (l *loading) schemaRules(app cursor) {
 	}
 }
 
-// objectsQuiet is objects for a list that has been read, and judged, before.
+// objectsQuiet is objects for a list that was read and judged before.
 func (c cursor) objectsQuiet(name string) []cursor {
 	m, ok := c.get(name)
 	if !ok || m.kind != array {
@@ -156,8 +156,8 @@ func (l *loading) exportGroups(app cursor) {
 	}
 }
 
-// packages reads packages (2.1) and the osSpecifics for any system (2.0). An operating system's
-// packages are kept and reported: an agent installs none.
+// packages reads packages (2.1), and the osSpecifics for any system (2.0). Packages of an operating system are kept and
+// reported: agents install none.
 func (l *loading) packages(app cursor) {
 	l.packageList(app)
 	for _, system := range app.objects("osSpecifics") {
@@ -194,7 +194,7 @@ func (l *loading) packageList(c cursor) {
 	}
 }
 
-// there reports a package that the app package does not hold.
+// there reports a package that the app package lacks.
 func (l *loading) there(c cursor, p appdef.Package) {
 	name := path.Join("package", p.Name)
 	if p.Name == "" || !fs.ValidPath(p.Name) {

@@ -11,7 +11,7 @@ import (
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// sections hands the merged sections to the App: for each component its own values over the global ones.
+// sections merges the sections into the App: each component's own values over the global ones.
 func (l *loading) sections() {
 	l.app.Config, l.app.Resources = l.merge("config", l.appConfig.global), l.merge("resources", l.resources.global)
 	for i := range l.app.Components {
@@ -22,7 +22,7 @@ func (l *loading) sections() {
 	}
 }
 
-// merge takes the texts of a section and notes the places. Counts are the App's Instances, not a resource.
+// merge takes the texts of a section and their places. Counts become the App's Instances, not resources.
 func (l *loading) merge(part string, section appdef.Section, level ...string) map[string]string {
 	texts := make(map[string]string, len(section))
 	for key, v := range section {
@@ -41,7 +41,7 @@ func over(global, own map[string]string) map[string]string {
 	return merged
 }
 
-// grants reads what resources says of each component: priority, instances and limits.
+// grants reads what resources sets for each component: priority, instances and limits.
 func (l *loading) grants() {
 	for i := range l.app.Components {
 		c := &l.app.Components[i]
@@ -71,8 +71,8 @@ func (l *loading) grants() {
 	l.shadowed()
 }
 
-// shadowed judges the global values that every component replaces by its own, and says of one from the
-// command line that it changes nothing.
+// shadowed judges the global values that every component overrides, and reports one of the command line that has no
+// effect.
 func (l *loading) shadowed() {
 	nobody := grant{loading: l}
 	nobody.wholeOrMax(memoryKey, appdef.DefaultMemoryMB)
@@ -95,7 +95,7 @@ type grant struct {
 	component string
 }
 
-// find takes the component's own value, else the global one.
+// find is the component's own value, else the global one.
 func (r grant) find(key string) (appdef.Value, bool) {
 	v, ok := r.resources.components[r.component][key]
 	if !ok {
@@ -112,7 +112,7 @@ func (r grant) text(key string) string {
 	return v.Text
 }
 
-// whole is a number from least on; 0 where there is none, or a wrong one, which is reported.
+// whole is a number of at least least; 0 if there is none. A wrong number is reported.
 func (r grant) whole(key string, least int, mandatory bool) int {
 	v, ok := r.find(key)
 	if !ok {
@@ -151,8 +151,8 @@ func (r grant) wholeOrMax(key string, fallback int) int {
 	return n
 }
 
-// failureBudget turns Slider's failure threshold and window into keys of muster, where no such key
-// is written at any level: more recent failures than the threshold end the app, 0 or less is no limit.
+// failureBudget turns Slider's failure threshold and window into keys of muster, unless the definition has such keys.
+// More failures in the window than the threshold end the app; 0 or less means no limit.
 func (l *loading) failureBudget(src appdef.Sources) {
 	for _, c := range l.app.Components {
 		const key = "muster.restart.budget"

@@ -10,7 +10,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// scriptTimeout is Slider's for a script that names none, or 0.
+// scriptTimeout is Slider's timeout of a script that names none, or 0.
 const scriptTimeout = 600
 
 func (l *loading) commandScript(c cursor) *appdef.CommandScript {
@@ -75,13 +75,13 @@ func (l *loading) hasScript(script string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// noScript is the problem of a script that the package does not have, with the name of one that was meant.
+// noScript is the problem of a missing script, with the name that was probably meant.
 func (l *loading) noScript(at appdef.Place, script string) appdef.Problem {
 	hint := appdef.DidYouMean(script, l.scripts())
 	return at.Problem("no file package/"+script, "a script in the package", hint)
 }
 
-// scripts lists the package's Python files, relative to package/, at most so many as an author oversees.
+// scripts lists the package's Python files, relative to package/, up to a limit.
 func (l *loading) scripts() []string {
 	const most = 1000
 	var found []string
@@ -100,8 +100,8 @@ func (l *loading) scripts() []string {
 	return found
 }
 
-// missingScripts reports the scripts that START would run and that are not there. Where START runs something
-// else, such as the framework's own command, a script is not needed.
+// missingScripts reports missing scripts that START would run. If START runs something else, such as the framework's
+// own command, no script is needed.
 func (l *loading) missingScripts() {
 	if !slices.Contains(appdef.Frameworks(), l.app.Settings.Framework) {
 		return // once its name is right, it may need none

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// The shapes of the three documents, as Slider's own classes have them. They are what the loader knows (a
-// key that a type has no field for is warned of) and what the JSON Schemas in doc/schema are made of, so
-// that the two cannot differ. The documents are not decoded into them: the loader needs the places.
+// The shapes of the three documents, as in Slider's own classes. The loader takes the known keys from them (it warns
+// about a key without a field), and the JSON Schemas in doc/schema are made from them, so that both agree. The
+// documents are not decoded into them, because the loader needs the places.
 
-// Text is a text; a number, true or false will do, and means its letters.
+// Text is a text; a number, true or false stands for its letters.
 type Text string
 
 // Whole is a whole number, also as a text.
@@ -22,7 +22,7 @@ type Truth string
 // List is a text that lists names, with commas between them.
 type List string
 
-// Metainfo says what an app package is: its components, how they are run and what they publish.
+// Metainfo describes an app package: its components, how they run and what they publish.
 type Metainfo struct {
 	// Version of the format. 2.1 has packages, commands and docker components, 2.0 osSpecifics.
 	SchemaVersion Text `json:"schemaVersion,omitempty" jsonschema:"enum=2.0,enum=2.1"`
@@ -48,7 +48,7 @@ type Application struct {
 	CommandOrders []CommandOrder `json:"commandOrders,omitempty"`
 	// What install_packages installs, relative to package/ (schema 2.1).
 	Packages []Package `json:"packages,omitempty"`
-	// The same by operating system; only that for any is installed (schema 2.0).
+	// Packages by operating system; only those for any are installed (schema 2.0).
 	OSSpecifics []OSSpecific `json:"osSpecifics,omitempty"`
 	// Dictionaries besides global.
 	ConfigFiles []ConfigFile `json:"configFiles,omitempty"`
@@ -80,17 +80,17 @@ type CommandOrder struct {
 	Requires List `json:"requires"`
 }
 
-// Package is a part of the package that install_packages brings to the instance's install folder.
+// Package is a part of the package that install_packages copies to the instance's install folder.
 type Package struct {
-	// Kind of the part; others, such as rpm, are for the operating system and not installed.
+	// Kind of the part; other kinds, such as rpm, are for the operating system and not installed.
 	Type Text `json:"type" jsonschema:"example=folder,example=tarball,example=zip"`
 	// Path relative to package/.
 	Name Text `json:"name"`
 }
 
-// OSSpecific is the packages for one operating system.
+// OSSpecific lists the packages for one operating system.
 type OSSpecific struct {
-	// Operating system; any is every one.
+	// Operating system; any stands for every one.
 	OSType Text `json:"osType"`
 	// What is installed there.
 	Packages []Package `json:"packages,omitempty"`
@@ -106,13 +106,13 @@ type ConfigFile struct {
 	DictionaryName Text `json:"dictionaryName"`
 }
 
-// Component is a role; so many instances of it run as resources says.
+// Component is a role; resources sets how many instances of it run.
 type Component struct {
 	// Name of the component, unique, in exact letter case.
 	Name Text `json:"name" jsonschema:"pattern=^[A-Za-z0-9][A-Za-z0-9._~-]*$,maxLength=63"`
-	// What it is: a CLIENT is installed and not run.
+	// Kind of the component: a CLIENT is installed and does not run.
 	Category Text `json:"category,omitempty" jsonschema:"enum=MASTER,enum=SLAVE,enum=CLIENT,default=MASTER"`
-	// How it is run: DOCKER takes the first of dockerContainers.
+	// How it runs: DOCKER uses the first of dockerContainers.
 	Type Text `json:"type,omitempty" jsonschema:"enum=STANDARD,enum=DOCKER,enum=docker,enum=yarn_docker,default=STANDARD"`
 	// Whether its dictionaries are published.
 	PublishConfig Truth `json:"publishConfig,omitempty"`
@@ -120,7 +120,7 @@ type Component struct {
 	MinInstanceCount Whole `json:"minInstanceCount,omitempty"`
 	// Most instances; without it there is no limit.
 	MaxInstanceCount Whole `json:"maxInstanceCount,omitempty"`
-	// Told to the scripts; muster.restart says what is started again.
+	// Passed on to the scripts; muster.restart decides what restarts.
 	AutoStartOnFailure Truth `json:"autoStartOnFailure,omitempty"`
 	// Exports, GROUP-NAME, of which the application has one value.
 	AppExports List `json:"appExports,omitempty"`
@@ -128,13 +128,13 @@ type Component struct {
 	CompExports List `json:"compExports,omitempty"`
 	// Values that each instance publishes for itself; they may use ${THIS_HOST}.
 	ComponentExports []Export `json:"componentExports,omitempty"`
-	// Python script that does INSTALL, START, STATUS and STOP.
+	// Python script for INSTALL, START, STATUS and STOP.
 	CommandScript *CommandScript `json:"commandScript,omitempty"`
 	// Commands in place of a commandScript (schema 2.1).
 	Commands []Command `json:"commands,omitempty"`
 	// Dictionaries of this component.
 	ConfigFiles []ConfigFile `json:"configFiles,omitempty"`
-	// Images; only the first one is run.
+	// Images; only the first one runs.
 	DockerContainers []DockerContainer `json:"dockerContainers,omitempty"`
 }
 
@@ -144,13 +144,13 @@ type CommandScript struct {
 	Script Text `json:"script"`
 	// Language of the script.
 	ScriptType Text `json:"scriptType,omitempty" jsonschema:"enum=PYTHON,default=PYTHON"`
-	// Seconds that a command may take; 0 and without it 600.
+	// Seconds that a command may take; 0: 600.
 	Timeout Whole `json:"timeout,omitempty"`
 }
 
 // Command is one command of a component.
 type Command struct {
-	// Text for the shell, or of PYTHON a script relative to package/.
+	// Text for the shell; with type PYTHON a script relative to package/.
 	Exec Text `json:"exec"`
 	// Which command it is: INSTALL, START, STATUS, STOP or one of your own.
 	Name Text `json:"name,omitempty" jsonschema:"default=START"`
@@ -160,33 +160,33 @@ type Command struct {
 
 // DockerContainer is the image of a DOCKER component.
 type DockerContainer struct {
-	// Name, by which appConfig replaces a field: NAME.FIELD in the component's section.
+	// Name that appConfig uses to replace a field: NAME.FIELD in the component's section.
 	Name Text `json:"name"`
 	// Reference of the image.
 	Image Text `json:"image,omitempty"`
-	// Network of the container; muster runs it in the host's.
+	// Network of the container; muster uses the host's network.
 	Network Text `json:"network,omitempty"`
-	// Not acted upon.
+	// Ignored.
 	UseNetworkScript Truth `json:"useNetworkScript,omitempty"`
-	// Options of docker run; not acted upon: muster.* keys say the same.
+	// Options of docker run; ignored: use muster.* keys.
 	Options Text `json:"options,omitempty"`
-	// Folders of the host; not acted upon: the operator's policy says what is mounted.
+	// Folders of the host; ignored: the operator's policy lists the mounts.
 	Mounts []DockerMount `json:"mounts,omitempty"`
 	// Ports; in the host's network both numbers must be the same.
 	Ports []DockerPort `json:"ports,omitempty"`
-	// Text for the shell in the container: whether the application is well.
+	// Text for the shell in the container: checks whether the application is healthy.
 	StatusCommand Text `json:"statusCommand,omitempty"`
-	// Text for the shell in the container: what START runs; without it the image's own command.
+	// Text for the shell in the container: START runs it; without it the image's own command.
 	StartCommand Text `json:"startCommand,omitempty"`
-	// Path of the docker program; not acted upon.
+	// Path of the docker program; ignored.
 	CommandPath Text `json:"commandPath,omitempty"`
-	// What stands after the image in docker run: it is run where there is no startCommand.
+	// Words after the image in docker run: they run if there is no startCommand.
 	AdditionalParam Text `json:"additionalParam,omitempty"`
-	// Not acted upon: no container of muster is privileged.
+	// Ignored: muster's containers are never privileged.
 	RunPrivilegedContainer Truth `json:"runPrivilegedContainer,omitempty"`
-	// Files for the container; not acted upon: packages brings files to the instance.
+	// Files for the container; ignored: use packages to bring files to the instance.
 	InputFiles []DockerInputFile `json:"inputFiles,omitempty"`
-	// Dictionaries of the container; declare them in the component.
+	// Dictionaries of the container; ignored: declare them in the component.
 	ConfigFiles []ConfigFile `json:"configFiles,omitempty"`
 }
 
@@ -210,7 +210,7 @@ type DockerPort struct {
 type DockerInputFile struct {
 	// Path in the container.
 	ContainerPath Text `json:"containerPath,omitempty"`
-	// Path where the file comes from.
+	// Path of the source file.
 	FileLocalPath Text `json:"fileLocalPath,omitempty"`
 }
 
@@ -222,11 +222,11 @@ type AddonPackage struct {
 	Comment Text `json:"comment,omitempty"`
 	// Version of the add-on.
 	Version Text `json:"version,omitempty"`
-	// ADDON-PACKAGE in Slider's own examples; not acted upon.
+	// ADDON-PACKAGE in Slider's own examples; ignored.
 	Type Text `json:"type,omitempty"`
-	// Not acted upon.
+	// Ignored.
 	MinHadoopVersion Text `json:"minHadoopVersion,omitempty"`
-	// What it adds to which component.
+	// What it adds to each component.
 	Components []AddonComponent `json:"components" jsonschema:"minItems=1"`
 }
 
@@ -234,13 +234,13 @@ type AddonPackage struct {
 type AddonComponent struct {
 	// Component of the application, or ALL.
 	Name Text `json:"name"`
-	// Script that the add-on's commands are given to.
+	// Script that handles the add-on's commands.
 	CommandScript *CommandScript `json:"commandScript,omitempty"`
 	// Commands of the add-on.
 	Commands []Command `json:"commands,omitempty"`
 }
 
-// ConfTree is appConfig or resources: values for all components and for each.
+// ConfTree is appConfig or resources: values for all components, and for each one.
 type ConfTree struct {
 	// Name of the format.
 	Schema Text `json:"schema,omitempty"`
@@ -250,14 +250,14 @@ type ConfTree struct {
 	Global Section `json:"global,omitempty"`
 	// Values of each component.
 	Components map[string]Section `json:"components,omitempty"`
-	// Secrets: a provider and the names that it has. file:FOLDER/, env:PREFIX and keyring:PREFIX are read.
+	// Secrets: a provider and its names. Supported providers are file:FOLDER/, env:PREFIX and keyring:PREFIX.
 	Credentials map[string][]Text `json:"credentials,omitempty"`
 }
 
 // Section is one level of appConfig or resources.
 type Section map[string]Text
 
-// fields lists the keys that a document's object may have, as its type says.
+// fields lists the keys of a document's object, by its type.
 func fields[T any]() []string { return fieldNames(reflect.TypeFor[T]()) }
 
 func fieldNames(t reflect.Type) []string {
@@ -268,7 +268,7 @@ func fieldNames(t reflect.Type) []string {
 	return names
 }
 
-// inner finds the type of what stands under a key: of a list that of its items. Nil: a scalar, or a free map.
+// inner is the type of the value under a key, for a list that of its items. Nil: a scalar, or a free map.
 func inner(t reflect.Type, key string) reflect.Type {
 	i := slices.Index(fieldNames(t), key)
 	if i < 0 {

@@ -45,7 +45,7 @@ func (n *node) member(name string) *node {
 	return nil
 }
 
-// value is the node as plain Go values, for what is kept without being understood.
+// value is the node as plain Go values, for fields that are kept and ignored.
 func (n *node) value() any {
 	switch n.kind {
 	case object:
@@ -71,7 +71,7 @@ func (n *node) value() any {
 	return n.text
 }
 
-// cursor is a node and where it stands; reading through it collects problems.
+// cursor is a node and its place; reading through it collects problems.
 type cursor struct {
 	*node
 	doc     *document
@@ -95,7 +95,7 @@ func (c cursor) place() appdef.Place { return c.doc.place(c.pointer, c.line) }
 func (c cursor) bad(got, want, hint string)  { c.doc.add(c.place().Problem(got, want, hint)) }
 func (c cursor) warn(got, want, hint string) { c.doc.add(c.place().Warning(got, want, hint)) }
 
-// at is the place of a member, whether it is there or not.
+// at is the place of a member, whether it exists or not.
 func (c cursor) at(name string) appdef.Place {
 	if m := c.member(name); m != nil {
 		return c.doc.place(c.pointer+appdef.Pointer(name), m.line)
@@ -103,7 +103,7 @@ func (c cursor) at(name string) appdef.Place {
 	return c.place()
 }
 
-// get finds a member that is there and not null.
+// get finds a member that exists and is not null.
 func (c cursor) get(name string) (cursor, bool) {
 	m := c.member(name)
 	if m == nil || m.kind == null {
@@ -112,7 +112,7 @@ func (c cursor) get(name string) (cursor, bool) {
 	return cursor{node: m, doc: c.doc, pointer: c.pointer + appdef.Pointer(name)}, true
 }
 
-// text reads a scalar member as its text; "" when it is not there.
+// text reads a scalar member as its text; "" if it does not exist.
 func (c cursor) text(name string) string {
 	m, ok := c.get(name)
 	if !ok {
@@ -125,7 +125,7 @@ func (c cursor) text(name string) string {
 	return m.node.text
 }
 
-// textQuiet is text for a member that has been read, and judged, before.
+// textQuiet is text for a member that was read and judged before.
 func (c cursor) textQuiet(name string) string {
 	if m, ok := c.get(name); ok && m.scalar() {
 		return m.node.text
@@ -133,7 +133,7 @@ func (c cursor) textQuiet(name string) string {
 	return ""
 }
 
-// required is text for a member that must be there and not empty.
+// required is text for a member that must exist and not be empty.
 func (c cursor) required(name string) string {
 	if m, ok := c.get(name); !ok {
 		c.bad("no "+name, "one", "")
@@ -143,7 +143,7 @@ func (c cursor) required(name string) string {
 	return c.text(name)
 }
 
-// whole reads a whole number, least or more; without the member it is fallback.
+// whole reads a whole number of at least least; fallback without the member.
 func (c cursor) whole(name string, least, fallback int) int {
 	value := c.text(name)
 	if value == "" {
@@ -192,7 +192,7 @@ func (c cursor) each() []cursor {
 	return items
 }
 
-// objects is list for a list of objects; what is none is reported and left out.
+// objects is list for a list of objects; other items are reported and left out.
 func (c cursor) objects(name string) []cursor {
 	m, ok := c.get(name)
 	if !ok {
@@ -205,7 +205,7 @@ func (c cursor) objects(name string) []cursor {
 	return m.eachObject()
 }
 
-// eachObject is the objects of a list; what is none is reported and left out.
+// eachObject is the objects of a list; other items are reported and left out.
 func (c cursor) eachObject() []cursor {
 	var objects []cursor
 	for _, item := range c.each() {
@@ -218,7 +218,7 @@ func (c cursor) eachObject() []cursor {
 	return objects
 }
 
-// knows warns of members that none of the names is: Slider ignores them, which is how a slip stays unseen.
+// knows warns about members with other names: Slider ignores them, so a misspelt name would stay unnoticed.
 func (c cursor) knows(names []string) {
 	for _, m := range c.members {
 		known := false

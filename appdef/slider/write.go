@@ -12,8 +12,8 @@ import (
 )
 
 // Write is the App as the documents of a package: metainfo.json, appConfig.json and resources.json. Load of them gives
-// the App again, whatever dialect it came from; what they cannot say is listed in lost, in words, sorted. The files
-// that a package has beside its documents are no part of an App.
+// the App again, from whatever dialect it came; lost describes what they cannot express, sorted. The other files of a
+// package are no part of an App.
 func Write(app appdef.App) (files map[string][]byte, lost []string) {
 	w := writing{app: &app}
 	files = map[string][]byte{
@@ -98,7 +98,7 @@ func (w *writing) component(c *appdef.Component) Component {
 	return out
 }
 
-// level is one section with null where a key has it: JSON null is a value of some keys.
+// level is one section; a value may be null, because JSON null is a value of some keys.
 type level map[string]any
 
 // tree is a ConfTree whose values may be null.
@@ -143,7 +143,7 @@ func (w *writing) appConfig() tree {
 	return t
 }
 
-// derived says in keys what a component has from elsewhere: a docker container's image, a credential's secret.
+// derived writes as keys what a component has from elsewhere: a docker container's image, a credential's secret.
 func (w *writing) derived(c *appdef.Component, own level) {
 	written := func(key string) bool { return c.Config[key] != "" || c.Resources[key] != "" }
 	if c.Limits.Image != "" && !written("muster.image") {
@@ -171,7 +171,7 @@ func (w *writing) resources() tree {
 	return t
 }
 
-// ownValues are those of a component that the global section does not have.
+// ownValues are those of a component that differ from the global section.
 func ownValues(merged, global map[string]string) level {
 	own := level{}
 	for key, text := range merged {

@@ -11,11 +11,11 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// Metainfo as XML is the same document with wrappers: a list `exports` is an element <exports> that
-// holds one <export> for each item. Slider also finds most of them without the wrapper.
-// It becomes the tree that the same metainfo has as JSON, so pointers are those of the JSON.
+// Metainfo as XML is the same document with wrappers: the list `exports` is an element <exports> with one <export> for
+// each item. Slider also finds most items without the wrapper. It becomes the tree of the same metainfo as JSON, so
+// pointers are those of the JSON.
 
-// wrappers are the elements that hold a list; an item's element is the name without its s.
+// wrappers are the elements that hold a list; the name of an item is that of the list without its s.
 var wrappers = map[string]bool{
 	"exportGroups": true, "exports": true, "commandOrders": true, "components": true, "componentExports": true,
 	"commands":    true,
@@ -23,14 +23,14 @@ var wrappers = map[string]bool{
 	"inputFiles": true,
 }
 
-// bare are the items that stand for themselves where their wrapper is missing. `command` is not among
-// them: a commandOrder has one that is a text.
+// bare are the items that Slider also finds without their wrapper. `command` is not among them: a commandOrder has one
+// that is a text.
 var bare = map[string]bool{
 	"exportGroup": true, "export": true, "commandOrder": true, "component": true, "componentExport": true,
 	"configFile": true, "osSpecific": true, "package": true,
 }
 
-// element is one XML element with what is in it.
+// element is one XML element with its content.
 type element struct {
 	name     string
 	line     int
@@ -38,7 +38,7 @@ type element struct {
 	children []*element
 }
 
-// parseXML reads metainfo.xml. It answers nil when there is nothing to read on with.
+// parseXML reads metainfo.xml. It returns nil if the document is unreadable.
 func (d *document) parseXML(data []byte) *node {
 	root := d.elements(data)
 	if root == nil {
@@ -51,7 +51,7 @@ func (d *document) parseXML(data []byte) *node {
 	return d.fromXML(root, "")
 }
 
-// elements reads a whole XML document; nil when it is not one.
+// elements reads a whole XML document; nil if it is none.
 func (d *document) elements(data []byte) *element {
 	dec := xml.NewDecoder(bytes.NewReader(data))
 	dec.CharsetReader = charset
@@ -144,7 +144,7 @@ func (d *document) xmlItems(n *node, e *element, pointer string) {
 	}
 }
 
-// xmlItem reads an item of a list: an object, even when nothing is in it.
+// xmlItem reads an item of a list: an object, even if it is empty.
 func (d *document) xmlItem(e *element, pointer string) *node {
 	n := &node{kind: object, line: e.line}
 	d.xmlMembers(n, e, pointer)
@@ -165,7 +165,7 @@ func (d *document) xmlMembers(n *node, e *element, pointer string) {
 			continue
 		}
 		value := d.fromXML(child, pointer+appdef.Pointer(name))
-		if first := n.member(name); first != nil { // the last one counts, as for Slider
+		if first := n.member(name); first != nil { // the last one counts, as in Slider
 			d.add(d.place(pointer+appdef.Pointer(name), child.line).Warning(
 				fmt.Sprintf("a second <%s> at line %d", name,
 					child.line), "one", fmt.Sprintf("it replaces the one at line %d", first.line)))
@@ -176,8 +176,7 @@ func (d *document) xmlMembers(n *node, e *element, pointer string) {
 	}
 }
 
-// dictionary reads package/configuration/<dict>.xml, Hadoop's form of properties. Values that are
-// empty do not count.
+// dictionary reads package/configuration/<dict>.xml, Hadoop's form of properties. Empty values do not count.
 func (d *document) dictionary(data []byte) map[string]string {
 	root := d.elements(data)
 	if root == nil {
