@@ -7,5 +7,7 @@
 // App keep their placeholders (`${USER}`, `${ps_HOST}`, `${@//site/global/x}`) until Expand resolves them where the
 // values are known; so the digest is the same for every user and host.
 //
+// The defaults of all keys are in settle.go and the table of keys.
+//
 // The dialects below (slider, pai, hbox) build an App with Settle and Validate; shim/plan turns it into plans.
 package appdef

@@ -5,6 +5,6 @@
 // widen nothing of it. A file that another user than root or the agent's own could have written is refused, as are the
 // files that it names (a seccomp filter, public keys).
 //
-// Callers: openapp (which packages may run), the agent (mounts, root, seccomp, image registries), and the verbs run,
-// doctor and package verify.
+// Callers of Read: the verbs agent, run, doctor and package verify, and Slider's. openapp asks the value which packages
+// may run, the agent for mounts, root, seccomp and image registries.
 package policy

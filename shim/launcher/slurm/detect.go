@@ -7,10 +7,13 @@ import (
 	"github.com/muster-agent/muster/shim/launcher"
 )
 
+// killWait is Slurm's usual KillWait: the seconds between its SIGTERM and its SIGKILL.
+const killWait = 30
+
 // Agents is Slurm as its agents meet it.
 var Agents = launcher.Launcher{
 	Name:       "slurm",
-	KillWindow: 30, // KillWait
+	KillWindow: killWait,
 	Recognise:  launcher.By("SLURM_JOB_ID"),
 	Read:       find, Actions: actions, Survival: survival,
 }

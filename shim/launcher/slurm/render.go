@@ -22,12 +22,9 @@ func loud() []int { return launcher.CodesOf(launcher.Elsewhere, launcher.Never) 
 // requeues is how often a job puts itself into the queue again.
 const requeues = 5
 
-// killWait is KillWait.
-const killWait = 30 * time.Second
-
 // Jobs writes scripts for sbatch.
 var Jobs = render.Launcher{
-	Name: "slurm", Formats: []string{"sbatch"}, Window: render.ClusterWindow(killWait),
+	Name: "slurm", Formats: []string{"sbatch"}, Window: render.ClusterWindow(killWait * time.Second),
 	Write: func(w *render.Writer) ([]render.File, error) { return writer{w}.write() },
 }
 
@@ -150,7 +147,7 @@ func (w writer) options(p part, first bool) string {
 }
 
 // notice is how many seconds before its time is over a job is told.
-func notice(window time.Duration) int { return int(max(window, killWait) / time.Second) }
+func notice(window time.Duration) int { return int(max(window, killWait*time.Second) / time.Second) }
 
 // earlySeconds is by how many seconds Slurm may tell it before that (sbatch(1), --signal).
 const earlySeconds = 60

@@ -5,4 +5,7 @@
 // (render*.go). The room is pure: what brings a job to the launcher and follows it there is room client below.
 //
 // It owns nothing but its texts. It promises that the same arguments give the same bytes. Room known calls it.
+//
+// How long the launcher waits between its stop signal and SIGKILL is KillWindow of Agents; shim/plan takes the grace of a
+// process from it.
 package yarn
