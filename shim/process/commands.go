@@ -20,10 +20,10 @@ import (
 	"github.com/muster-agent/muster/shim/tail"
 )
 
-// The commands of a package's scripts run beside the app, in its container. What a command is told and what it says
-// lies in the instance's log folder.
+// The commands of a package's scripts run beside the app, in its container. A command's input and output are files of
+// the instance's log folder.
 
-// commandEnd is how one command ended, with what it said.
+// commandEnd is how one command ended, with its output files.
 type commandEnd struct {
 	script.Result
 	files      script.Files
@@ -32,7 +32,7 @@ type commandEnd struct {
 
 // order runs one command and waits for its end, at most for limit (0: no limit).
 func (p *Process) order(ctx context.Context, command string, limit time.Duration) (commandEnd, error) {
-	if command == plan.CommandStatus { // its files are written over
+	if command == plan.CommandStatus { // its files are overwritten
 		p.statusTurn.Lock()
 		defer p.statusTurn.Unlock()
 		limit = min(limit, mostStatus)
@@ -56,7 +56,7 @@ func (p *Process) order(ctx context.Context, command string, limit time.Duration
 	}
 	session, err := p.guards.now().Exec(ctx, sandbox.ExecSpec{
 		Argv: argv, Env: environ(env), Dir: p.Plan.Process.Cwd,
-		Awaited: command == plan.CommandStop, // it may have more to do when the process is gone
+		Awaited: command == plan.CommandStop, // it may have work left after the process has ended
 	})
 	if err != nil {
 		return commandEnd{}, err
@@ -68,7 +68,7 @@ func (p *Process) order(ctx context.Context, command string, limit time.Duration
 	return end, nil
 }
 
-// nextOrder gives a command its number. STATUS has none: its files are written over.
+// nextOrder gives a command its number. STATUS has none: its files are overwritten.
 func (p *Process) nextOrder(command string) script.Order {
 	o := script.Order{Command: command}
 	if command != plan.CommandStatus {
@@ -80,13 +80,13 @@ func (p *Process) nextOrder(command string) script.Order {
 	return o
 }
 
-// filledScript is the plan's script with what is known by now.
+// filledScript is the plan's script with the values that are known now.
 func (p *Process) filledScript() *plan.Script {
 	roster, _ := p.Roster()
 	return p.Plan.Script.Filled(p.Plan, roster, plan.StartFacts{Host: p.Reach.Host, Ports: p.Ports.Numbers()})
 }
 
-// tell writes what the command reads, and says how it is called.
+// tell writes the input of a command, and returns its command line.
 func (p *Process) tell(o script.Order, s *plan.Script) ([]string, error) {
 	folder, err := p.logs.open()
 	if err != nil {
@@ -94,7 +94,7 @@ func (p *Process) tell(o script.Order, s *plan.Script) ([]string, error) {
 	}
 	defer folder.Close()
 	names := o.Files()
-	// of the last STATUS, or a folder in a file's place
+	// the file of the last STATUS, or a folder in its place
 	for _, name := range []string{names.Structured, names.Command} {
 		if err := folder.RemoveAll(name); err != nil {
 			return nil, err
@@ -107,7 +107,7 @@ func (p *Process) tell(o script.Order, s *plan.Script) ([]string, error) {
 	return o.Argv(s, p.LogDir, p.Plan.Process.Folder), nil
 }
 
-// orderEnv is the environment of the last start; before it, what is known without the others.
+// orderEnv is the environment of the last start; before the first start, the part of it that needs no roster.
 func (p *Process) orderEnv(task int) (map[string]string, error) {
 	p.mu.Lock()
 	last := p.startEnv
@@ -127,10 +127,10 @@ func (p *Process) orderEnv(task int) (map[string]string, error) {
 	return start.Env, nil
 }
 
-// follow writes down what a command says until it ends, or is ended with all that it has started.
+// follow writes a command's output to files until it ends, or is ended with all its children.
 func (p *Process) follow(ctx context.Context, o script.Order, s *sandbox.Session) commandEnd {
 	defer s.Close()
-	_ = s.Stdin.Close() // it is asked nothing
+	_ = s.Stdin.Close() // it gets no input
 	end := commandEnd{files: o.Files()}
 	var said sync.WaitGroup
 	var stderr tail.Buffer
@@ -143,7 +143,7 @@ func (p *Process) follow(ctx context.Context, o script.Order, s *sandbox.Session
 		if kill != nil && !errors.Is(kill, os.ErrProcessDone) && !errors.Is(kill, sandbox.ErrGone) {
 			p.Log.Warn("end a command", "command", o.Command, "err", kill)
 		}
-		if _, stuck := errors.AsType[*proc.StuckError](kill); stuck { // who waits for it would wait as long
+		if _, stuck := errors.AsType[*proc.StuckError](kill); stuck { // waiting would not end
 			err = errors.Join(kill, s.Close())
 		} else {
 			exit, err = s.Wait(context.WithoutCancel(ctx)) // it ends with the guard at the latest
@@ -164,7 +164,7 @@ func (p *Process) follow(ctx context.Context, o script.Order, s *sandbox.Session
 	return end
 }
 
-// complaint is what a command that failed says last, and what would help where that is known.
+// complaint is the last output of a failed command, and the remedy if it is known.
 func (p *Process) complaint(o script.Order, stderr string) string {
 	s := p.Plan.Script
 	if advice := slidershell.Advice(pathOf(s), stderr); advice != "" {
@@ -176,8 +176,8 @@ func (p *Process) complaint(o script.Order, stderr string) string {
 	return o.Command + " said nothing on stderr"
 }
 
-// orderStart writes what START reads, and takes the pid files of the last start away: their numbers may be others' by
-// now. It returns the number of the command.
+// orderStart writes the input of START, and removes the pid files of the last start: their numbers may belong to other
+// processes now. It returns the number of the command.
 func (p *Process) orderStart() (task int, err error) {
 	o, s := p.nextOrder(plan.CommandStart), p.filledScript()
 	p.removePIDs(s)

@@ -17,7 +17,7 @@ import (
 // Config is what a Process is made from.
 type Config struct {
 	Log      *slog.Logger
-	Loop     *machine.Agent // takes the events, and says where the machine stands
+	Loop     *machine.Agent // takes the events and has the state
 	Instance registry.Instance
 	Plan     plan.Plan // resolved
 	Reach    Reach
@@ -29,10 +29,10 @@ type Config struct {
 	Park func(context.Context) (*sandbox.Guard, error)
 	// Started is called at each start.
 	Started func()
-	// Ended takes the event of an attempt that is over, and tells the machine when its last files are safe.
+	// Ended takes the event of an attempt that has ended, and tells the machine when its last files are stored.
 	Ended func(machine.Event)
 
-	// Roster is the sealed roster that was read last, and its bytes.
+	// Roster is the sealed roster that was read last, and its text.
 	Roster      func() (registry.Roster, []byte)
 	Fence       fence
 	GPUs        devices
@@ -40,7 +40,7 @@ type Config struct {
 	Checkpoints checkpoints
 }
 
-// Reach is where the process finds its agent, and peers find the process.
+// Reach is where the process finds its agent, and where peers find the process.
 type Reach struct {
 	Host      string // that the instance's exports have
 	Socket    string // of the agent's API
@@ -49,59 +49,59 @@ type Reach struct {
 
 // fence ends the process of a member that is cut off from the registry.
 type fence interface {
-	// Arm has the guard end the process when this agent does not say in time that it may go on. It refuses while the
-	// agent is cut off.
+	// Arm makes the guard end the process unless this agent keeps renewing the time. It refuses while the agent is cut
+	// off.
 	Arm(feeder) error
-	// Disarm follows the proof that nothing of an attempt is left.
+	// Disarm follows the proof that no process of an attempt is left.
 	Disarm()
 	// TimerFired notes that the guard's dead-man timer has ended the process.
 	TimerFired()
-	// EndedProcess tells that it has.
+	// EndedProcess tells that the timer has ended the process.
 	EndedProcess() bool
 }
 
-// feeder is a guard whose dead-man timer is wound up: the process may go on until this moment of CLOCK_BOOTTIME; 0: the
-// timer is off.
+// feeder is a guard with a dead-man timer: the process may run until this moment of CLOCK_BOOTTIME; 0: the timer is
+// off.
 type feeder = interface {
 	Feed(until time.Duration) error
 }
 
-// devices are the devices that the instance was granted.
+// devices are the GPUs that the instance was granted.
 type devices interface {
-	// Fit refuses a start on devices that asked for a reset and are not fit.
+	// Fit refuses a start on devices that asked for a reset and are still faulty.
 	Fit(ctx context.Context, ours func(pid int) bool) error
-	// Suspect tells that a device asked for a reset since it was looked at last.
+	// Suspect tells that a device has asked for a reset since the last look at it.
 	Suspect() bool
 }
 
-// data is what the process reads and leaves.
+// data is the input and output of the process.
 type data interface {
-	// Inputs adds what the process is told of its inputs.
+	// Inputs adds to a start how the process finds its inputs.
 	Inputs(*plan.Start)
 	// Pipes makes the pipes of one start.
 	Pipes() (Pipes, error)
-	// CallOff gives up the leaving of outputs, unless the job's success wants them.
+	// CallOff cancels the leaving of outputs, unless the job's success needs them.
 	CallOff(machine.State)
 }
 
-// Pipes are the stdin and stdout of one start where data flows through them; nil files are logs, or nothing.
+// Pipes are the stdin and stdout of one start where data flows through them; a nil file is a log, or no input.
 type Pipes interface {
 	Stdin() *os.File
 	Stdout() *os.File
-	// Begin feeds the process and hears it until over is closed.
+	// Begin feeds the process and reads its stdout until over is closed.
 	Begin(over <-chan struct{})
-	// Abandon gives the pipes up: nothing has started.
+	// Abandon closes the pipes: nothing has started.
 	Abandon()
 }
 
 // checkpoints is where a start resumes from.
 type checkpoints interface {
-	// NotReady is why the folder is not as the gang resumes from it; nil: it is.
+	// NotReady is why the checkpoint folder differs from what the gang resumes from; nil: it does not.
 	NotReady() error
 	// Resume is the checkpoint to start from, nil for the newest: its path and step.
 	Resume(ctx context.Context, step *int64) (path string, at int64, ok bool)
-	// AsksToSave tells that the process can be asked to save itself.
+	// AsksToSave tells that the process can be asked to save a checkpoint.
 	AsksToSave() bool
-	// AskToSave asks it, and waits for the checkpoint for a part of the grace. False: the process has ended.
+	// AskToSave asks for a checkpoint and waits for it during a part of the grace. False: the process has ended.
 	AskToSave(grace time.Duration, over <-chan struct{}) bool
 }

@@ -13,12 +13,12 @@ import (
 	"github.com/muster-agent/muster/shim/status"
 )
 
-// Exec runs a program beside the app, as somebody on this host asks. Each is in the log with what it ran.
+// Exec runs a program beside the app for a user of this host. The log names each program.
 func (p *Process) Exec(ctx context.Context, ask status.ExecRequest) (status.Execution, error) {
 	guard := p.guards.now()
 	spec := sandbox.ExecSpec{Argv: ask.Argv, Env: environ(p.execEnv(ask.Env)), Dir: p.Plan.Process.Cwd}
 	if guard == nil {
-		return status.Execution{}, fmt.Errorf("there is nothing to run it in yet: the instance is %s",
+		return status.Execution{}, fmt.Errorf("the container does not exist yet: the instance is %s",
 			p.Loop.State().Phase)
 	}
 	switch {
@@ -49,7 +49,7 @@ func (p *Process) Exec(ctx context.Context, ask status.ExecRequest) (status.Exec
 	}, nil
 }
 
-// execEnv is the environment of the last start, before it what the plan knows of it, with more over it.
+// execEnv is the environment of the last start, or before the first start that of the plan, with more added.
 func (p *Process) execEnv(more []string) map[string]string {
 	p.mu.Lock()
 	env := maps.Clone(p.startEnv)

@@ -9,7 +9,7 @@ import (
 	"github.com/muster-agent/muster/shim/sandbox"
 )
 
-// endForGPU kills the process; false: there is none, or it cannot be.
+// endForGPU kills the process; false: there is none, or it cannot be killed.
 func (p *Process) endForGPU(guard *sandbox.Guard) bool {
 	err := guard.Signal(syscall.SIGKILL)
 	if err != nil && !errors.Is(err, os.ErrProcessDone) {
@@ -18,8 +18,8 @@ func (p *Process) endForGPU(guard *sandbox.Guard) bool {
 	return err == nil
 }
 
-// EndForGPU ends the process, and waits until that has happened or ctx ends. Where none runs there is nothing to do:
-// the next start looks at the devices first, and one that is under way looks again when it has begun.
+// EndForGPU ends the process, and waits for its end or that of ctx. Without a process it does nothing: the next start
+// checks the devices first, and a start in progress checks them again when it has begun.
 func (p *Process) EndForGPU(ctx context.Context) {
 	over := p.Over()
 	if over == nil || !p.endForGPU(p.guards.now()) {

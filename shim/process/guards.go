@@ -13,8 +13,8 @@ import (
 	"github.com/muster-agent/muster/shim/sandbox"
 )
 
-// guards are the guard of the instance and those that come after it: one that was killed, or whose dead-man timer ran
-// out, is replaced before the next start.
+// guards are the guard of the instance and its successors: a guard that was killed, or whose dead-man timer ran out, is
+// replaced before the next start.
 type guards struct {
 	log   *slog.Logger
 	park  func(context.Context) (*sandbox.Guard, error)
@@ -23,18 +23,18 @@ type guards struct {
 	mu       sync.Mutex
 	guard    *sandbox.Guard // nil: none has been started
 	all      []*sandbox.Guard
-	lost     bool          // it was killed: the next rebind parks another
-	ending   chan struct{} // closed when the guard has ended whose timer ran out; nil: its timer has not
+	lost     bool          // it was killed: the next rebind starts another
+	ending   chan struct{} // closed when a guard whose timer ran out has ended; nil: no timer has
 	watching sync.WaitGroup
 }
 
-// ledger is what a guard has said of its attempts so far.
+// ledger is what a guard has reported of its attempts.
 type ledger struct {
 	exits   map[int]sandbox.Exit
 	started map[int]time.Time
 }
 
-// parkPatience bounds the start of a guard, and the wait for the end of one.
+// parkPatience is the limit for the start of a guard, and for the end of one.
 const parkPatience = 30 * time.Second
 
 func (g *guards) start(ctx context.Context) error {
@@ -62,12 +62,12 @@ func (g *guards) now() *sandbox.Guard {
 	return g.guard
 }
 
-// replace parks another guard where the last one was killed, or its timer has ended it.
+// replace starts another guard after a loss of the last one.
 func (g *guards) replace(ctx context.Context) {
 	g.mu.Lock()
 	ending := g.ending
 	g.mu.Unlock()
-	if ending != nil { // its process went before it
+	if ending != nil { // its process ended first
 		select {
 		case <-ending:
 		case <-time.After(parkPatience):
@@ -95,7 +95,7 @@ func (g *guards) timerFired() {
 	g.ending = make(chan struct{})
 }
 
-// gone notes that a guard has ended without being asked.
+// gone notes that a guard has ended unasked.
 func (g *guards) gone() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -106,7 +106,7 @@ func (g *guards) gone() {
 	}
 }
 
-// close ends all guards, the last one first. False: what one of them holds does not end.
+// close ends all guards, the last one first. False: a process of a guard does not end.
 func (g *guards) close() (ended bool) {
 	g.mu.Lock()
 	all := g.all
@@ -118,21 +118,21 @@ func (g *guards) close() (ended bool) {
 			ended = false
 		}
 	}
-	if ended { // else its events may never end
+	if ended { // otherwise its events may never end
 		g.watching.Wait()
 	}
 	return ended
 }
 
-// hear turns what a guard says into events of the machine: an attempt is over when its process has exited and nothing
-// of it is left.
+// hear turns a guard's reports into events of the machine: an attempt is over when its process has exited and no
+// process of it is left.
 func (p *Process) hear(_ *sandbox.Guard, l *ledger, event sandbox.Event) {
 	switch e := event.(type) {
 	case sandbox.Started:
 		l.started[e.Attempt] = time.Now()
 	case sandbox.Lingers:
 		p.work.Go(func() { p.startEnded(e.Attempt, e.Left) })
-	case sandbox.Adopted: // Adopt has said so
+	case sandbox.Adopted: // Adopt has logged it
 	case sandbox.Exited:
 		l.exits[e.Attempt] = e.Exit
 		p.currentSides().processOver(e.Exit.Code != nil && *e.Exit.Code == 0)
@@ -164,7 +164,7 @@ func (p *Process) hear(_ *sandbox.Guard, l *ledger, event sandbox.Event) {
 	}
 }
 
-// Guard names the guard for whoever must clear up after this agent; nil before there is one.
+// Guard names the guard for the agent that clears up after this one; nil before there is a guard.
 func (p *Process) Guard() *registry.ProcessRef {
 	g := p.guards.now()
 	if g == nil {
@@ -173,5 +173,5 @@ func (p *Process) Guard() *registry.ProcessRef {
 	return &registry.ProcessRef{Pid: g.PID(), Start: g.StartTicks()}
 }
 
-// Holds tells that a process of this host is one of the instance's.
+// Holds tells that a process of this host belongs to the instance.
 func (p *Process) Holds(pid int) bool { return p.guards.now().Holds(pid) }

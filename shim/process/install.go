@@ -14,10 +14,10 @@ import (
 	"github.com/muster-agent/muster/shim/sandbox"
 )
 
-// noFramework gives nothing: what a framework says needs a roster.
+// noFramework gives no environment: that of a framework needs a roster.
 func noFramework(plan.Plan, registry.Roster) (env, files map[string]string) { return nil, nil }
 
-// Install runs INSTALL in the parked container and takes away what it left running.
+// Install runs INSTALL in the container and ends the processes that it left.
 func (p *Process) Install(ctx context.Context) error {
 	s := p.Plan.Script
 	if s == nil || !s.Has(plan.CommandInstall) {
@@ -44,7 +44,7 @@ func (p *Process) Install(ctx context.Context) error {
 	return failed
 }
 
-// notRun says why INSTALL could not be run. A missing interpreter stays missing.
+// notRun explains why INSTALL could not be run. A missing interpreter stays missing.
 func notRun(s *plan.Script, err error) error {
 	_, start := errors.AsType[*sandbox.StartError](err)
 	switch {
@@ -58,7 +58,7 @@ func notRun(s *plan.Script, err error) error {
 	return fmt.Errorf("INSTALL: %w", err)
 }
 
-// nameOf is what a person calls the script.
+// nameOf is the script's name for people.
 func nameOf(s *plan.Script) string {
 	if s.File != "" {
 		return s.File
@@ -66,5 +66,5 @@ func nameOf(s *plan.Script) string {
 	return "metainfo's commands"
 }
 
-// pathOf is where the script lies for who runs it.
+// pathOf is the path of the script.
 func pathOf(s *plan.Script) string { return filepath.Join(s.Folder, s.File) }

@@ -16,27 +16,27 @@ import (
 	"github.com/muster-agent/muster/shim/status"
 )
 
-// blame is what was seen to go wrong with a process from outside of it. The zero value is nothing.
+// blame is a cause of an end that was seen from outside the process. The zero value is none.
 type blame struct {
 	class registry.Class
 	why   string
 	at    time.Time
 	ended bool // the agent ended the process for it
-	// whatever its exit says, it failed: what was ended was not what exited.
+	// whatever: it failed, whatever its exit says: the process that exited is not the one that was ended.
 	whatever bool
-	final    bool // another attempt would end as this one
+	final    bool // another attempt would end the same way
 }
 
-// blames keeps the last blame of the attempt under way.
+// blames keeps the last blame of the current attempt.
 type blames struct {
 	mu   sync.Mutex
 	last blame
 }
 
-// blameTime is how long after a fault that a process may survive its end is still put down to it.
+// blameTime is how long after a fault that a process may survive its end is still blamed on the fault.
 const blameTime = time.Minute
 
-// explains tells that an end at this time comes from it.
+// explains tells that the blame explains an end at this time.
 func (b blame) explains(end time.Time) bool {
 	return b.class != "" && (b.ended || end.Sub(b.at) <= blameTime)
 }
@@ -63,21 +63,21 @@ func (b *blames) now() blame {
 	return b.last
 }
 
-// Blame keeps what was seen to go wrong with the process; ending tells that it is ended for it.
+// Blame keeps a fault of the process; ending tells that the agent ends it for that.
 func (p *Process) Blame(class registry.Class, why string, ending bool) {
 	p.blamed.add(blame{class: class, why: why, ended: ending})
 }
 
-// Condemn says why the process under way is ended, whatever its exit will look like; final tells that another attempt
-// would end as this one.
+// Condemn says why the current process is ended, whatever its exit will be; final tells that another attempt would end
+// the same way.
 func (p *Process) Condemn(class registry.Class, why string, final bool) {
 	p.blamed.add(blame{class: class, why: why, ended: true, whatever: true, final: final})
 }
 
-// soon is how fast a process must end for "address in use" to be our port's fault (contracts 9).
+// soon is how soon a process must end for "address in use" to be blamed on our port (contracts 9).
 const soon = 5 * time.Second
 
-// judge reads what the exit, the counters of the kernel, the devices and the end of the log say of the cause.
+// judge finds the cause of an end in the exit, the kernel's counters, the devices and the end of the log.
 func (p *Process) judge(x sandbox.Exit, lived time.Duration) *machine.Exit {
 	out := &machine.Exit{
 		Code: x.Code, Signal: x.Signal, At: x.At.UTC().Truncate(time.Millisecond),
@@ -85,7 +85,7 @@ func (p *Process) judge(x sandbox.Exit, lived time.Duration) *machine.Exit {
 	}
 	gone, served := p.leftBehind(out)
 	if gone.PID != 0 {
-		if x, err := p.guards.now().Ended(p.life, gone.PID); err == nil { // it was short, and its end is known
+		if x, err := p.guards.now().Ended(p.life, gone.PID); err == nil { // a short process: its end is known
 			out.Code, out.Signal, gone = x.Code, x.Signal, script.PID{}
 		}
 	}
@@ -127,7 +127,7 @@ func (p *Process) judge(x sandbox.Exit, lived time.Duration) *machine.Exit {
 	return out
 }
 
-// keepEnd keeps how the last attempt ended, for who asks in the next one. What this agent has ended itself did not
+// keepEnd keeps how the last attempt ended, for the status of the next one. A process that the agent has ended did not
 // fail.
 func (p *Process) keepEnd(x *machine.Exit) *machine.Exit {
 	why := x.Why()
@@ -140,15 +140,15 @@ func (p *Process) keepEnd(x *machine.Exit) *machine.Exit {
 	return x
 }
 
-// Marks are the sizes that the logs had when the attempt began: what it says begins there.
+// Marks are the sizes of the logs when the attempt began: its output begins there.
 func (p *Process) Marks() map[string]int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.current.marks
 }
 
-// leftBehind looks at what a script's START that ended with 0 has left: a process that was gone as soon as START was,
-// or something that served.
+// leftBehind finds what a script's START that ended with 0 has left: a process that ended with START, or a running
+// service.
 func (p *Process) leftBehind(x *machine.Exit) (gone script.PID, served bool) {
 	w := p.watching()
 	if w == nil || !x.OK() {
@@ -158,7 +158,7 @@ func (p *Process) leftBehind(x *machine.Exit) (gone script.PID, served bool) {
 	return gone, w.served()
 }
 
-// outOfMemory is the figures of an end for want of memory, and who counted.
+// outOfMemory describes an end for want of memory: the figures, and which limit.
 func outOfMemory(u cgroup.Usage) string {
 	text := fmt.Sprintf("%d processes killed at the limit of %d MB", u.OOMKills, u.Limit/megabyte)
 	if u.OOMKills == 1 {
@@ -167,7 +167,7 @@ func outOfMemory(u cgroup.Usage) string {
 	return text + fmt.Sprintf(", peak %d MB (%s)", u.Peak/megabyte, u.By)
 }
 
-// addressInUse tells that the process said so since its logs had these sizes.
+// addressInUse tells that the process has logged so since its logs had these sizes.
 func (p *Process) addressInUse(marks map[string]int64) bool {
 	const most = 4096
 	said := p.logs.Tail("stderr.log", marks["stderr.log"], most) + p.logs.Tail("stdout.log", marks["stdout.log"], most)
@@ -177,15 +177,15 @@ func (p *Process) addressInUse(marks map[string]int64) bool {
 // Tail is the end of one of the instance's logs, at most so many bytes and none before from.
 func (p *Process) Tail(name string, from, most int64) string { return p.logs.Tail(name, from, most) }
 
-// Report is what the outside is told of the process beside the machine's state.
+// Report is the state of the process beside the machine's.
 type Report struct {
 	MemoryMB   int    // the limit in force
 	LastEnd    string // how the last attempt ended; "": none has
 	Sides      []status.Side
-	Installing bool // a command of the package has been given
+	Installing bool // a command of the package was run
 }
 
-// Report tells how the process is.
+// Report reports the state of the process.
 func (p *Process) Report() Report {
 	sides := p.currentSides().seen()
 	p.mu.Lock()

@@ -11,15 +11,15 @@ import (
 	"github.com/muster-agent/muster/shim/files"
 )
 
-// Logs is the log folder of an instance. It belongs to the process: nothing there is opened by a name that could lead
-// elsewhere.
+// Logs is the log folder of an instance. It belongs to the process: no file in it is opened by a name that could lead
+// out of it.
 type Logs struct {
 	Dir  string
 	Log  *slog.Logger
-	User files.User // whom it belongs to
+	User files.User // its owner
 }
 
-// Bounds of what a command may say, in bytes.
+// Limits of a command's output, in bytes.
 const (
 	mostOutput     = 16 << 20
 	mostStructured = 1 << 20
@@ -29,7 +29,7 @@ func (l Logs) path(name string) string { return filepath.Join(l.Dir, name) }
 
 func (l Logs) open() (files.Folder, error) { return l.User.Below(l.Dir) }
 
-// sizes are how far the logs of the process go.
+// sizes are the sizes of the process's logs.
 func (l Logs) sizes() map[string]int64 {
 	sizes := map[string]int64{}
 	for _, name := range []string{"stdout.log", "stderr.log"} {
@@ -38,7 +38,7 @@ func (l Logs) sizes() map[string]int64 {
 	return sizes
 }
 
-// Tail is the end of a log, at most so many bytes and none before from.
+// Tail is the end of a log: at most so many bytes, and none before from.
 func (l Logs) Tail(name string, from, most int64) string {
 	f, err := files.OpenPlain(l.path(name))
 	if err != nil {
@@ -59,8 +59,8 @@ func (l Logs) Tail(name string, from, most int64) string {
 	return string(text)
 }
 
-// keep writes a stream into a file of the log folder, in the place of what its name holds, and its end to also. What is
-// too much is read and dropped: the command must not wait for its reader.
+// keep writes a stream into a new file of the log folder, and its end to also. Output beyond the limit is read and
+// dropped: the command must not wait for its reader.
 func (l Logs) keep(name string, from io.Reader, also io.Writer) {
 	f, err := l.replace(name)
 	if err != nil {
@@ -81,7 +81,7 @@ func (l Logs) keep(name string, from io.Reader, also io.Writer) {
 	}
 }
 
-// replace makes a file in the place of what its name holds.
+// replace makes a new file of a name in the log folder.
 func (l Logs) replace(name string) (*os.File, error) {
 	folder, err := l.open()
 	if err != nil {
@@ -91,7 +91,7 @@ func (l Logs) replace(name string) (*os.File, error) {
 	return folder.New(name)
 }
 
-// structured reads what a script has answered as JSON; nil when it has not.
+// structured reads a script's answer in JSON; nil: there is none.
 func (l Logs) structured(name string) []byte {
 	f, err := files.OpenPlain(l.path(name))
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/muster-agent/muster/shim/script"
 )
 
-// pidFiles are those in the instance's own folders, pid_file first.
+// pidFiles are the pid files in the instance's own folders, pid_file first.
 func (p *Process) pidFiles(s *plan.Script) []script.PID {
 	var found []script.PID
 	for _, path := range p.pidPaths(s) {
@@ -30,7 +30,7 @@ func (p *Process) pidFiles(s *plan.Script) []script.PID {
 	return found
 }
 
-// pidPaths are where pid files may be: what the configuration names, and all of its folder for them.
+// pidPaths are where pid files may be: the files that the configuration names, and all files of its folder for them.
 func (p *Process) pidPaths(s *plan.Script) []string {
 	paths := []string{}
 	if own := script.PIDFile(s); own != "" {
@@ -61,11 +61,11 @@ func (p *Process) pidPaths(s *plan.Script) []string {
 	return append(paths, more...)
 }
 
-// mostPIDFiles is how many entries of the folder for them are looked at.
+// mostPIDFiles is how many entries of that folder are read.
 const mostPIDFiles = 256
 
-// ownFolderOf opens whichever of the instance's folders holds a path, and names it from there on. A link in it that
-// leads to another instance's, or to the package that all share, leads nowhere.
+// ownFolderOf opens the folder of the instance that holds a path, and names the path in it. A link to another
+// instance's folder, or to the shared package, leads nowhere.
 func (p *Process) ownFolderOf(path string) (files.Folder, string, error) {
 	for _, dir := range []string{p.Plan.Process.Folder, p.LogDir} {
 		if !files.Within(path, dir) {
@@ -84,11 +84,11 @@ func (p *Process) ownFolderOf(path string) (files.Folder, string, error) {
 	return files.Folder{}, "", fmt.Errorf("%s is in no folder of the instance", path)
 }
 
-// mostPID is more than a pid file has, in bytes.
+// mostPID is the limit of a pid file, in bytes.
 const mostPID = 64
 
-// readOwn reads a small file in the instance's folders. Its process may put something else in its place at any moment:
-// a pipe that nobody fills must not hold the agent up.
+// readOwn reads a small file in the instance's folders. The process may replace it at any moment: a pipe without a
+// writer must not block the agent.
 func (p *Process) readOwn(path string) (string, error) {
 	work, name, err := p.ownFolderOf(path)
 	if err != nil {
@@ -98,8 +98,8 @@ func (p *Process) readOwn(path string) (string, error) {
 	return work.Read(name, mostPID)
 }
 
-// removePIDs takes the pid files of the last start away: all that they name is proved gone, and their numbers may be
-// others' by now.
+// removePIDs removes the pid files of the last start: their processes have ended, and the numbers may belong to others
+// now.
 func (p *Process) removePIDs(s *plan.Script) {
 	for _, path := range p.pidPaths(s) {
 		work, name, err := p.ownFolderOf(path)
@@ -107,7 +107,7 @@ func (p *Process) removePIDs(s *plan.Script) {
 			continue
 		}
 		if err := errors.Join(work.Remove(name), work.Close()); err != nil && !errors.Is(err, os.ErrNotExist) {
-			p.Log.Warn("take a pid file away", "err", err)
+			p.Log.Warn("remove a pid file", "err", err)
 		}
 	}
 }

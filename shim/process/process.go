@@ -28,7 +28,7 @@ import (
 // Process is the process of one instance through all of its attempts.
 type Process struct {
 	Config
-	life   context.Context //nolint:containedctx // of what ends with an attempt or a guard, not with an effect
+	life   context.Context //nolint:containedctx // of work that ends with an attempt or a guard
 	logs   Logs
 	guards *guards
 	blamed *blames
@@ -37,7 +37,7 @@ type Process struct {
 	mu       sync.Mutex
 	current  attempt
 	memory   int               // MB, the limit in force
-	starved  int               // ends for want of memory
+	starved  int               // ends out of memory
 	lastEnd  string            // how the last attempt ended; "": none has
 	sides    *sideGroup        // of the last start; nil: none
 	startEnv map[string]string // of the last start; nil: none yet
@@ -48,7 +48,7 @@ type Process struct {
 
 // attempt is one start of the process. The zero value is none.
 type attempt struct {
-	over  chan struct{}    // closed when it is over, and nil then
+	over  chan struct{}    // closed at its end, and nil from then on
 	watch *watch           // nil: no script runs it
 	marks map[string]int64 // sizes of the logs when it began
 }
@@ -67,8 +67,8 @@ func New(ctx context.Context, c Config) *Process {
 // StartGuard starts the guard that will hold the process.
 func (p *Process) StartGuard(ctx context.Context) error { return p.guards.start(ctx) }
 
-// Close ends the guard and all it holds, and waits for what this room has begun. False: something does not end; the log
-// names it.
+// Close ends the guard and all it holds, and waits for the goroutines of this room. False: a process does not end; the
+// log names it.
 func (p *Process) Close() bool {
 	if !p.guards.close() {
 		return false
@@ -77,7 +77,7 @@ func (p *Process) Close() bool {
 	return true
 }
 
-// Do acts on the process; that it has ended comes from the guard.
+// Do does an effect on the process. The end of the process is reported by the guard.
 func (p *Process) Do(ctx context.Context, e machine.Effect, s machine.State) (machine.Event, bool) {
 	switch e.Kind {
 	case machine.DoStart:
@@ -103,7 +103,7 @@ func (p *Process) Do(ctx context.Context, e machine.Effect, s machine.State) (ma
 	return machine.Event{}, false
 }
 
-// notStarted is the exit of a process that never ran: a missing program or folder stays missing.
+// notStarted is the exit of a process that never ran. A missing program or folder stays missing.
 func notStarted(err error) *machine.Exit {
 	x := &machine.Exit{At: time.Now(), Message: err.Error(), Class: registry.ClassMuster}
 	if _, ok := errors.AsType[*sandbox.StartError](err); ok {
@@ -124,7 +124,7 @@ func notStarted(err error) *machine.Exit {
 	return x
 }
 
-// cutOff is a start that the fence has refused.
+// cutOff is a start that the partition guard has refused.
 type cutOff struct{ error }
 
 // start begins an attempt.
@@ -181,13 +181,13 @@ func (p *Process) start(ctx context.Context, e machine.Effect, s machine.State) 
 		return 0, err
 	}
 	p.beginSides(guard, roster, facts, start, limits)
-	if p.GPUs.Suspect() { // since the devices were looked at: whoever heard of it found no process to end
+	if p.GPUs.Suspect() { // a fault since Fit: it found no process to end
 		p.endForGPU(guard)
 	}
 	return pid, nil
 }
 
-// begin notes that an attempt begins: what its logs hold from here on is its own.
+// begin notes that an attempt begins: what its logs get from here on is its own.
 func (p *Process) begin(number int) (over chan struct{}) {
 	over = make(chan struct{})
 	now := attempt{over: over, marks: p.logs.sizes()}
@@ -221,8 +221,8 @@ func (p *Process) launch(guard *sandbox.Guard, spec sandbox.Spec, over <-chan st
 	return pid, nil
 }
 
-// writeFiles lays out what a start reads: the roster, and values that are too long for a variable. A secret among them
-// is its process's alone.
+// writeFiles writes the files of a start: the roster, and values that are too long for a variable. Only the process may
+// read a secret among them.
 func (p *Process) writeFiles(texts map[string]string) (err error) {
 	work, err := p.User.Below(p.WorkDir)
 	if err != nil {
@@ -238,13 +238,13 @@ func (p *Process) writeFiles(texts map[string]string) (err error) {
 	return nil
 }
 
-// startFacts adds what every start and every command of this instance is told.
+// startFacts adds the facts that every start and every command of this instance gets.
 func (p *Process) startFacts(f plan.StartFacts) plan.StartFacts {
 	f.Host, f.StatusSocket, f.Publisher = p.Reach.Host, p.Reach.Socket, p.Reach.Publisher
 	return f
 }
 
-// rlimits are the definition's; what is registered for RDMA stays locked in memory.
+// rlimits are the definition's. Memory for RDMA may be locked without a limit.
 func rlimits(l plan.Limits) (map[string]sandbox.Rlimit, error) {
 	limits, err := sandbox.ParseRlimits(l.Ulimits)
 	if _, own := limits["memlock"]; err == nil && l.RDMA && !own {
@@ -256,7 +256,7 @@ func rlimits(l plan.Limits) (map[string]sandbox.Rlimit, error) {
 // megabyte is MiB, as in YARN.
 const megabyte = 1 << 20
 
-// grow raises the limit of memory after each end for want of it, as muster.memory.autoscale says.
+// grow raises the memory limit after each end out of memory, as muster.memory.autoscale says.
 func (p *Process) grow(guard *sandbox.Guard) {
 	p.mu.Lock()
 	was, now := p.memory, plan.Grown(p.Plan.Limits, p.Plan.Allocation.Envelope, p.starved)
@@ -265,7 +265,7 @@ func (p *Process) grow(guard *sandbox.Guard) {
 		return
 	}
 	if err := guard.Grow(int64(now) * megabyte); err != nil {
-		p.Log.Warn("raise the limit of memory", "mb", now, "err", err)
+		p.Log.Warn("memory limit not raised", "mb", now, "err", err)
 		return
 	}
 	p.Log.Info("limit of memory raised", "from_mb", was, "to_mb", now)
@@ -274,7 +274,7 @@ func (p *Process) grow(guard *sandbox.Guard) {
 	p.memory = now
 }
 
-// terminate asks the process to end; to save itself first, where the definition says how to ask for that.
+// terminate asks the process to end, and before that to save a checkpoint if the definition says how.
 func (p *Process) terminate(s machine.State) {
 	over := p.Over()
 	if !p.Checkpoints.AsksToSave() || over == nil {
@@ -288,7 +288,7 @@ func (p *Process) terminate(s machine.State) {
 	})
 }
 
-// stop asks the process to end: by the package's STOP where it has one.
+// stop asks the process to end: by the package's STOP, if it has one.
 func (p *Process) stop() {
 	p.mu.Lock()
 	now, sides := p.current, p.sides
@@ -304,18 +304,18 @@ func (p *Process) stop() {
 	p.signalStop()
 }
 
-// signalStop sends the process the signal that the definition ends it by.
+// signalStop sends the process the definition's stop signal.
 func (p *Process) signalStop() {
 	n, err := status.ParseSignal(p.Plan.Stop.Signal)
 	if err != nil {
 		n = int(syscall.SIGTERM)
 	}
 	if err := p.Signal(n); err != nil && !hasEnded(err) {
-		p.Log.Warn("signal the process", "signal", n, "err", err)
+		p.Log.Warn("process not signalled", "signal", n, "err", err)
 	}
 }
 
-// Signal sends the process a signal; see Ended for its errors.
+// Signal sends the process a signal; see hasEnded for its errors.
 func (p *Process) Signal(n int) error { return p.guards.now().Signal(syscall.Signal(n)) }
 
 // SignalNamed sends the process a signal by its name or number; os.ErrProcessDone: there is no process.
@@ -331,30 +331,30 @@ func (p *Process) SignalNamed(name string) error {
 	return err
 }
 
-// hasEnded tells that an error of Signal says no more than that there is no process.
+// hasEnded tells that an error of Signal means only that there is no process.
 func hasEnded(err error) bool {
 	return errors.Is(err, sandbox.ErrGone) || errors.Is(err, os.ErrProcessDone) || errors.Is(err, syscall.ESRCH)
 }
 
-// Kill ends the process and all that it has started.
+// Kill ends the process and all its children.
 func (p *Process) Kill() {
 	if err := p.guards.now().Kill(); err != nil && !errors.Is(err, sandbox.ErrGone) {
-		p.Log.Warn("kill the process", "err", err)
+		p.Log.Warn("process not killed", "err", err)
 	}
 }
 
-// Over is closed when the attempt under way is over; nil: there is none.
+// Over is closed when the current attempt is over; nil: there is none.
 func (p *Process) Over() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.current.over
 }
 
-// rebindPause is how long to wait before ports that could not be had are asked for again.
+// rebindPause is the pause before ports are asked for again.
 const rebindPause = time.Second
 
-// rebind holds the ports again; where a stranger took one meanwhile, others are taken. It goes on until there are some:
-// nothing may be acknowledged without them.
+// rebind holds the ports again, or takes others if a stranger has taken one meanwhile. It retries until it has ports:
+// without them nothing may be acknowledged.
 func (p *Process) rebind(ctx context.Context, e machine.Effect) (machine.Event, bool) {
 	p.endSides()
 	p.guards.replace(ctx)
@@ -363,14 +363,14 @@ func (p *Process) rebind(ctx context.Context, e machine.Effect) (machine.Event, 
 		if err == nil {
 			return machine.Event{Kind: machine.Rebound, Attempt: e.Attempt, On: same}, true
 		}
-		p.Log.Error("take other ports", "err", err)
+		p.Log.Error("no other ports yet", "err", err)
 		if wait.For(ctx, rebindPause) != nil {
 			return machine.Event{}, false
 		}
 	}
 }
 
-// attemptOver closes the attempt under way.
+// attemptOver closes the current attempt.
 func (p *Process) attemptOver() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

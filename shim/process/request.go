@@ -12,17 +12,18 @@ import (
 	"github.com/muster-agent/muster/shim/status"
 )
 
-// mostTail is how much of what a command said its answer holds, in bytes.
+// mostTail is how much of a command's output an answer holds, in bytes.
 const mostTail = 64 << 10
 
-// Command runs a command of the package as somebody on this host asks. Those of the instance's life are the machine's.
+// Command runs a command of the package for a user of this host. The commands of the instance's life belong to the
+// machine.
 func (p *Process) Command(ctx context.Context, name string) (status.CommandResult, error) {
 	s, guard := p.Plan.Script, p.guards.now()
 	switch {
 	case s == nil:
 		return status.CommandResult{}, fmt.Errorf("no script runs %s: one command line does", p.Loop.State().Instance)
 	case guard == nil:
-		return status.CommandResult{}, fmt.Errorf("there is nothing to run it in yet: the instance is %s",
+		return status.CommandResult{}, fmt.Errorf("the container does not exist yet: the instance is %s",
 			p.Loop.State().Phase)
 	case ofLife(s, name):
 		return status.CommandResult{}, fmt.Errorf("%s belongs to the instance's life; muster stop ends it; muster "+
@@ -50,8 +51,8 @@ func (p *Process) Command(ctx context.Context, name string) (status.CommandResul
 	return out, nil
 }
 
-// ofLife tells that a command is the machine's to give. A script has its methods' names in lower case, and takes its
-// commands in either; what metainfo itself calls by such a name is the package's own.
+// ofLife tells that only the machine gives a command. A script has its methods' names in lower case, and takes commands
+// in either case; a command of metainfo with such a name is the package's own.
 func ofLife(s *plan.Script, name string) bool {
 	given := []string{plan.CommandInstall, plan.CommandStart, plan.CommandStop}
 	if _, own := s.Commands[name]; own {
@@ -60,7 +61,7 @@ func ofLife(s *plan.Script, name string) bool {
 	return slices.Contains(append(given, "RESTART"), strings.ToUpper(name)) // the library's RESTART is STOP and START
 }
 
-// configuration answers GET_CONFIG as Slider's agent does: with what START was told.
+// configuration answers GET_CONFIG as Slider's agent does: with the input of START.
 func (p *Process) configuration() (status.CommandResult, error) {
 	s := p.filledScript()
 	text, err := json.MarshalIndent(s.Configurations, "", "  ")

@@ -23,14 +23,14 @@ import (
 	"github.com/muster-agent/muster/shim/status"
 )
 
-// Side processes run beside the instance's own, in its container, from its start to its end. Whatever becomes of them,
-// the machine hears nothing of it.
+// Side processes run beside the instance's own, in its container, from its start to its end. Their ends are no events
+// of the machine.
 
 const (
-	// sideGrace is between a side process's TERM and its KILL. The end of the attempt waits for it.
+	// sideGrace is the time between a side process's TERM and its KILL. The end of the attempt waits for it.
 	sideGrace = 3 * time.Second
-	// farewell is how long a side process that ends by itself may take to, once the process has ended with 0: the other
-	// instances may not have done with it.
+	// farewell is how long a side process that ends by itself may run after the process has ended with 0: other
+	// instances may still need it.
 	farewell = time.Minute
 )
 
@@ -43,8 +43,8 @@ type sideGroup struct {
 	all   []*sideProcess
 	lives sync.WaitGroup
 
-	over    chan struct{} // closed when the instance's process has ended: nothing is started any more
-	leave   chan struct{} // closed when nothing is waited for
+	over    chan struct{} // closed when the instance's process has ended: no side starts any more
+	leave   chan struct{} // closed when the sides are to end
 	mu      sync.Mutex
 	isOver  bool
 	well    bool // the process ended with 0
@@ -52,7 +52,7 @@ type sideGroup struct {
 	left    bool
 }
 
-// sideProcess is one of them, through all of its starts.
+// sideProcess is one side process, through all of its starts.
 type sideProcess struct {
 	group *sideGroup
 	plan  plan.Side
@@ -65,7 +65,7 @@ type sideProcess struct {
 	restarts int
 }
 
-// beginSides starts them once the instance's process has been.
+// beginSides starts the side processes after the instance's process.
 func (p *Process) beginSides(
 	guard *sandbox.Guard, r registry.Roster, facts plan.StartFacts, start plan.Start, limits map[string]sandbox.Rlimit,
 ) {
@@ -83,7 +83,7 @@ func (p *Process) beginSides(
 			group: g, plan: s, out: p.sideLog(s.Name, "stdout"), err: p.sideLog(s.Name, "stderr"),
 			spec: sandbox.ExecSpec{
 				Argv: argv, Env: environ(env), Dir: p.Plan.Process.Cwd, Rlimits: limits,
-				Awaited: true, // it is asked to end, and not killed at once with what else the process leaves
+				Awaited: true, // it is asked to end, and not killed with the rest
 			},
 		})
 	}
@@ -95,14 +95,14 @@ func (p *Process) beginSides(
 	}
 }
 
-// currentSides are those of the attempt under way, or of the last one.
+// currentSides are the sides of the current attempt, or of the last one.
 func (p *Process) currentSides() *sideGroup {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.sides
 }
 
-// endSides ends those of an attempt that is over, and returns when nothing of them touches ports or files.
+// endSides ends the sides of an attempt that is over, and returns when none of them uses ports or files.
 func (p *Process) endSides() {
 	g := p.currentSides()
 	if g == nil {
@@ -127,7 +127,7 @@ func (g *sideGroup) processOver(well bool) {
 	g.settle()
 }
 
-// stop notes that the instance is to end: from the end of its process on, nothing is waited for.
+// stop notes that the instance is to end: the sides end with its process.
 func (g *sideGroup) stop() {
 	if g == nil {
 		return
@@ -145,7 +145,7 @@ func (g *sideGroup) settle() {
 	}
 }
 
-// live starts the process again until the instance's own is over or its rule says that it is enough.
+// live restarts the process until the instance's own has ended, or its rule ends it.
 func (s *sideProcess) live() {
 	defer s.out.close()
 	defer s.err.close()
@@ -155,7 +155,7 @@ func (s *sideProcess) live() {
 			return
 		}
 		end, why := s.run()
-		if isClosed(s.group.over) { // with it, or before anybody could have started it again
+		if isClosed(s.group.over) { // it ended with the process, or just before
 			return
 		}
 		var pause time.Duration
@@ -187,23 +187,23 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// run is one start, to its end and that of all it has started.
+// run is one start, to the end of the process and of its children.
 func (s *sideProcess) run() (end side.End, how string) {
 	if err := s.group.ports.Release(s.owns); err != nil {
 		return end, fmt.Sprintf("hand the port over: %v", err)
 	}
-	// The guard answers, or ends. One that was given up waiting for might start all the same, and be awaited.
+	// The guard answers, or ends. A start that was cancelled might still happen.
 	session, err := s.group.guard.Exec(s.group.life, s.spec)
 	if err != nil {
 		return end, err.Error()
 	}
 	begun := time.Now()
-	_ = session.Stdin.Close() // it is asked nothing
+	_ = session.Stdin.Close() // it gets no input
 	s.born(session.PID())
 	defer s.born(0)
 	s.group.log.Info("side process started", "side", s.plan.Name, "pid", session.PID())
 	var said sync.WaitGroup
-	said.Go(func() { _, _ = io.Copy(s.out, session.Stdout) }) // a log that fails says so itself
+	said.Go(func() { _, _ = io.Copy(s.out, session.Stdout) }) // sideLog logs its own failures
 	said.Go(func() { _, _ = io.Copy(s.err, session.Stderr) })
 	select {
 	case <-session.Done():
@@ -231,7 +231,7 @@ func (s *sideProcess) born(pid int) {
 	s.pid = pid
 }
 
-// partWith ends it after the instance's process. One that ends by itself may do so while others need it.
+// partWith ends the side process after the instance's process. One that ends by itself may do so while others need it.
 func (s *sideProcess) partWith(session *sandbox.Session) {
 	if s.plan.Finishes {
 		select {
@@ -254,9 +254,9 @@ func (s *sideProcess) partWith(session *sandbox.Session) {
 	s.kill(session)
 }
 
-// clear kills what it has left behind, which may hold its port.
+// clear kills its children, which may hold its port.
 func (s *sideProcess) clear(session *sandbox.Session) {
-	if !isClosed(s.group.over) { // else the guard does, as with all that is left
+	if !isClosed(s.group.over) { // otherwise the guard does it
 		s.kill(session)
 	}
 	if err := session.Close(); err != nil {
@@ -286,7 +286,7 @@ func ofProcess(p plan.Plan) func(port string) bool {
 	}
 }
 
-// seen is what the outside is told of them.
+// seen is what the status shows of the sides.
 func (g *sideGroup) seen() []status.Side {
 	if g == nil {
 		return nil
@@ -300,25 +300,24 @@ func (g *sideGroup) seen() []status.Side {
 	return all
 }
 
-// mostSideLog is how long a log of a side process grows before it is put aside, in bytes. One that was put aside is
-// kept.
+// mostSideLog is the size at which a side process's log is rotated, in bytes. One old log is kept.
 const mostSideLog = 16 << 20
 
-// sideLog is what a side process says, in all of its starts. That it cannot be written ends nothing: the process must
-// not wait for its reader.
+// sideLog is the output of a side process, through all of its starts. A write error ends nothing: the process must not
+// wait for its reader.
 type sideLog struct {
 	log  *slog.Logger
 	path string
 	file *os.File
 	size int64
-	mute bool // that it cannot be written has been said
+	mute bool // the write error was logged
 }
 
 func (p *Process) sideLog(name, stream string) *sideLog {
 	return &sideLog{log: p.Log, path: p.logs.path(SideLogName(name, stream))}
 }
 
-// SideLogName is the file in an instance's log folder that has a stream of a side process.
+// SideLogName is the file of a side process's stream in an instance's log folder.
 func SideLogName(name, stream string) string { return "side-" + name + "." + stream + ".log" }
 
 // Write never fails.

@@ -19,7 +19,7 @@ import (
 	"github.com/muster-agent/muster/shim/wait"
 )
 
-// attend watches one start until its process is over: what STATUS says, and how long START may take.
+// attend watches one start until its process is over: the answers of STATUS, and the time limit of START.
 func (p *Process) attend(attempt, pid int) {
 	w := p.watching()
 	if w == nil {
@@ -30,14 +30,14 @@ func (p *Process) attend(attempt, pid int) {
 	w.run()
 }
 
-// watching is the watch of the start under way; nil: no script runs it.
+// watching is the watch of the current start; nil: no script runs it.
 func (p *Process) watching() *watch {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.current.watch
 }
 
-// up says that the instance serves.
+// up reports that the instance serves.
 func (p *Process) up(attempt int) {
 	p.Loop.Tell(machine.Event{Kind: machine.Up, Attempt: attempt})
 }
@@ -47,13 +47,13 @@ type watch struct {
 	process *Process
 	attempt int
 	script  *plan.Script
-	over    <-chan struct{} // the process is over, proved
-	begun   chan struct{}   // closed when START has ended with 0 and something of it serves
-	told    chan struct{}   // closed when it is told to stop: that it serves no more is no failure then
+	over    <-chan struct{} // closed when the process is proved to be over
+	begun   chan struct{}   // closed when START has ended with 0 and left a service
+	told    chan struct{}   // closed when it is asked to stop: from then on a missing service is no failure
 
 	mu  sync.Mutex
 	pid int // of START in its own pid namespace; 0: unknown
-	// mute: that STATUS cannot be run has been said.
+	// mute: the failure to run STATUS was logged.
 	mute bool
 	// asked: the process itself was asked to end, after STOP where there is one.
 	asked bool
@@ -66,10 +66,10 @@ func newWatch(p *Process, attempt int, over <-chan struct{}) *watch {
 	}
 }
 
-// eager is how often STATUS is asked until it is answered with yes.
+// eager is how often STATUS is asked until the instance serves.
 const eager = time.Second
 
-// run begins to ask STATUS, first often, until the process is over.
+// run asks STATUS until the process is over, at first often.
 func (w *watch) run() {
 	w.process.work.Go(func() {
 		ctx, cancel := context.WithCancel(w.process.life) // it ends with the process
@@ -110,7 +110,7 @@ func (w *watch) follow(ctx context.Context) {
 			starting, begun = false, nil
 			health = w.serving(health)
 		case <-deadline.C:
-			if !w.served() && !health.Up { // both may have come while STATUS was asked
+			if !w.served() && !health.Up { // both may have happened while STATUS was asked
 				w.end(registry.ClassTimeout, fmt.Sprintf("START of %s was neither done nor serving after %g s",
 					nameOf(w.script), w.script.Timeout))
 				return
@@ -119,7 +119,7 @@ func (w *watch) follow(ctx context.Context) {
 			was := health.Up
 			answer := w.ask(ctx)
 			if ctx.Err() != nil {
-				return // it was ended with its app, or says nothing of one that is to end
+				return // the process has ended or is to end: the answer does not count
 			}
 			health = health.Asked(answer, starting)
 			if health.Up && !was {
@@ -142,10 +142,10 @@ func (w *watch) serving(h script.Health) script.Health {
 	return h
 }
 
-// mostStatus bounds one STATUS: one that hangs is a failure, and the next is waiting.
+// mostStatus is the limit of one STATUS: one that hangs is a failure.
 const mostStatus = time.Minute
 
-// stop has nobody judge what is to end.
+// stop ends the judgement of an instance that is to end.
 func (w *watch) stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -157,14 +157,14 @@ func (w *watch) stop() {
 	}
 }
 
-// stopped notes that STOP is over. What START leaves behind after that was asked nothing: START was.
+// stopped notes that STOP is over: the process that START leaves after that must still be asked to end.
 func (w *watch) stopped() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.asked = true
 }
 
-// taken is called when what START has left behind is known.
+// taken is called when the process that START has left is known.
 func (w *watch) taken() {
 	close(w.begun)
 	w.mu.Lock()
@@ -174,8 +174,7 @@ func (w *watch) taken() {
 	}
 }
 
-// ask runs STATUS once. That it could not be run, for a disk is full or too much runs already, is not the instance's
-// fault.
+// ask runs STATUS once. A STATUS that cannot be run (the disk is full, too many processes) is not the instance's fault.
 func (w *watch) ask(ctx context.Context) script.Result {
 	end, err := w.process.order(ctx, plan.CommandStatus, plan.Seconds(w.script.Timeout))
 	if err != nil {
@@ -186,7 +185,7 @@ func (w *watch) ask(ctx context.Context) script.Result {
 	return end.Result
 }
 
-// end ends a start that does not serve; its exit says why.
+// end ends a start that does not serve. The exit says why.
 func (w *watch) end(class registry.Class, why string) {
 	select {
 	case <-w.over: // it has ended by itself
@@ -195,13 +194,13 @@ func (w *watch) end(class registry.Class, why string) {
 		return
 	default:
 	}
-	w.process.Log.Warn("the instance is ended", "cause", why)
+	w.process.Log.Warn("instance ended", "cause", why)
 	w.process.Condemn(class, why, false)
 	w.process.Kill()
 }
 
-// startEnded decides what follows when START has ended with 0: what it left behind is the instance, or START was
-// itself.
+// startEnded decides what follows when START has ended with 0: either it left the instance's process behind, or START
+// was the process.
 func (p *Process) startEnded(attempt, alive int) {
 	w, guard := p.watching(), p.guards.now()
 	if w == nil || w.attempt != attempt {
@@ -244,7 +243,7 @@ func (p *Process) startEnded(attempt, alive int) {
 	}
 }
 
-// unheard says once that STATUS cannot be run, until it could be again.
+// unheard logs once that STATUS cannot be run, until it can be run again.
 func (w *watch) unheard(ctx context.Context, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -254,7 +253,7 @@ func (w *watch) unheard(ctx context.Context, err error) {
 	w.mute = err != nil
 }
 
-// answer is STATUS's, asked until it could be run or the start is over.
+// answer is the answer of STATUS, retried until it can be run or the start is over.
 func (w *watch) answer(ctx context.Context) script.Result {
 	for {
 		answer := w.ask(ctx)
@@ -264,7 +263,7 @@ func (w *watch) answer(ctx context.Context) script.Result {
 	}
 }
 
-// left are the pid files that name another process than START itself, which may have written its own number.
+// left are the pid files that name another process than START, which may have written its own number.
 func (w *watch) left() []script.PID {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -284,7 +283,7 @@ func (p *Process) adopt(guard *sandbox.Guard, left script.PID) error {
 	return err
 }
 
-// served tells that what START had left behind was the instance.
+// served tells that START has left the instance's process behind.
 func (w *watch) served() bool {
 	select {
 	case <-w.begun:
@@ -294,8 +293,8 @@ func (w *watch) served() bool {
 	}
 }
 
-// lost is what START has left behind and what was gone before START was: with 0 as its own exit it looks like a job
-// that is done.
+// lost is a process that START has left and that ended before START did: START's exit with 0 would look like a finished
+// job.
 func (w *watch) lost() (script.PID, bool) {
 	files := w.left()
 	w.mu.Lock()
@@ -306,14 +305,14 @@ func (w *watch) lost() (script.PID, bool) {
 	return files[0], true
 }
 
-// born notes START's own number in its pid namespace, which it may write to a pid file itself.
+// born notes START's number in its pid namespace, which START may write to a pid file.
 func (w *watch) born(pid int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.pid = innerPID(pid)
 }
 
-// runStop gives STOP the grace, then asks the process itself. The machine ends both when the grace is over.
+// runStop runs STOP during the grace, then signals the process. The machine ends both when the grace is over.
 func (w *watch) runStop(grace time.Duration) {
 	ctx, cancel := context.WithCancel(w.process.life) // the grace bounds it
 	defer cancel()
@@ -326,15 +325,14 @@ func (w *watch) runStop(grace time.Duration) {
 	switch {
 	case err != nil:
 		w.process.Log.Warn("STOP", "err", err)
-	case !end.OK() && !end.Absent && (end.Code != nil || end.TimedOut): // else it was ended together with its process
+	case !end.OK() && !end.Absent && (end.Code != nil || end.TimedOut): // otherwise it was ended with its process
 		w.process.Log.Warn("STOP failed", "cause", end.Why, "stderr", w.process.logs.path(end.files.Stderr))
 	}
 	w.stopped()
 	w.process.signalStop()
 }
 
-// innerPID is a process's number in the innermost pid namespace that it is in; 0 when it is gone already (proc(5),
-// NSpid).
+// innerPID is a process's number in its innermost pid namespace; 0: it has ended (proc(5), NSpid).
 func innerPID(pid int) int {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
