@@ -12,16 +12,16 @@ import (
 	"github.com/muster-agent/muster/shim/status"
 )
 
-// Check is one thing that was looked at.
+// Check is one thing that doctor has looked at.
 type Check struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`
 	Needed bool   `json:"needed"` // without it muster cannot work here
 	Found  string `json:"found"`
-	Remedy string `json:"remedy"` // empty when there is nothing to mend
+	Remedy string `json:"remedy"` // empty if nothing is wrong
 }
 
-// good and bad are answers of a check; bad says what to do.
+// good and bad are results of a check; bad has the remedy.
 func good(name, format string, args ...any) Check {
 	return Check{Name: name, OK: true, Found: fmt.Sprintf(format, args...)}
 }
@@ -36,10 +36,10 @@ func (c Check) needed() Check {
 	return c
 }
 
-// registryPatience bounds the question to the registry.
+// registryPatience is the limit for an answer of the registry.
 const registryPatience = 6 * time.Second
 
-// Options say what is looked at beside the host itself.
+// Options say what to check beside the host itself.
 type Options struct {
 	State       status.Dir
 	Ports       string // range to take ports from

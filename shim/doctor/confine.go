@@ -21,7 +21,7 @@ import (
 	"github.com/muster-agent/muster/shim/sandbox/cgroup"
 )
 
-// checkConfinement says what holds a process to its limits here.
+// checkConfinement says how a process is held to its limits here.
 func checkConfinement(ctx context.Context) []Check {
 	choice, err := sandbox.Choose(ctx, "auto", false)
 	if err != nil {
@@ -35,11 +35,11 @@ func checkConfinement(ctx context.Context) []Check {
 	}
 }
 
-// checkEngine says how processes are confined, and which limits nobody holds.
+// checkEngine says which engine confines processes, and which limits are not enforced.
 func checkEngine(c sandbox.Choice) Check {
 	choice := prepare.EngineChoice(c)
-	delete(choice.Cannot, "gpu_memory_mb") // the line about GPUs has it,
-	delete(choice.Cannot, "high_mb")       // and that about features this
+	delete(choice.Cannot, "gpu_memory_mb") // the check of GPUs shows it,
+	delete(choice.Cannot, "high_mb")       // and the check of features this
 	if len(choice.Cannot) == 0 {
 		return good("engine", "%s (%s): every limit is enforced", choice.Name, choice.Why)
 	}
@@ -93,7 +93,7 @@ func cgroupRemedy(t cgroup.Tree) string {
 		"delegated to users"
 }
 
-// checkDelegation says what of cgroup v2 this process may arrange by itself.
+// checkDelegation says which part of cgroup v2 this process may manage.
 func checkDelegation(t cgroup.Tree) Check {
 	const name = "delegation"
 	cannot := t.Cannot()
@@ -124,7 +124,7 @@ func checkFeatures(t cgroup.Tree) Check {
 		"without %s", strings.Join(missing, ", "))
 }
 
-// checkEnvelope tells the limits that lie around this process already.
+// checkEnvelope shows the limits that this process already has.
 func checkEnvelope(t cgroup.Tree) Check {
 	memory, vcores := t.Envelope()
 	var limits []string
@@ -141,7 +141,7 @@ func checkEnvelope(t cgroup.Tree) Check {
 		strings.Join(limits, " and "))
 }
 
-// checkImages asks whether a container can have an image's root, and where images are kept.
+// checkImages asks whether a container can have an image's root, and where images are stored.
 func checkImages(s sandbox.Support, cache string) Check {
 	const name = "images"
 	if s.Container != "" {

@@ -9,7 +9,7 @@ import (
 	"github.com/muster-agent/muster/shim/store/hdfs"
 )
 
-// checkHadoop looks at what processes would be told of Hadoop here. muster itself needs no more than its configuration.
+// checkHadoop shows what processes would find of Hadoop here. muster itself needs only its configuration.
 func checkHadoop() Check {
 	const name = "hadoop"
 	dir := hadoop.Login{}.Dir()

@@ -15,7 +15,7 @@ import (
 	"github.com/muster-agent/muster/shim/status"
 )
 
-// What muster can do without, and says so.
+// Checks of things that muster can do without.
 
 // checkWorkFolder asks whether the default work folder could be made.
 func checkWorkFolder() Check {
@@ -43,7 +43,7 @@ func checkWorkFolder() Check {
 	return good(name, "%s, %d GiB free", dir, disk.Bavail*uint64(disk.Bsize)>>30)
 }
 
-// enoughFiles is what an agent, its guard and a process with some hundred peers need.
+// enoughFiles is enough for an agent, its guard and a process with some hundred peers.
 const enoughFiles = 1024
 
 func checkOpenFiles() Check {
@@ -84,7 +84,7 @@ func checkPython(ctx context.Context) Check {
 	return good(name, "%s (%s)", path, strings.TrimSpace(string(out)))
 }
 
-// checkLauncher is one line of doctor's.
+// checkLauncher names the launcher that started this process.
 func checkLauncher(found launcher.Found, host launcher.Host) Check {
 	const name = "launcher"
 	if host.Passed != "" {

@@ -18,9 +18,9 @@ import (
 	"github.com/muster-agent/muster/shim/status"
 )
 
-// What muster cannot work without.
+// Checks of things that muster needs.
 
-// guardPatience bounds the start of one small process.
+// guardPatience is the limit for the start of one small process.
 const guardPatience = 15 * time.Second
 
 // checkGuard starts this very program under the guard and waits for its end.
@@ -119,7 +119,7 @@ func checkPorts(text string) Check {
 	return good(name, "%s, of which %s lie outside the ephemeral range", asked, usable).needed()
 }
 
-// checkConsul asks the registry that was named; without one only looks whether there is one here.
+// checkConsul asks the registry that was named; without a name it looks for one on this host.
 func checkConsul(ctx context.Context, o Options) Check {
 	const name = "registry"
 	if o.RegistryErr != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/muster-agent/muster/shim/policy"
 )
 
-// admit refuses a package that the policy does not let run. The opened package must be the very bytes that were signed.
+// admit refuses a package that the policy does not permit. The signature must be of the very bytes that were opened.
 func admit(p policy.Policy, from Source) error {
 	pkg := from.Package
 	if !p.Packages.RequireSignature || pkg.Path == "" {
@@ -42,8 +42,8 @@ func admit(p policy.Policy, from Source) error {
 	return nil
 }
 
-// verify checks who signed the package. Of what was fetched its errors name the URL: nobody knows the paths of the
-// cache, and nothing that is done to a file there would last.
+// verify checks the package's signature. For a fetched package its errors name the URL: the paths of the cache mean
+// nothing to users.
 func (f Source) verify(keys []sign.PublicKey) (sign.Signature, error) {
 	if f.URL == "" {
 		return sign.Verify(f.Package.Path, f.Signature, keys...)

@@ -23,12 +23,12 @@ type Choices struct {
 	Resources  string // resources file in place of the package's
 	Set        []string
 	Instances  []string
-	PAIVersion string // generation of PAI that a job file is read as; empty: detected
+	PAIVersion string // version of OpenPAI that a job file is read as; empty: detected
 	OutputUser bool   // a job file without outputDir writes to /Output/USER/JOB
 
-	// Policy says which packages may run here; nil: nothing will run.
+	// Policy is the host's rules for packages; nil: nothing will run here.
 	Policy *policy.Policy
-	// Progress is told of a download; nil: nobody is.
+	// Progress gets the progress of a download; may be nil.
 	Progress io.Writer
 	// Hadoop is how an APP on HDFS is reached.
 	Hadoop hadoop.Login
@@ -43,9 +43,8 @@ type App struct {
 	Vars map[string]string // client variables of --set: ZK_HOST=…
 }
 
-// Load opens APP, reads and validates it. Problems come as one error: exit code 65, or 64 where the
-// command line is at fault; an archive or folder that cannot be opened likewise. Warnings go to warn.
-// The caller closes what it got.
+// Load opens APP, reads and validates it. Problems of the definition, and an APP that cannot be opened, are one error
+// with exit code 65; a mistake of the command line has 64. Warnings go to warn. The caller closes the App.
 func (f *Choices) Load(ctx context.Context, ref string, warn io.Writer) (*App, error) {
 	if f.Progress == nil {
 		f.Progress = warn
@@ -62,7 +61,7 @@ func (f *Choices) Load(ctx context.Context, ref string, warn io.Writer) (*App, e
 	return l, nil
 }
 
-// Read is load that hands all problems back as values; the App is whole when none of them is an error.
+// Read is Load that returns all problems as values; the App is complete if none of them is an error.
 func (f *Choices) Read(ctx context.Context, ref string) (*App, appdef.Problems, error) {
 	if v := f.PAIVersion; v != "" && !slices.Contains([]string{appdef.PAI05, appdef.PAI014, appdef.PAI1}, v) {
 		return nil, nil, exit.Usagef("--pai-version %q: want 0.5, 0.14 or 1", v)
@@ -93,7 +92,7 @@ func (f *Choices) Read(ctx context.Context, ref string) (*App, appdef.Problems, 
 	return &App{App: app, Source: from, Vars: app.Vars}, found, nil
 }
 
-// Validate is Read that also plans the first instance of each component, for the problems that only planning finds.
+// Validate is Read that also plans the first instance of each component, to find the problems of planning.
 func (f *Choices) Validate(ctx context.Context, ref string) (*App, appdef.Problems, error) {
 	l, found, err := f.Read(ctx, ref)
 	if err == nil && len(found.Errors()) == 0 {
@@ -102,7 +101,7 @@ func (f *Choices) Validate(ctx context.Context, ref string) (*App, appdef.Proble
 	return l, found, err
 }
 
-// ClientVars are the names that only a client knows: from the environment, over them the command line's.
+// ClientVars are the values of names that only a client knows: from the environment, overridden by the command line.
 func (l *App) ClientVars() map[string]string {
 	vars := map[string]string{}
 	for _, name := range appdef.ClientNames() {
@@ -114,10 +113,10 @@ func (l *App) ClientVars() map[string]string {
 	return vars
 }
 
-// ReadDocument reads a file that a flag names. Without a name there is none.
+// ReadDocument reads a file that a flag names; nothing without a name.
 func ReadDocument(path string) (*slider.File, error) {
 	if path == "" {
-		return nil, nil // not given is an answer
+		return nil, nil // a missing flag is no error
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {

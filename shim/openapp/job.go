@@ -18,13 +18,13 @@ import (
 	"github.com/muster-agent/muster/shim/exit"
 )
 
-// Stdin is the APP that is read from stdin.
+// Stdin is the name of the APP on stdin.
 const Stdin = "-"
 
-// mostJob bounds a job file, in bytes.
+// mostJob is the limit of a job file, in bytes.
 const mostJob = 8 << 20
 
-// openJob opens a job file, told by its content; ok is false for anything else.
+// openJob opens a job file, recognised by its content; ok is false for anything else.
 func openJob(ctx context.Context, ref string) (from Source, ok bool, err error) {
 	data, path, err := readJob(ctx, ref)
 	if err != nil || data == nil {
@@ -39,7 +39,7 @@ func openJob(ctx context.Context, ref string) (from Source, ok bool, err error) 
 	return Source{Package: pkg, Ref: path, Signature: path + sign.Ending, Job: data}, true, nil
 }
 
-// readJob is the text of a job file and its absolute path; nil where ref is no such file.
+// readJob is the text of a job file and its absolute path; nil if ref is not a job file.
 func readJob(ctx context.Context, ref string) (data []byte, path string, err error) {
 	if ref == Stdin {
 		data, err = io.ReadAll(io.LimitReader(os.Stdin, mostJob+1))
@@ -50,11 +50,11 @@ func readJob(ctx context.Context, ref string) (data []byte, path string, err err
 			return nil, "", exit.With(exit.Definition,
 				fmt.Errorf("app -: got more than %d MiB on stdin, want a job file", mostJob>>20))
 		}
-		return append([]byte{}, data...), ref, nil // whatever it is, it can be nothing else
+		return append([]byte{}, data...), ref, nil // stdin can be nothing else
 	}
 	at, err := ParseLocation(ref)
 	if err != nil || at.Remote() || at.Digest != "" {
-		return nil, "", nil //nolint:nilerr // whoever opens it says what is wrong
+		return nil, "", nil //nolint:nilerr // opening it as a package reports the error
 	}
 	name, err := at.local(ctx)
 	if err != nil {
@@ -78,7 +78,7 @@ func readJob(ctx context.Context, ref string) (data []byte, path string, err err
 	return data, name, nil
 }
 
-// beginning is a file, of a large one as much as tells what it is.
+// beginning is a file's content; of a large file enough to recognise it.
 func beginning(name string, large bool) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -92,7 +92,7 @@ func beginning(name string, large bool) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, most))
 }
 
-// jobIn is the job file of a package that is one: its top has job.json and no metainfo.
+// jobIn is the job file of a package that has one: job.json at its top, and no metainfo.
 func jobIn(from Source) []byte {
 	if from.Job != nil {
 		return from.Job
@@ -109,7 +109,7 @@ func jobIn(from Source) []byte {
 	return data
 }
 
-// loadJob reads a job file. What replaces the documents of a package has no place there.
+// loadJob reads a job file. Flags that replace documents of a package are refused.
 func (f *Choices) loadJob(from Source, data []byte) (appdef.App, appdef.Problems, error) {
 	for flag, path := range map[string]string{"--template": f.Template, "--resources": f.Resources} {
 		if path != "" {

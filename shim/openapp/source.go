@@ -23,28 +23,28 @@ import (
 	"github.com/muster-agent/muster/shim/store/hdfs"
 )
 
-// Source is an opened APP and where it came from.
+// Source is an opened APP and its origin.
 type Source struct {
 	Package   *packages.Package
-	Ref       string // what an agent is told to load: the same bytes, wherever it runs
-	Signature string // path of the archive's signature; there may be none
-	URL       string // where it was fetched, for people to read; empty: it is a file here
+	Ref       string // what agents load: the same bytes on each host
+	Signature string // path of the archive's signature, which may not exist
+	URL       string // of a fetched package, for people; empty: a local file
 	file      cache.File
-	Job       []byte // of a job file: its text
+	Job       []byte // text of a job file
 }
 
-// Close frees the package; what was read from it stays.
+// Close frees the package; values that were read from it stay valid.
 func (f Source) Close() {
 	_ = errors.Join(f.Package.Close(), f.file.Close()) // a temporary folder stays at worst
 }
 
-// OpenPackage opens what APP names and says what an agent would be told to load.
+// OpenPackage opens what APP names and returns the reference for agents.
 func OpenPackage(ctx context.Context, ref string) (*packages.Package, string, error) {
 	from, err := (&Choices{}).Open(ctx, ref)
 	if err != nil {
 		return nil, "", err
 	}
-	return from.Package, from.Ref, from.file.Close() // an open archive can be read when the cache has let it go
+	return from.Package, from.Ref, from.file.Close() // an open archive stays readable after its cache entry is released
 }
 
 // Open opens what APP names, if the policy admits it.
@@ -81,7 +81,7 @@ func (f *Choices) find(ctx context.Context, ref string) (Source, error) {
 		return Source{}, err
 	}
 	open := packages.Open
-	if f.Policy != nil && f.Policy.Packages.RequireSignature { // else it could change once it was verified
+	if f.Policy != nil && f.Policy.Packages.RequireSignature { // otherwise it could change after its verification
 		open = packages.OpenOwn
 	}
 	pkg, err := open(path)
@@ -103,8 +103,7 @@ func isAbsent(path string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// notThere says what would do in place of a path that is not there. The name of a package of the catalog is often given
-// without its scheme.
+// notThere is the error for a missing path, with the remedy: a catalog name is often given without its scheme.
 func notThere(ref string) string {
 	names := catalog.Names()
 	text := fmt.Sprintf("app %s: no such file or folder, want a folder, an archive, a job file, file:, hdfs:, http:, "+
@@ -119,8 +118,8 @@ func notThere(ref string) string {
 	return text
 }
 
-// fetch loads a package into the cache. The agents are told its digest as well: all of a run have the same bytes, and
-// those of one host load them once.
+// fetch loads a package into the cache. The agents get its digest as well: all of a run load the same bytes, and those
+// of one host load them once.
 func (f *Choices) fetch(ctx context.Context, at Location) (Source, error) {
 	request := cache.Request{
 		URL: at.URL, SHA256: at.Digest, CacheDir: cachedir.Default(), Progress: f.Progress,
@@ -147,11 +146,10 @@ func (f *Choices) fetch(ctx context.Context, at Location) (Source, error) {
 	return from, nil
 }
 
-// KeepFetched is how long a package stays in the cache that nobody asks for.
+// KeepFetched is how long an unused package stays in the cache.
 const KeepFetched = 30 * 24 * time.Hour
 
-// makeRoom takes out of the cache what nobody has asked for in a long time. It is a kindness to the disk: that it
-// cannot be done keeps nobody from running.
+// makeRoom removes unused packages from the cache. Its failure stops nothing.
 func (f *Choices) makeRoom(ctx context.Context) {
 	_, err := cache.Clean(ctx, cachedir.Default(), cache.Keep{Since: time.Now().Add(-KeepFetched)})
 	if err != nil && f.Progress != nil {
@@ -159,10 +157,10 @@ func (f *Choices) makeRoom(ctx context.Context) {
 	}
 }
 
-// Location is where a package is, and the digest that it must have.
+// Location is a package's path or URL, and the digest that it must have.
 type Location struct{ URL, Digest string }
 
-// Pin is what stands between a URL and the digest of what it must give.
+// Pin separates a URL from the digest of its content.
 const Pin = "#sha256="
 
 // DigestForm is a SHA-256 in hexadecimal, in lower case.
@@ -180,7 +178,7 @@ func ParseLocation(ref string) (Location, error) {
 			return Location{URL: ref}, nil // a file whose name has a colon
 		}
 		want := "a folder, an archive, a job file, file:, hdfs:, http:, https: or catalog:NAME"
-		if scheme == "catalog:" { // where only a file can be meant
+		if scheme == "catalog:" { // no digest: only a file can follow
 			want = "a folder, an archive, file:, hdfs:, http: or https:"
 		}
 		return Location{}, exit.Usagef("app %s: got %s, want %s", ref, scheme, want)
@@ -193,7 +191,7 @@ func ParseLocation(ref string) (Location, error) {
 	return Location{url, digest}, nil
 }
 
-// local is the path of a file of this machine.
+// local is the path of a file of this host.
 func (l Location) local(ctx context.Context) (string, error) {
 	if store.SchemeOf(l.URL) != "file:" {
 		return l.URL, nil
@@ -202,30 +200,30 @@ func (l Location) local(ctx context.Context) (string, error) {
 	return path, exit.With(exit.Usage, err)
 }
 
-// Remote tells that it is no file of this machine.
+// Remote tells that it is not a file of this host.
 func (l Location) Remote() bool {
 	scheme := store.SchemeOf(l.URL)
 	return scheme == "http:" || scheme == "https:" || scheme == "hdfs:"
 }
 
-// ReadOnly tells that nothing can be put there.
+// ReadOnly tells that nothing can be written there.
 func (l Location) ReadOnly() bool {
 	scheme := store.SchemeOf(l.URL)
 	return scheme == "http:" || scheme == "https:"
 }
 
-// name is the file's own, without its ending.
+// name is the file's name without its ending.
 func (l Location) name() string {
 	bare, _, _ := strings.Cut(l.URL, "?")
 	return packages.BaseName(bare)
 }
 
-// FetchCode is the exit code for what kept a file from being fetched.
+// FetchCode is the exit code for a failed fetch.
 func FetchCode(err error) int {
 	switch {
 	case errors.Is(err, store.ErrScheme), errors.Is(err, errors.ErrUnsupported):
 		return exit.Usage
-	case errors.Is(err, store.ErrUnreachable): // a KDC that is away, too
+	case errors.Is(err, store.ErrUnreachable): // includes an unreachable KDC
 		return exit.Registry
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, store.ErrRedirect), errors.Is(err, hdfs.ErrKerberos),
 		errors.Is(err, store.ErrQuota):
@@ -236,7 +234,7 @@ func FetchCode(err error) int {
 	case errors.Is(err, store.ErrTLS), errors.Is(err, store.ErrProtocol), errors.Is(err, store.ErrCorrupt):
 		return exit.Registry
 	}
-	if _, odd := errors.AsType[*store.StatusError](err); odd { // an answer, and no file
+	if _, odd := errors.AsType[*store.StatusError](err); odd { // the server answered without a file
 		return exit.Registry
 	}
 	return 1

@@ -18,23 +18,23 @@ import (
 	"github.com/muster-agent/muster/shim/status"
 )
 
-// clearPatience bounds the clearing of what dead agents left: what does not go meanwhile is named, and left to the
-// next.
+// clearPatience is the limit for clearing the remains of dead agents. What does not end in that time is logged, and
+// left to the next agent.
 const clearPatience = 10 * time.Second
 
-// ClearDead takes away what agents of this host that were killed have left: their cgroups and containers. The
-// processes in them have been killed by their guards. What lives is not touched: a number counts only with its
-// start, boot and pid namespace; nor what another user's record names.
+// ClearDead removes the cgroups and containers of killed agents of this host. Their guards have killed the processes in
+// them. Living agents are not touched: a process number counts only with its start time, boot and pid namespace.
+// Records of other users are ignored.
 func ClearDead(ctx context.Context, state status.Dir, self proc.Facts, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(ctx, clearPatience)
 	defer cancel()
 	for _, path := range instanceFiles(state) {
 		if !ownFile(path) {
-			continue // it would have root kill and remove what a stranger names
+			continue // root would kill and remove at a stranger's word
 		}
 		var f status.InstanceFile
 		if err := status.ReadJSON(path, &f); err != nil || len(f.Cgroups)+len(f.Dirs) == 0 {
-			continue // of another version, or half of a name: nothing is known to be there
+			continue // of another version, or incomplete
 		}
 		live, err := proc.Host{}.Alive(proc.Facts{
 			Machine: self.Machine, Boot: f.BootID, PidNS: f.PidNS, PID: f.Pid,
@@ -45,7 +45,7 @@ func ClearDead(ctx context.Context, state status.Dir, self proc.Facts, log *slog
 		}
 		remains := sandbox.Remains{Cgroups: f.Cgroups, Dirs: f.Dirs}
 		if f.BootID != self.Boot {
-			remains.Cgroups = nil // they went with that boot; a folder of the same name is somebody else's
+			remains.Cgroups = nil // they ended with that boot; a folder of the same name is another's
 		}
 		if err := sandbox.Clear(ctx, remains); err != nil {
 			log.Warn("clear what a killed agent left", "file", path, "err", err)
@@ -58,7 +58,7 @@ func ClearDead(ctx context.Context, state status.Dir, self proc.Facts, log *slog
 	}
 }
 
-// ownFile tells that a file is of the agent's own user, in a folder that is too: nobody else has put it there.
+// ownFile tells that a file and its folder belong to the agent's own user, so that no other user has put it there.
 func ownFile(path string) bool {
 	for _, name := range []string{path, filepath.Dir(path)} {
 		var is unix.Stat_t
@@ -69,11 +69,11 @@ func ownFile(path string) bool {
 	return true
 }
 
-// instanceFiles are the records that agents of this host keep of what must be cleared.
+// instanceFiles are the agents' records of what must be cleared on this host.
 func instanceFiles(state status.Dir) []string {
 	all, err := fs.Glob(os.DirFS(string(state)), "apps/*/*.json")
 	if err != nil {
-		return nil // only of a pattern that is none
+		return nil // only for a bad pattern
 	}
 	var instances []string
 	for _, name := range all {

@@ -24,7 +24,7 @@ import (
 	"github.com/muster-agent/muster/shim/sandbox/container"
 )
 
-// Permitted holds a plan against what was insisted on and what the operator's policy says.
+// Permitted checks a plan against --require-limits and the operator's policy.
 func (c *Container) Permitted(p plan.Plan) error {
 	if c.RequireLimits && len(p.Engine.Unenforced) > 0 {
 		var missing []string
@@ -36,7 +36,7 @@ func (c *Container) Permitted(p plan.Plan) error {
 	}
 	uid := os.Geteuid()
 	if u := c.User(); u != nil {
-		uid = u.UID // whatever name or spelling it was found by
+		uid = u.UID // however it was named
 	}
 	if c.Policy.RefuseRoot && uid == 0 && p.Root.Kind != plan.RootImage {
 		err := errors.New("the policy of this host refuses root on the host's root: set muster.user")
@@ -48,7 +48,7 @@ func (c *Container) Permitted(p plan.Plan) error {
 	return c.Admission(p).Checkpoint(p.Checkpoint.Dir)
 }
 
-// confinement is the plan's limits and root as an engine takes them.
+// confinement is the plan's limits and root in the form of an engine.
 func (c *Container) confinement(p plan.Plan, in registry.Instance) (sandbox.Confinement, error) {
 	l := p.Limits
 	out := sandbox.Confinement{
@@ -91,8 +91,8 @@ func (c *Container) confinement(p plan.Plan, in registry.Instance) (sandbox.Conf
 	return out, nil
 }
 
-// cgroupName names the cgroup of an instance: by the instance, unless an agent that lives on this host has that name:
-// of a run with the same app id in another registry, or one that this agent supersedes.
+// cgroupName names the cgroup of an instance: by the instance, unless a living agent of this host has that name, of a
+// run with the same app id in another registry, or one that this agent supersedes.
 func (c *Container) cgroupName(in registry.Instance) string {
 	if c.cgroup != "" {
 		return c.cgroup
@@ -112,7 +112,7 @@ func (c *Container) cgroupName(in registry.Instance) string {
 	return c.cgroup
 }
 
-// mounts are the folders of the run that the process works in, at the place that they have on the host.
+// mounts are the run's folders that the process works in, at their paths of the host.
 func (c *Container) mounts(p plan.Plan, in registry.Instance) []container.Mount {
 	own := func(path string) container.Mount { return container.Mount{From: path, To: path, Options: inert} }
 	var all []container.Mount
@@ -122,7 +122,7 @@ func (c *Container) mounts(p plan.Plan, in registry.Instance) []container.Mount 
 	shared := filepath.Join(c.WorkDir, "package")
 	all = append(all, container.Mount{From: shared, To: shared, ReadOnly: true, Options: inert})
 	if dir := p.Checkpoint.Dir; files.Within(dir, c.WorkDir) && !files.Within(dir, p.Process.Folder) {
-		// All of what the processes own there: further down they could have put a link in the way since.
+		// The processes own all of this: further down they could have put a link in the way.
 		all = append(all, own(filepath.Join(c.WorkDir, c.Admission(p).UnderWork(dir))))
 	}
 	for _, dir := range c.Stores.Folders(p) {
@@ -133,7 +133,7 @@ func (c *Container) mounts(p plan.Plan, in registry.Instance) []container.Mount 
 	return append(all, codeMounts(p)...)
 }
 
-// codeMounts are the folders of code that lie beside the instance's own, read-only.
+// codeMounts are the code folders beside the instance's own, read-only.
 func codeMounts(p plan.Plan) []container.Mount {
 	var all []container.Mount
 	for _, item := range p.Stage {
@@ -144,11 +144,11 @@ func codeMounts(p plan.Plan) []container.Mount {
 	return all
 }
 
-// inert are the options of a folder of the host: a node or a set-user-id program that lies in it is nothing in a
+// inert are the mount options of a host's folder: its device nodes and set-user-id programs have no effect in a
 // container.
 var inert = []string{"nosuid", "nodev"}
 
-// address is what the host name of a container means: the one that peers know, where it is a number.
+// address is the address of a container's host name: the one that peers know, if it is a number.
 func (c *Container) address() string {
 	if _, err := netip.ParseAddr(c.Host); err != nil {
 		return ""
@@ -156,7 +156,7 @@ func (c *Container) address() string {
 	return c.Host
 }
 
-// hostName is the instance as a name that gethostname(2) may return: 64 bytes of letters, digits, dots and dashes.
+// hostName is the instance as a host name: 64 bytes of letters, digits, dots and dashes (gethostname(2)).
 func hostName(in registry.Instance) string {
 	name := strings.Map(func(r rune) rune {
 		if r == '_' || r == '~' {
@@ -168,8 +168,8 @@ func hostName(in registry.Instance) string {
 	return name[:min(len(name), most)]
 }
 
-// overlayOfHost is the host's root as the lowest layer of a private, writable one. File systems that are mounted
-// below a top-level folder are not in it.
+// overlayOfHost is the host's root as the lowest layer of a private, writable root. File systems mounted below a
+// top-level folder are not part of it.
 func overlayOfHost() (container.Root, error) {
 	entries, err := os.ReadDir("/")
 	if err != nil {
@@ -188,7 +188,7 @@ func overlayOfHost() (container.Root, error) {
 				return root, fmt.Errorf("the host's root: %w", err)
 			}
 		default:
-			continue // a swap file is no part of what programs look for
+			continue // programs do not look for a swap file
 		}
 		root.Entries = append(root.Entries, entry)
 	}
@@ -218,7 +218,7 @@ func infiniband(dir string) ([]container.Node, error) {
 	return nodes, nil
 }
 
-// deviceNode reads what a node is; its type is 0 when it is none.
+// deviceNode reads the type and number of a device node; type 0: it is none.
 func deviceNode(path string) (container.Node, error) {
 	var st unix.Stat_t
 	if err := unix.Stat(path, &st); err != nil {

@@ -49,7 +49,7 @@ type Config struct {
 	Stores        stores
 }
 
-// stores does what a definition wants from places that data is kept in.
+// stores gives access to the data that a definition names.
 type stores interface {
 	// Folders are the folders of this host that a container needs for the plan's data.
 	Folders(plan.Plan) []string
@@ -57,8 +57,8 @@ type stores interface {
 	Read(ctx context.Context, p plan.Plan, url string) (string, error)
 }
 
-// Container is the container of one instance while it is made ready. Its methods are called one after the other;
-// User and Close from any goroutine.
+// Container is the container of one instance during its preparation. Its methods are called one after the other; User
+// and Close from any goroutine.
 type Container struct {
 	Config
 	priority priority
@@ -71,10 +71,10 @@ type Container struct {
 	closers []func()
 }
 
-// New begins with nothing.
+// New makes an empty Container.
 func New(c Config) *Container { return &Container{Config: c, priority: ownPriority()} }
 
-// Close gives everything back, the last first.
+// Close releases everything, in reverse order.
 func (c *Container) Close() {
 	c.mu.Lock()
 	all := c.closers
@@ -91,7 +91,7 @@ func (c *Container) atEnd(undo func()) {
 	c.closers = append(c.closers, undo)
 }
 
-// User is whom the process runs as; nil: the agent's own user, or nobody has asked yet.
+// User is the user of the process; nil: the agent's own user, or not known yet.
 func (c *Container) User() *plan.UserFacts {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,15 +104,15 @@ func (c *Container) setUser(u *plan.UserFacts) {
 	c.user = u
 }
 
-// Admission says which paths of the host the definition may name.
+// Admission is what the definition may name on this host.
 func (c *Container) Admission(p plan.Plan) files.Admission {
 	return files.Admission{
 		Work: c.WorkDir, Default: c.DefaultFS.Local(), Policy: c.Policy, Root: p.Root.Kind, User: files.As(c.User()),
 	}
 }
 
-// Complete gets what the plan needs, each thing as soon as the plan says what it is, and plans with it. previous are
-// the ports that the index had before.
+// Complete makes the plan in steps: each part that the plan asks for (image, user, ports, devices) is got and planned
+// with again. previous are the ports that the index had before.
 func (c *Container) Complete(ctx context.Context, request plan.Request, previous map[string]int) (plan.Plan, error) {
 	p, err := c.build(request)
 	if err != nil {
@@ -145,7 +145,7 @@ func (c *Container) Plan(ctx context.Context, request plan.Request) (plan.Plan, 
 	return c.withImage(ctx, &request, p)
 }
 
-// withImage pulls the plan's image, finds the process's user, and plans again where an image says more.
+// withImage pulls the plan's image, finds the process's user, and plans again with what the image says.
 func (c *Container) withImage(ctx context.Context, request *plan.Request, p plan.Plan) (_ plan.Plan, err error) {
 	if p.Root.Kind == plan.RootImage {
 		if request.Image, err = c.pullImage(ctx, p); err != nil {
@@ -174,8 +174,8 @@ func (c *Container) build(request plan.Request) (plan.Plan, error) {
 	return p, fault.Definition(bad)
 }
 
-// takePorts asks first for those that the launcher has granted, since it may grant any other to somebody else; then for
-// those that the index had before, then for any.
+// takePorts takes the ports that the launcher has granted first, since no other is reserved for this agent; then those
+// that the index had before; then any.
 func (c *Container) takePorts(p plan.Plan, previous map[string]int) error {
 	prefer := maps.Clone(previous)
 	if prefer == nil {
@@ -207,8 +207,8 @@ func (c *Container) TakeFolder(ctx context.Context, in registry.Instance) error 
 	return nil
 }
 
-// LayOut brings what the plan stages into the instance's folder, and has bring add what comes from stores. What an
-// earlier agent staged is replaced.
+// LayOut stages the plan's items into the instance's folder, and calls bring for those from stores. Items of an earlier
+// agent are replaced.
 func (c *Container) LayOut(
 	ctx context.Context, p plan.Plan, in registry.Instance, bring func(work files.Folder) error,
 ) (err error) {
@@ -240,14 +240,14 @@ func (c *Container) LayOut(
 	if err := layProgram(ctx, work, p); err != nil {
 		return err
 	}
-	c.App.Close() // everything of it is laid out
+	c.App.Close() // all of it is laid out
 	if err := bring(work); err != nil {
 		return err
 	}
 	return c.giveFolders(p, in, work)
 }
 
-// unpack lays the package out beside the instances.
+// unpack unpacks the package beside the instances' folders.
 func (c *Container) unpack() error {
 	err := packages.Unpack(c.App.Package, filepath.Join(c.WorkDir, "package"), c.Run)
 	switch {
@@ -259,7 +259,8 @@ func (c *Container) unpack() error {
 	return err
 }
 
-// giveFolders gives the process what it may write: its own folder, a checkpoint folder in the work folder, its logs.
+// giveFolders makes the process the owner of what it may write: its own folder, a checkpoint folder in the work folder,
+// its logs.
 func (c *Container) giveFolders(p plan.Plan, in registry.Instance, work files.Folder) error {
 	user := files.As(c.User())
 	own := []string{p.Process.Folder}

@@ -14,7 +14,7 @@ import (
 	"github.com/muster-agent/muster/shim/sandbox"
 )
 
-// ChooseEngine takes the best engine that this host permits, or the one that is insisted on.
+// ChooseEngine chooses the best engine that this host permits, or the one that --engine names.
 func ChooseEngine(ctx context.Context, name string, app *appdef.App) (sandbox.Choice, error) {
 	if err := CheckEngine(name); err != nil {
 		return sandbox.Choice{}, err
@@ -27,7 +27,7 @@ func ChooseEngine(ctx context.Context, name string, app *appdef.App) (sandbox.Ch
 	return choice, nil
 }
 
-// CheckEngine tells a mistyped --engine before anything is made.
+// CheckEngine refuses an unknown --engine before anything is made.
 func CheckEngine(name string) error {
 	if name != "auto" && !slices.Contains(sandbox.EngineNames(), name) {
 		return exit.Usagef("--engine %q: want auto, %s", name, strings.Join(sandbox.EngineNames(), ", "))
@@ -35,7 +35,7 @@ func CheckEngine(name string) error {
 	return nil
 }
 
-// Shell is the name of the shell that this host has.
+// Shell is the name of this host's shell.
 func Shell() string {
 	for _, path := range []string{"/bin/bash", "/usr/bin/bash"} {
 		if _, err := os.Stat(path); err == nil {
@@ -45,7 +45,7 @@ func Shell() string {
 	return "sh"
 }
 
-// EngineChoice tells the plan what this engine cannot hold.
+// EngineChoice is the engine and the limits that it does not enforce, for the plan.
 func EngineChoice(c sandbox.Choice) plan.EngineChoice {
 	choice := plan.EngineChoice{Name: c.Engine.Name(), Why: c.Why, Cannot: c.Engine.Cannot()}
 	if gpu.FindHelper() == nil {

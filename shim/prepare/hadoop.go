@@ -12,8 +12,8 @@ import (
 	"github.com/muster-agent/muster/shim/sandbox/container"
 )
 
-// hadoopMounts show a container what its process is told of the host's Hadoop, read-only. A root of the host has all
-// but what lies in folders that each container has of its own.
+// hadoopMounts are the folders of the host's Hadoop that a container needs, read-only. On the host's root only folders
+// that each container has of its own need a mount.
 func (c *Container) hadoopMounts(p plan.Plan) []container.Mount {
 	h := p.Hadoop
 	if h == nil || p.Root.Kind == plan.RootHost {
@@ -31,13 +31,13 @@ func (c *Container) hadoopMounts(p plan.Plan) []container.Mount {
 	return all
 }
 
-// krb5Conf is where Kerberos' configuration is.
+// krb5Conf is the path of Kerberos' configuration.
 func krb5Conf() string {
 	path, _, _ := strings.Cut(cmp.Or(os.Getenv("KRB5_CONFIG"), "/etc/krb5.conf"), ":")
 	return filepath.Clean(path)
 }
 
-// shared tells a folder that every system has: in an image the host's would lie over it.
+// shared recognises folders that every system has: the host's folder would cover the image's.
 func shared(path string) bool {
 	return slices.Contains([]string{
 		"/", "/usr", "/usr/lib", "/usr/lib64", "/usr/share", "/usr/local", "/usr/local/lib",

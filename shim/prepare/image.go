@@ -24,9 +24,8 @@ import (
 	"github.com/muster-agent/muster/shim/store"
 )
 
-// imageFault is an image that cannot be had or used. It may be had another time where its registry did not answer,
-// something came broken, or this host had no room. One that is not there, that nobody may have, or that does not fit
-// never comes.
+// imageFault classifies the failure of an image. It may pass if the registry did not answer, a layer came broken, or
+// this host had no room. An image that does not exist, is forbidden, or does not fit this host never comes.
 func imageFault(err error) error {
 	passing := slices.ContainsFunc([]error{image.ErrUnreachable, image.ErrDigest, syscall.ENOSPC, syscall.EDQUOT},
 		func(cause error) bool {
@@ -35,7 +34,7 @@ func imageFault(err error) error {
 	return &fault.Error{Class: registry.ClassImage, Err: err, Passing: passing}
 }
 
-// pullImage makes the layers of the plan's image ready and tells what only the image knows.
+// pullImage prepares the layers of the plan's image and reads its configuration.
 func (c *Container) pullImage(ctx context.Context, p plan.Plan) (*plan.ImageFacts, error) {
 	options := image.Options{
 		Cache: cachedir.Default(), Insecure: c.Policy.InsecureRegistries, Logger: c.Log, Progress: c.tellPull(),
@@ -65,7 +64,7 @@ func (c *Container) pullImage(ctx context.Context, p plan.Plan) (*plan.ImageFact
 	return imageFacts(pulled), nil
 }
 
-// pullMakingRoom pulls once more on a full disk when images that nobody uses could make room.
+// pullMakingRoom pulls again after a full disk, if removing unused images could make room.
 func (c *Container) pullMakingRoom(ctx context.Context, ref string, o image.Options) (*image.Image, error) {
 	pulled, err := image.Pull(ctx, ref, o)
 	if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
@@ -84,7 +83,7 @@ func (c *Container) pullMakingRoom(ctx context.Context, ref string, o image.Opti
 	return image.Pull(ctx, ref, o)
 }
 
-// tellPull logs a pull's progress: each further tenth, and who waits for whom.
+// tellPull logs a pull's progress: each tenth, and which agent waits for which.
 func (c *Container) tellPull() func(image.Progress) {
 	var told atomic.Int64
 	told.Store(-1)
@@ -101,7 +100,7 @@ func (c *Container) tellPull() func(image.Progress) {
 	}
 }
 
-// imageAuth reads credentials from where the definition says they are.
+// imageAuth reads the credentials that the definition names.
 func (c *Container) imageAuth(ctx context.Context, p plan.Plan) (*image.Auth, error) {
 	text, err := c.imageAuthText(ctx, p)
 	if err != nil {
@@ -114,7 +113,7 @@ func (c *Container) imageAuth(ctx context.Context, p plan.Plan) (*image.Auth, er
 	return &auth, nil
 }
 
-// imageAuthText reads them: file:PATH may be file:URL, as PAI's authFile in the default filesystem is.
+// imageAuthText reads their text: file:PATH may be a file:URL, like PAI's authFile in the default filesystem.
 func (c *Container) imageAuthText(ctx context.Context, p plan.Plan) (string, error) {
 	const name = "muster.image.auth"
 	ref := p.Root.Auth
@@ -133,7 +132,7 @@ func (c *Container) imageAuthText(ctx context.Context, p plan.Plan) (string, err
 	return text, nil
 }
 
-// imageFacts is the part of an image's configuration that a plan acts on.
+// imageFacts is the part of an image's configuration that a plan uses.
 func imageFacts(i *image.Image) *plan.ImageFacts {
 	facts := &plan.ImageFacts{
 		Digest: i.Digest, Entrypoint: i.Config.Entrypoint, Cmd: i.Config.Cmd, Env: i.Config.Env,
@@ -171,8 +170,8 @@ func imageRoot(i *image.Image) (container.Root, error) {
 	return root, nil
 }
 
-// lookUpUser finds whom the process runs as: nil is the agent's own user. In an image a uid without an entry has the
-// group 0, as with Docker; on the host's root its group must be said.
+// lookUpUser finds the user of the process; nil: the agent's own user. In an image a uid without an entry has group 0,
+// as with Docker; on the host's root its group must be given.
 func (c *Container) lookUpUser(p plan.Plan) (*plan.UserFacts, error) {
 	if p.Process.User == "" && p.Root.Kind != plan.RootImage {
 		return nil, nil
@@ -195,7 +194,7 @@ func (c *Container) lookUpUser(p plan.Plan) (*plan.UserFacts, error) {
 	return &facts, nil
 }
 
-// openInImage reads a file of the image; one that is no regular file there is as good as none.
+// openInImage reads a file of the image; anything but a regular file counts as missing.
 func (c *Container) openInImage(path string) (io.ReadCloser, error) {
 	f, err := c.image.Open(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -8,14 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// agentScore is the agent's own oom_score_adj (proc(5)): where a host has no memory left the kernel ends its jobs
-// before those who answer for them.
+// agentScore is the agent's own oom_score_adj (proc(5)): the kernel ends the jobs of a host without memory before their
+// agents.
 const agentScore = -500
 
-// priority is what the launcher gave an agent among the processes of the host: its jobs have the same.
+// priority is the scheduling that the launcher gave the agent: its jobs get the same.
 type priority struct{ oomScore, nice int }
 
-// ownPriority reads the agent's own, before it lowers its score. What spares the agent is not its jobs': theirs is 0.
+// ownPriority reads the agent's priority before it lowers its score, which its jobs do not inherit: theirs is 0.
 func ownPriority() priority {
 	var s priority
 	if score, ok := oomScore(); ok {
@@ -39,7 +39,7 @@ func oomScore() (score int, ok bool) {
 	return score, err == nil
 }
 
-// outlast lowers the agent's score where that is permitted; an ordinary user may only raise one.
+// outlast lowers the agent's score if that is permitted; an ordinary user may only raise it.
 func outlast() {
 	if score, ok := oomScore(); ok && score > agentScore {
 		_ = os.WriteFile(oomScoreFile, []byte(strconv.Itoa(agentScore)), 0)

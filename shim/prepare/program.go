@@ -11,9 +11,8 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 )
 
-// layProgram leaves muster itself where mpirun finds it: in an image that has nothing of ours, and for a user who may
-// not read the folder that this program lies in. It is a copy, so that nothing that is done to it is done to the
-// host's.
+// layProgram puts a copy of muster where mpirun finds it: for an image, which does not have it, and for a user who may
+// not read the folder of this program. A change of the copy does not change the host's.
 func layProgram(ctx context.Context, work files.Folder, p plan.Plan) error {
 	if p.MPI == nil {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 )
 
-// stageItem puts an item in the place of what has its name in the work folder.
+// stageItem replaces the file or folder of an item's name in the work folder.
 func stageItem(ctx context.Context, work files.Folder, item plan.StageItem) error {
 	name, err := work.Rel(item.To)
 	if err != nil {
@@ -43,8 +43,7 @@ func stageItem(ctx context.Context, work files.Folder, item plan.StageItem) erro
 	})
 }
 
-// fillItem makes files.Filled, at the path to, of an item's content: a folder's files, or an archive's as they lie in
-// it.
+// fillItem makes files.Filled, at the path to, with an item's content: the files of a folder or of an archive.
 func fillItem(ctx context.Context, item plan.StageItem, tmp *os.Root, to string) error {
 	if item.Kind == plan.StageTarball || item.Kind == plan.StageZip {
 		if _, err := packages.Extract(ctx, item.From, to, packages.ExtractOptions{Name: item.Name}); err != nil {

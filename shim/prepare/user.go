@@ -18,10 +18,10 @@ import (
 	"github.com/muster-agent/muster/shim/sandbox/guard"
 )
 
-// accounts are the two files of a root that say who is who.
+// accounts are the users and groups of a root, from its two files.
 type accounts struct{ passwd, group []byte }
 
-// readAccounts reads them; a root without them knows numbers only.
+// readAccounts reads them; a root without these files knows numbers only.
 func readAccounts(open func(path string) (io.ReadCloser, error)) (accounts, error) {
 	var a accounts
 	for path, to := range map[string]*[]byte{"/etc/passwd": &a.passwd, "/etc/group": &a.group} {
@@ -40,11 +40,11 @@ func readAccounts(open func(path string) (io.ReadCloser, error)) (accounts, erro
 	return a, nil
 }
 
-// mostAccounts bounds what an image may make us read, in bytes.
+// mostAccounts is the limit of such a file of an image, in bytes.
 const mostAccounts = 8 << 20
 
-// find looks up `user`, `uid`, `user:group` or `uid:gid`. The user's further groups come along in either form.
-// A uid without an entry needs its group said, unless lone says which it gets.
+// find looks up `user`, `uid`, `user:group` or `uid:gid`. The user's further groups are added in either form. A uid
+// without an entry needs a group, unless lone gives it one.
 func (a accounts) find(text string, lone *int) (plan.UserFacts, error) {
 	id, group, explicit := strings.Cut(text, ":")
 	e, err := user.GetExecUser(text, &user.ExecUser{Home: "/"}, bytes.NewReader(a.passwd), bytes.NewReader(a.group))
@@ -88,8 +88,8 @@ func isNumber(text string) bool {
 	return err == nil
 }
 
-// mayBe refuses a user that this agent cannot make of its process. One that is not root makes it its own user, who
-// is 0 in a container with an image: the only one of that user namespace.
+// mayBe refuses a user that this agent cannot give its process. An agent that is not root gives it its own user, who is
+// 0 in a container with an image: the only user of that namespace.
 func (c *Container) mayBe(p plan.Plan) error {
 	u, uid, gid := c.User(), os.Geteuid(), os.Getegid()
 	if u == nil || uid == 0 {
@@ -108,8 +108,7 @@ func (c *Container) mayBe(p plan.Plan) error {
 	return fmt.Errorf("muster.user %s: only an agent that is root can run a process as another user", p.Process.User)
 }
 
-// Credential is the user as the guard takes it; nil for the agent's own, whom an agent that is not root has in any
-// case.
+// Credential is the user in the guard's form; nil: the agent's own user, which an agent that is not root always has.
 func (c *Container) Credential() *guard.User {
 	u := c.User()
 	if u == nil || os.Geteuid() != 0 {
