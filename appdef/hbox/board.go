@@ -8,7 +8,7 @@ import (
 
 const boardKey = "muster.side.board"
 
-// board has TensorBoard, or VisualDL, run beside one worker.
+// board adds TensorBoard, or VisualDL, beside one worker.
 func (j *job) board() {
 	enabled, at := j.truth("board-enable", false), place("--board-enable")
 	index := j.whole("board-index", 0, 0)
@@ -37,12 +37,12 @@ func (j *job) board() {
 	j.own(r.name, boardKey, command, at)
 	j.own(r.name, boardKey+".port", "true", at)
 	j.own(r.name, boardKey+".index", strconv.Itoa(local), place("--board-index"))
-	if !j.said(r.name, boardKey+".port") { // its URL is published by whom it runs beside
+	if !j.said(r.name, boardKey+".port") { // the instance beside it publishes its URL
 		j.draft.Export(r.name, "board", "http://${"+r.name+"_HOST}:${site."+appdef.SidePort("board")+"}")
 	}
 }
 
-// tensorboard is the program; TENSORNET has it beside its own Python.
+// tensorboard is the program; with TENSORNET it lies beside TENSORNET's own Python.
 func (j *job) tensorboard() string {
 	if v, ok := j.confs[confPython]; ok && v.Text != "" && j.kind.name == "TENSORNET" {
 		return word(v.Text + "/bin/tensorboard")
@@ -50,7 +50,7 @@ func (j *job) tensorboard() string {
 	return "tensorboard"
 }
 
-// boardHost finds the instance with an index: of all workers, or of the parameter servers where a conf says so.
+// boardHost finds the instance with an index: among all workers, or among the parameter servers if a conf says so.
 func (j *job) boardHost(index int) (r role, local int, ok bool) {
 	onPS := j.confTruth(confBoardOnPS, false)
 	for _, r := range j.roles {

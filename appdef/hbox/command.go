@@ -7,14 +7,14 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// durationForm is what sleep(1) and HBox both read.
+// durationForm is a duration that both sleep(1) and HBox can read.
 var durationForm = regexp.MustCompile(`^\d+(\.\d+)?[smhd]?$`)
 
-// forever is as long as sleep is told where the duration is 0: HBox's own number.
+// forever is sleep's argument for the duration 0: HBox's own number.
 const forever = "32767d"
 
-// command says what every process runs: the words behind the options, else --hbox-cmd. HBox knows no shell, so each
-// word reaches the program as it is.
+// command sets what every process runs: the words behind the options, else --hbox-cmd. HBox runs no shell, so each word
+// reaches the program unchanged.
 func (j *job) command() {
 	v, given := j.value("hbox-cmd")
 	words, at := j.line.command, place("command line")
@@ -32,7 +32,7 @@ func (j *job) command() {
 		return
 	case len(words) == 0:
 		j.bad(at, "no command", "it behind the options, or --hbox-cmd", "")
-		text = ":" // else it is reported once more for each role
+		text = ":" // else the problem would be repeated for each role
 	}
 	text = j.paths(text)
 	for _, r := range j.roles {
@@ -40,7 +40,7 @@ func (j *job) command() {
 	}
 }
 
-// everyCommand tells whether --conf muster.command stands for all roles.
+// everyCommand tells whether --conf muster.command gives the command of all roles.
 func (j *job) everyCommand() bool {
 	for _, r := range j.roles {
 		if !j.said(r.name, "muster.command") {
@@ -50,7 +50,7 @@ func (j *job) everyCommand() bool {
 	return true
 }
 
-// life is the command of a type that has none of its own.
+// life is the command of a type without one of its own.
 func (j *job) life(commanded bool, at appdef.Place) string {
 	if commanded {
 		j.warn(at, "a command with the app type "+j.kind.name, "no command",
@@ -73,7 +73,7 @@ func (j *job) life(commanded bool, at appdef.Place) string {
 	return "sleep " + length
 }
 
-// paths puts what the user adds to search paths before the command.
+// paths puts the user's additions to search paths before the command.
 func (j *job) paths(text string) string {
 	before := ""
 	if path := j.text("user-path"); path != "" {

@@ -7,7 +7,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// The confs that an App has a place for and no option has, spelt right.
+// The confs that an App has a place for and no option sets, in their right spelling.
 const (
 	confEnv             = "hbox.container.env." // + a variable's name
 	confAttempts        = "hbox.app.max.attempts"
@@ -48,7 +48,7 @@ const (
 	confHorovodProcs    = confHorovod + "process.num.per.worker"
 )
 
-// confNames are the confs of HBox that are acted upon beside those of the options.
+// confNames are the supported confs of HBox besides those of the options.
 func confNames() []string {
 	names := []string{
 		confAttempts, confWorkerAutoscale, confPSAutoscale, confRate, confTimeout, confStageTimeout, confStrategy,
@@ -71,8 +71,7 @@ func confNames() []string {
 	return names
 }
 
-// idleConfs are the confs that mean something to YARN or HBox's own services alone, or whose work muster does
-// otherwise.
+// idleConfs are confs that only YARN or HBox's own services use, or that muster replaces.
 var idleConfs = [...]string{
 	"cluster.name.conf.path", "hbox.allocate.interval", "hbox.am.cmd", "hbox.am.cmd.enable", "hbox.app.id",
 	"hbox.append.defaultfs.enable",
@@ -103,7 +102,7 @@ var idleConfs = [...]string{
 	"hbox.tf.mode.single", "yarn.nodemanager.docker-container-executor.exec-name",
 }
 
-// misspelt are HBox's own slips: its code reads the names on the left, which is what scripts say.
+// misspelt are HBox's own spelling mistakes: its code reads the names on the left, and scripts use them.
 var misspelt = strings.NewReplacer(
 	".ld.lirbary.path", ".ld.library.path", "hbox.commom.", "hbox.common.", "hbox.inputmat.cache",
 	"hbox.inputformat.cache",
@@ -112,10 +111,10 @@ var misspelt = strings.NewReplacer(
 	"mapred.line.input.format.linespermap", confLines, "key.value.separator.in.input.line", confSeparator,
 )
 
-// oldPrefix is XLearning's.
+// oldPrefix is the prefix of XLearning.
 const oldPrefix = "xlearning."
 
-// spelt is a conf's name as it is called here.
+// spelt is the name of a conf in muster's spelling.
 func spelt(name string) string {
 	if rest, ok := strings.CutPrefix(name, oldPrefix); ok {
 		name = "hbox." + rest
@@ -171,7 +170,7 @@ func idleOptionConf(name string) bool {
 	return slices.ContainsFunc(optionTable[:], func(o option) bool { return o.idle && o.conf == name })
 }
 
-// hadoop tells a name of Hadoop's own configuration, which HBox hands on.
+// hadoop tells whether a name belongs to Hadoop's own configuration, which HBox passes on.
 func hadoop(name string) bool {
 	for _, prefix := range [...]string{"yarn.", "mapreduce.", "mapred.", "dfs.", "fs.", "hadoop.", "ipc.", "io."} {
 		if strings.HasPrefix(name, prefix) {
@@ -181,7 +180,7 @@ func hadoop(name string) bool {
 	return false
 }
 
-// horovodVariables are the settings of Horovod that HBox hands on by name.
+// horovodVariables are the settings of Horovod that HBox passes on by name.
 var horovodVariables = map[string]string{
 	confHorovod + "mpi.threads.disable":    "HOROVOD_MPI_THREADS_DISABLE",
 	confHorovod + "timeline":               "HOROVOD_TIMELINE",

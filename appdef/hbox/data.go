@@ -14,7 +14,7 @@ type remote struct {
 	at         appdef.Place
 }
 
-// remotes reads an option and its twin of Amazon's. Without a name the folder is called as the option.
+// remotes reads an option and its variant for Amazon S3. Without a name the folder has the name of the option.
 func (j *job) remotes(option string) []remote {
 	var all []remote
 	for _, source := range []struct{ option, scheme string }{{option, ""}, {"s3" + option, "s3://"}} {
@@ -38,7 +38,7 @@ func (j *job) remotes(option string) []remote {
 	return all
 }
 
-// schemed puts a scheme before each path of a list that has none.
+// schemed puts a scheme before each path in a list that has none.
 func schemed(list, scheme string) string {
 	paths := strings.Split(list, ",")
 	for i, p := range paths {
@@ -49,7 +49,7 @@ func schemed(list, scheme string) string {
 	return strings.Join(paths, ",")
 }
 
-// strategy is how data come or go, in our word.
+// strategy is the strategy of inputs or outputs, in muster's word.
 func (j *job) strategy(option, old, fallback string, values ...string) (string, appdef.Place) {
 	v, ok := j.value(option)
 	text := strings.ToLower(strings.TrimSpace(v.Text))
@@ -79,8 +79,8 @@ func upper(words []string) []string {
 	return out
 }
 
-// inputs deals out --input among those who read: the workers, and the parameter servers where a conf says so. An
-// evaluator reads nothing.
+// inputs shares the files of --input out among the readers: the workers, and the parameter servers if a conf says so.
+// An evaluator reads nothing.
 func (j *job) inputs() {
 	all := j.remotes("input")
 	strategy, at := j.strategy("input-strategy", "inputformat-enable", appdef.StrategyDownload,
@@ -118,7 +118,7 @@ func (j *job) inputs() {
 	}
 }
 
-// streamConfs are the confs of a stream of inputs that no option has.
+// streamConfs sets the confs of an input stream that have no option.
 func (j *job) streamConfs(r role) {
 	cache := j.confTruth(confCache, false)
 	j.choice(r, "muster.inputs.cache", strconv.FormatBool(cache), "false", place("--conf", confCache))
@@ -129,8 +129,8 @@ func (j *job) streamConfs(r role) {
 	}
 }
 
-// chiefFiles is how many files of each input worker 0 gets, and no more; 0: as many as the others. With the parameter
-// servers among the readers HBox has no such thing.
+// chiefFiles is how many files of each input worker 0 gets, and no more; 0: as many as the others. HBox has no such
+// setting if parameter servers read too.
 func (j *job) chiefFiles(onPS bool) int {
 	if !j.confTruth(confChief, false) || onPS {
 		return 0
@@ -141,14 +141,14 @@ func (j *job) chiefFiles(onPS bool) int {
 	return 1
 }
 
-// counted gives a key that is a conf's number.
+// counted sets a key to the number of a conf.
 func (j *job) counted(r role, key, conf string, least int) {
 	if v, ok := j.confs[conf]; ok {
 		j.own(r.name, key, strconv.Itoa(j.number(v, least, least)), v.Place)
 	}
 }
 
-// choice gives a key where it differs from what holds without it.
+// choice sets a key if its value differs from the default.
 func (j *job) choice(r role, key, text, fallback string, at appdef.Place) {
 	if text != fallback {
 		j.own(r.name, key, text, at)
@@ -166,7 +166,7 @@ func joined(list, path string) string {
 	return list + "," + path
 }
 
-// outputs says where --output goes.
+// outputs sets where --output is uploaded.
 func (j *job) outputs() {
 	all := j.remotes("output")
 	strategy, at := j.strategy("output-strategy", "outputformat-enable", appdef.StrategyUpload, appdef.StrategyStream)
@@ -185,7 +185,7 @@ func (j *job) outputs() {
 		j.bad(at0, strconv.Itoa(only), "an index below the "+strconv.Itoa(j.workers)+" of --worker-num",
 			"nobody would leave its outputs")
 	}
-	before := 0 // workers of the roles before
+	before := 0 // workers of the previous roles
 	for _, r := range j.roles {
 		index, leaves := only, only == appdef.EveryIndex
 		if r.worker() && only != appdef.EveryIndex {

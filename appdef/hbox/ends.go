@@ -9,9 +9,9 @@ const (
 	totalKey     = "muster.complete.total.minFailed"
 )
 
-// ends says when failures fail the job. Of single processes HBox tolerates a share. Where any failure stops the others,
-// the first one fails the job here: what HBox then reports depends on who happened to have ended before. A share that
-// is asked for by name holds for those as well.
+// ends decides when failures fail the job. Of single processes HBox tolerates a share of failures. In a type in which
+// any failure stops the others, the first failure fails the job here: HBox's own report depends on which processes had
+// ended before. An explicit share holds for these types too.
 func (j *job) ends() {
 	v, asked := j.confs[confRate]
 	rate := 0.5
@@ -34,7 +34,7 @@ func (j *job) ends() {
 		at = v.Place
 	}
 	if rate == 0 {
-		return // any failure is that many
+		return // any failure exceeds the share
 	}
 	for _, r := range j.roles {
 		if r.name != roleEvaluator && !j.said(r.name, minFailedKey) {
@@ -46,10 +46,10 @@ func (j *job) ends() {
 	}
 }
 
-// percent prints a share without what binary fractions add.
+// percent prints a share without the digits of binary fractions.
 func percent(share float64) string { return strconv.FormatFloat(share*100, 'g', 12, 64) + "%" }
 
-// times are the attempts of the whole and the time-outs.
+// times sets the attempts of the whole job and the timeouts.
 func (j *job) times() {
 	if v, ok := j.confs[confAttempts]; ok {
 		if n := j.number(v, 1, 1); n > 1 {

@@ -7,10 +7,10 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// localScheme begins the path of a file of the client's where others are meant as well.
+// localScheme begins the path of a client's file in options that also take other paths.
 const localScheme = "file:"
 
-// The prefixes of the keys that bring files and archives of stores.
+// The prefixes of the keys for files and archives in stores.
 const (
 	fileKey    = "muster.file."
 	archiveKey = "muster.archive."
@@ -22,7 +22,7 @@ var (
 	archiveOptions = [...]string{"archiveFiles", "cacheArchive"}
 )
 
-// files has every instance get what lies on a store; what is the client's own comes with the package.
+// files gives every instance the files in stores; the client's own files come with the package.
 func (j *job) files() {
 	check := j.confTruth(confFileCheck, true)
 	found := false
@@ -53,8 +53,8 @@ func (j *job) files() {
 	}
 }
 
-// clients tells whether a path of an option is a file of the client's. Cached files are on a store unless they say
-// otherwise, the others the other way round.
+// clients tells whether a path in an option is a file of the client. Cached files are in a store unless they are marked
+// as the client's; the others are the client's unless they have a scheme.
 func clients(option, path string) bool {
 	if strings.HasPrefix(path, localScheme) {
 		return true
@@ -63,13 +63,13 @@ func clients(option, path string) bool {
 	return !cached && !strings.Contains(path, "://") && !strings.HasPrefix(path, "hdfs:")
 }
 
-// locals are the files of one option that are the client's own.
+// locals are the client's own files of one option.
 func (j *job) locals(option string) []Local {
 	return slices.DeleteFunc(j.named(option), func(f Local) bool { return !clients(option, f.Path) })
 }
 
-// named are the files of one option: PATH or PATH#ALIAS, with commas between. Without an alias a file is called by the
-// last element of its path.
+// named are the files of one option: PATH or PATH#ALIAS, with commas between them. Without an alias a file has the last
+// element of its path as its name.
 func (j *job) named(option string) []Local {
 	v, ok := j.value(option)
 	if !ok {
@@ -92,9 +92,9 @@ func (j *job) named(option string) []Local {
 	return all
 }
 
-// Local is a file or folder of the client's, and what it is called in the working directory of every process.
+// Local is a file or folder of the client, and its name in the working directory of every process.
 type Local struct {
-	Option string // that named it: --files
+	Option string // the option that named it: --files
 	Path   string
 	Alias  string
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// images says which image the processes run in. HBox has had three ways to ask for one; a vpc and a digits job always
-// runs in its image.
+// images sets the image of the processes. HBox has had three ways to ask for one; a vpc and a digits job always run in
+// its image.
 func (j *job) images() {
 	image, named := j.image()
 	docker, asked := j.docker()
@@ -38,7 +38,7 @@ func (j *job) image() (appdef.Value, bool) {
 	return v, ok
 }
 
-// docker tells whether a container type asks for an image, and where.
+// docker tells whether a container type asks for an image, and its place.
 func (j *job) docker() (bool, appdef.Place) {
 	executor, _ := j.confs[confExecutor]
 	container, _ := j.value("container-type")

@@ -6,7 +6,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// job makes the App of one command line.
+// job is the App of one command line in the making.
 type job struct {
 	*line
 
@@ -14,17 +14,17 @@ type job struct {
 	kind    kind
 	single  bool // the processes know nothing of each other
 	roles   []role
-	workers int // as asked for: with chief and evaluator
+	workers int // as asked for, chief and evaluator included
 }
 
-// said tells whether --conf muster.X gives a key that holds for a component, empty for the app.
+// said tells whether --conf muster.X sets a key of a component, empty for the app.
 func (j *job) said(component, key string) bool {
 	return slices.ContainsFunc(j.ours, func(s setting) bool {
 		return s.key == key && (s.component == "" || s.component == component)
 	})
 }
 
-// global and own give keys of appConfig, limit one of resources, unless the command line says them itself.
+// global and own set keys of appConfig, limit one of resources, unless the command line sets them itself.
 func (j *job) global(key, text string, at appdef.Place) { j.own("", key, text, at) }
 
 func (j *job) own(component, key, text string, at appdef.Place) {
@@ -39,7 +39,7 @@ func (j *job) limit(component, key, text string, at appdef.Place) {
 	}
 }
 
-// prefix is how options call a role.
+// prefix is the name of a role in options.
 func (j *job) prefix(r role) string {
 	if r.name == rolePS || r.name == roleScheduler {
 		return rolePS

@@ -7,14 +7,14 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// kind is what HBox makes of an app type. A type that is none of the table is a job of single processes.
+// kind is how HBox runs an app type. A type that is not in the table is a job of single processes.
 type kind struct {
 	name      string
 	framework string // of the distributed mode; empty: there is none
 	ps        bool   // it has parameter servers
 	strict    bool   // of the distributed mode: any failed container fails the job
-	allReduce bool   // any failed container stops the job: the others cannot go on without it
-	keepsPS   bool   // what its parameter servers leave is uploaded
+	allReduce bool   // any failed container stops the job, because the others cannot continue without it
+	keepsPS   bool   // the outputs of its parameter servers are uploaded
 }
 
 // kinds are the types that differ from a single process.
@@ -52,14 +52,14 @@ func kindNamed(name string) (kind, bool) {
 	return kinds[i], true
 }
 
-// kind is what --app-type says. HBox takes any word, so that a slip would run as so many single processes.
+// kind is the type of --app-type. HBox accepts any word: a misspelt type would run as single processes.
 func (l *line) kind() kind {
 	v, ok := l.value("app-type")
 	name := strings.ToUpper(strings.TrimSpace(v.Text))
 	if !ok || name == "" {
 		name = "HBOX"
 	}
-	if name == "XFOW" { // as the wiki of HBox has it
+	if name == "XFOW" { // the spelling in HBox's wiki
 		l.warn(v.Place, appdef.Quote(v.Text), "XFLOW", "it is read as that")
 		name = "XFLOW"
 	}
@@ -79,13 +79,13 @@ func (l *line) kind() kind {
 
 func (k kind) tensorflow() bool { return k.name == "TENSORFLOW" || k.name == "TENSOR2TENSOR" }
 
-// mpi tells the types that HBox starts by Open MPI: their processes count from 1.
+// mpi tells whether HBox starts the type with Open MPI: its processes count from 1.
 func (k kind) mpi() bool { return k.framework == "mpi" || k.framework == "horovod" }
 
-// lives tells a type that has no command: it waits until its duration is over.
+// lives tells whether the type has no command and waits until its duration is over.
 func (k kind) lives() bool { return k.name == "VPC" || k.name == "DIGITS" }
 
-// alone tells whether so many processes know nothing of each other; strategy is hbox.tf.distribution.strategy.
+// alone tells whether that many processes know nothing of each other; strategy is hbox.tf.distribution.strategy.
 func (k kind) alone(workers, servers int, strategy bool) bool {
 	switch k.name {
 	case "TENSORFLOW", "TENSOR2TENSOR":

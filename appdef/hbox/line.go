@@ -8,9 +8,9 @@ import (
 type line struct {
 	verb     string
 	launcher string
-	options  map[string]appdef.Value   // those that are given once; the last one counts
-	lists    map[string][]appdef.Value // the others
-	confs    map[string]appdef.Value   // by the name that is spelt right
+	options  map[string]appdef.Value   // options that are given once; the last one counts
+	lists    map[string][]appdef.Value // repeatable options
+	confs    map[string]appdef.Value   // by their right spelling
 	ours     []setting                 // --conf muster.X=v
 	command  []string                  // the words behind the options
 	carried  map[string]string
@@ -35,7 +35,7 @@ func place(word string, parts ...string) appdef.Place {
 	return appdef.Place{File: word, Pointer: appdef.Pointer(parts...)}
 }
 
-// What a command line asks for, as Submission.Verb.
+// What a command line asks for, in Submission.Verb.
 const (
 	VerbRun     = "run"
 	VerbHelp    = "help"

@@ -19,7 +19,7 @@ type option struct {
 	meaning string
 }
 
-// optionTable has them in the order of HBox's own help.
+// optionTable lists all options in the order of HBox's own help.
 var optionTable = [...]option{
 	{name: "app-name", meaning: "name of the job"},
 	{name: "app-type", meaning: "the framework: tensorflow, mxnet, distxgboost, …; any other name means single " +
@@ -152,7 +152,7 @@ type helpOption struct {
 	Idle    bool // accepted and ignored
 }
 
-// Options lists them in the order of HBox's own help.
+// Options lists all options in the order of HBox's own help.
 func Options() []helpOption {
 	out := make([]helpOption, len(optionTable))
 	for i, o := range optionTable {
@@ -177,7 +177,7 @@ func optionNamed(name string) (option, bool) {
 	return optionTable[i], true
 }
 
-// cutDashes takes the dashes off an option: one, two, or the long one that a word processor makes of two.
+// cutDashes removes the dashes before an option: one, two, or the long dash that a word processor makes of two.
 func cutDashes(word string) (name string, ok bool) {
 	for _, dash := range [...]string{"--", "-", "——", "—", "–"} {
 		if name, ok := strings.CutPrefix(word, dash); ok {
@@ -187,7 +187,7 @@ func cutDashes(word string) (name string, ok bool) {
 	return word, false
 }
 
-// meantOption is the hint for an option that is not there.
+// meantOption is the hint for an unknown option.
 func meantOption(name string) string {
 	var names []string
 	for _, o := range optionTable {

@@ -9,7 +9,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// read says all that the options and confs mean. What --conf muster.X says itself is left to it.
+// read applies all options and confs, except keys that --conf muster.X sets itself.
 func (j *job) read() {
 	j.kind = j.line.kind()
 	j.readRoles()
@@ -34,7 +34,7 @@ func (j *job) read() {
 	j.times()
 }
 
-// app applies what --conf muster.X says and finishes.
+// app applies --conf muster.X and finishes the App.
 func (j *job) app() (appdef.App, appdef.Problems) {
 	names := j.draft.App.ComponentNames()
 	for _, s := range j.ours {
@@ -50,7 +50,7 @@ func (j *job) app() (appdef.App, appdef.Problems) {
 	return j.draft.Finish()
 }
 
-// idle carries the options that mean nothing here.
+// idle keeps the options that muster ignores.
 func (j *job) idle() {
 	for _, o := range optionTable {
 		if v, ok := j.options[o.name]; ok && o.idle {
@@ -64,7 +64,7 @@ func (j *job) idle() {
 
 var priorities = [...]string{"DEFAULT", "VERY_LOW", "LOW", "NORMAL", "HIGH", "VERY_HIGH"}
 
-// component adds a role with what it may use and, in a gang, its address.
+// component adds a role with its limits and, in a gang, its address.
 func (j *job) component(r role) {
 	c := j.draft.Add(r.name, r.count, r.at)
 	c.Limits.MemoryMB, c.Limits.VCores = r.memory, r.cores
@@ -94,8 +94,8 @@ func (j *job) component(r role) {
 	}
 }
 
-// environment gives the user's variables. HBox loses those with a second `=`, a bar or nothing behind it; here they are
-// whole.
+// environment sets the user's variables. HBox loses those with a second `=`, with a bar, or without a value; here they
+// are complete.
 func (j *job) environment() {
 	for _, conf := range slices.Sorted(maps.Keys(j.confs)) {
 		if name, ok := strings.CutPrefix(conf, confEnv); ok {
@@ -113,7 +113,7 @@ func (j *job) environment() {
 	}
 }
 
-// horovod gives one of them: HBox's true is Horovod's 1, and what is off or below zero is not set.
+// horovod sets one of these variables: HBox's true is Horovod's 1, and a value that is off or below zero is not set.
 func (j *job) horovod(variable string, v appdef.Value) {
 	text := strings.TrimSpace(v.Text)
 	switch {
@@ -129,7 +129,7 @@ func (j *job) horovod(variable string, v appdef.Value) {
 	j.global("muster.env."+variable, text, v.Place)
 }
 
-// processes says how many run in each container of Horovod's.
+// processes sets how many processes each container of Horovod runs.
 func (j *job) processes() {
 	v, ok := j.confs[confHorovodProcs]
 	if !ok || j.kind.framework != "horovod" {

@@ -6,7 +6,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// The components, by HBox's roles. A chief is worker 0 with a memory of its own; to its process it is a worker.
+// The components, by HBox's roles. A chief is worker 0 with a memory of its own; its process sees itself as a worker.
 const (
 	roleScheduler = "scheduler" // XDL's
 	rolePS        = "ps"
@@ -15,7 +15,7 @@ const (
 	roleEvaluator = "evaluator"
 )
 
-// role is one component to be.
+// role is one component in the making.
 type role struct {
 	name   string
 	count  int
@@ -25,10 +25,10 @@ type role struct {
 	at     appdef.Place // of the count
 }
 
-// worker tells the roles that share out HBox's workers.
+// worker tells whether the role is a part of HBox's workers.
 func (r role) worker() bool { return r.name == roleWorker || r.name == roleChief }
 
-// readRoles is HBox's arithmetic: who there is, and whether they know of each other.
+// readRoles does HBox's arithmetic: which roles there are, and whether their processes know of each other.
 func (j *job) readRoles() {
 	l := j.line
 	v, _ := l.value("worker-num")
@@ -64,7 +64,7 @@ func (j *job) readRoles() {
 	j.divide(workers)
 }
 
-// divide makes a chief and an evaluator of workers where they are asked for.
+// divide takes a chief and an evaluator from the workers if they are asked for.
 func (j *job) divide(workers role) {
 	l := j.line
 	chief := l.memory("chiefworker-memory", workers.memory)
@@ -82,7 +82,7 @@ func (j *job) divide(workers role) {
 	}
 	switch {
 	case workers.count == 1:
-		workers.memory = chief // worker 0 is all there is
+		workers.memory = chief // worker 0 is the only worker
 	case chief != workers.memory:
 		workers.count--
 		j.roles = append(j.roles, one(roleChief, chief))
@@ -114,7 +114,7 @@ func (j *job) evaluated(workers role) bool {
 	return false
 }
 
-// without says of an option of TensorFlow's that it has no effect with another type.
+// without warns about an option of TensorFlow's that has no effect with another type.
 func (j *job) without(name string, fallback int) int {
 	if v, ok := j.line.value(name); ok {
 		j.line.warn(v.Place, appdef.Quote(v.Text)+" with the app type "+j.kind.name,

@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// shellText is a text that makes a shell run exactly these words, and that has no placeholder in it.
+// shellText is a text with which a shell runs exactly these words, and which has no placeholder.
 func shellText(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
 		quoted[i] = word(w)
 		if i == 0 && quoted[i] == w && (strings.Contains(w, "=") || slices.Contains(reserved[:], w)) {
-			quoted[i] = "'" + w + "'" // else it is an assignment, or the shell's own
+			quoted[i] = "'" + w + "'" // else it is an assignment, or a word of the shell's own
 		}
 	}
 	return strings.Join(quoted, " ")
 }
 
-// reserved are the words that a shell takes for its grammar where a command begins.
+// reserved are the words that a shell reads as grammar at the start of a command.
 var reserved = [...]string{
 	"!", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in", "select", "then",
 	"time", "until", "while",
@@ -25,8 +25,8 @@ var reserved = [...]string{
 
 const plainBytes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./:,+@%="
 
-// word is one word as a shell reads it. Inside the quotes, what would be a placeholder of a definition is taken apart
-// by two quotes that mean nothing to the shell.
+// word is one word in the syntax of a shell. Inside the quotes, two quotes without meaning to the shell split what
+// would be a placeholder of a definition.
 func word(w string) string {
 	if w != "" && strings.Trim(w, plainBytes) == "" {
 		return w
@@ -48,7 +48,7 @@ func word(w string) string {
 	return b.String()
 }
 
-// shellWords are the words of a text that shellText has made; false: the text is another one.
+// shellWords are the words of a text that shellText has made; false: it has not.
 func shellWords(text string) ([]string, bool) {
 	var words []string
 	var w strings.Builder

@@ -10,18 +10,18 @@ import (
 
 // Submission is what a command line of hbox-submit asks for.
 type Submission struct {
-	Verb     string // VerbRun, VerbHelp, VerbVersion; the rest is empty but for VerbRun
+	Verb     string // VerbRun, VerbHelp, VerbVersion; the other fields are set for VerbRun only
 	App      appdef.App
 	Launcher string // --launcher, as written; empty: here
 
-	// Files, Archives and Jars are what the client brings along, in the order of the command line.
+	// Files, Archives and Jars are the client's files, in the order of the command line.
 	Files, Archives, Jars []Local
-	// Carried is what means something to YARN or to HBox's own services alone, by the option's long name or the conf's.
+	// Carried are options that only YARN or HBox's own services use, by the option's long name or the conf's.
 	Carried map[string]string
 }
 
-// Parse reads the words behind `hbox-submit`. It always answers with all problems, sorted; with none of severity error
-// the App can be planned. The command line is at fault for every one of them.
+// Parse reads the words behind `hbox-submit`. It always returns all problems, sorted; without one of severity error the
+// App can be planned. Every problem is one of the command line.
 func Parse(args []string) (Submission, appdef.Problems) {
 	l := readWords(args)
 	s := Submission{Verb: l.verb, Launcher: l.launcher}
@@ -42,7 +42,8 @@ func Parse(args []string) (Submission, appdef.Problems) {
 	return s, found
 }
 
-// name is --app-name; HBox numbers those without one, which two readings of one command line must not.
+// name is --app-name. HBox numbers jobs without a name; muster does not, because two readings of one command line must
+// agree.
 func (l *line) name() string {
 	if v, ok := l.options["app-name"]; ok && strings.TrimSpace(v.Text) != "" {
 		return v.Text
@@ -52,7 +53,7 @@ func (l *line) name() string {
 
 const defaultName = "hbox"
 
-// CarriedNames are what Carried holds, sorted, as the command line writes it.
+// CarriedNames are the keys of Carried, sorted, as the command line writes them.
 func (s Submission) CarriedNames() []string {
 	names := slices.Sorted(maps.Keys(s.Carried))
 	for i, name := range names {

@@ -7,7 +7,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// value is what an option was given: its conf wins, as in HBox.
+// value is the value of an option: its conf wins, as in HBox.
 func (l *line) value(name string) (appdef.Value, bool) {
 	o, _ := optionNamed(name)
 	if v, ok := l.confs[o.conf]; ok && o.conf != "" {
@@ -17,13 +17,13 @@ func (l *line) value(name string) (appdef.Value, bool) {
 	return v, ok
 }
 
-// text is an option's value without blanks around it; empty where it was not given.
+// text is an option's value without blanks around it; empty without the option.
 func (l *line) text(name string) string {
 	v, _ := l.value(name)
 	return strings.TrimSpace(v.Text)
 }
 
-// whole is an option's number, from least on.
+// whole is an option's number, at least least.
 func (l *line) whole(name string, fallback, least int) int {
 	v, ok := l.value(name)
 	if !ok {
@@ -41,7 +41,7 @@ func (l *line) number(v appdef.Value, fallback, least int) int {
 	return n
 }
 
-// memory is an option's MB: a whole number, with G or M behind it or without.
+// memory is an option's amount in MB: a whole number, with or without G or M.
 func (l *line) memory(name string, fallback int) int {
 	v, ok := l.value(name)
 	if !ok {
@@ -57,8 +57,8 @@ func (l *line) memory(name string, fallback int) int {
 
 const wantMegabytes = "megabytes as a whole number, or with G or M behind it: 2048, 2g"
 
-// Megabytes reads an amount of memory as HBox's options have it: MB, or with G or M behind it; ok is false where it is
-// none.
+// Megabytes reads an amount of memory in the form of HBox's options: MB, or with G or M; ok is false for any other
+// text.
 func Megabytes(text string) (n int, ok bool) {
 	text = strings.TrimSpace(text)
 	unit := 1
@@ -77,7 +77,7 @@ func Megabytes(text string) (n int, ok bool) {
 	return n * unit, true
 }
 
-// mostMemory bounds a container against slips of the keyboard, in MB.
+// mostMemory limits a container against typing errors, in MB.
 const mostMemory = 1 << 30
 
 // truth is an option's true or false.
@@ -89,7 +89,7 @@ func (l *line) truth(name string, fallback bool) bool {
 	return l.bool(v, fallback)
 }
 
-// confTruth is the same of a conf that no option has.
+// confTruth is true or false of a conf that has no option.
 func (l *line) confTruth(conf string, fallback bool) bool {
 	v, ok := l.confs[conf]
 	if !ok {
@@ -109,7 +109,7 @@ func (l *line) bool(v appdef.Value, fallback bool) bool {
 	return fallback
 }
 
-// share is a conf's number from 0 on.
+// share is a conf's number, at least 0.
 func (l *line) share(v appdef.Value) (float64, bool) {
 	f, err := strconv.ParseFloat(strings.TrimSpace(v.Text), 64)
 	if err != nil || !(f >= 0 && f <= 100) {
@@ -119,7 +119,7 @@ func (l *line) share(v appdef.Value) (float64, bool) {
 	return f, true
 }
 
-// milliseconds is a conf's time as a duration's text; empty for none.
+// milliseconds is a conf's time as the text of a duration; empty for none.
 func (l *line) milliseconds(conf string) (string, appdef.Place) {
 	v, ok := l.confs[conf]
 	if !ok {

@@ -6,7 +6,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// readWords takes the words apart. Options end, as in HBox, at the first word that is none: there the command begins.
+// readWords takes the words apart. As in HBox, the command begins at the first word that is no option.
 func readWords(args []string) *line {
 	l := &line{
 		verb: VerbRun, options: map[string]appdef.Value{}, lists: map[string][]appdef.Value{},
@@ -33,7 +33,7 @@ func readWords(args []string) *line {
 	return l
 }
 
-// option reads one option and answers with the words behind it.
+// option reads one option and returns the words behind it.
 func (l *line) option(word, name string, rest []string) []string {
 	o, ok := optionNamed(name)
 	if !ok {
@@ -65,7 +65,7 @@ func (l *line) option(word, name string, rest []string) []string {
 	return rest[1:]
 }
 
-// lookAlike warns of a value that is another option: HBox takes it all the same.
+// lookAlike warns about a value that looks like another option: HBox accepts it.
 func (l *line) lookAlike(o option, v appdef.Value) {
 	name, dashed := cutDashes(v.Text)
 	if other, ok := optionNamed(name); dashed && ok {
@@ -73,7 +73,7 @@ func (l *line) lookAlike(o option, v appdef.Value) {
 	}
 }
 
-// unknown reports an option that HBox does not have. HBox would begin the command there.
+// unknown reports an option that HBox does not have. In HBox the command would begin there.
 func (l *line) unknown(word, name string, rest []string) []string {
 	before, _, valued := strings.Cut(name, "=")
 	o, known := optionNamed(before)
@@ -99,9 +99,9 @@ func first(words []string) string {
 	return words[0]
 }
 
-// commandWord reports what a command cannot begin with: nothing but blanks, which a backslash makes that has a blank
-// behind it, where a line was meant to go on; and a second value behind one --conf, of which HBox takes the first and
-// drops the others without a word.
+// commandWord reports what a command cannot begin with. One case is a word of blanks: a backslash before a blank at the
+// end of a line makes it. The other is a second value behind one --conf: HBox takes the first and silently drops the
+// others.
 func (l *line) commandWord() {
 	word, hint := first(l.command), ""
 	switch {
@@ -118,7 +118,7 @@ func (l *line) commandWord() {
 		"an option or a command", hint)
 }
 
-// confWord tells a word that is the NAME=VALUE of a conf. HBox runs no shell, to which it would be a variable.
+// confWord tells whether a word is the NAME=VALUE of a conf. HBox runs no shell, to which it would be a variable.
 func confWord(word string) bool {
 	name, _, ok := strings.Cut(word, "=")
 	name = spelt(name)

@@ -9,9 +9,9 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// Write is the App as the words behind `hbox-submit`. Parse of them gives the App again where it came from one; what
-// HBox has no word for stands there as --conf muster.X, which HBox itself passes over, and what not even that can say
-// is listed in lost, in words, sorted.
+// Write is the App as the words behind `hbox-submit`. Parse of them gives the App again if it came from a command line.
+// What HBox has no word for becomes --conf muster.X, which HBox itself ignores. lost describes, sorted, what even that
+// cannot express.
 func Write(app appdef.App) (args, lost []string) {
 	w := writer{app: &app}
 	w.kind, _ = kindNamed(w.typeName())
@@ -54,14 +54,14 @@ func (w *writer) conf(name, text string) { w.option("conf", name+"="+text) }
 
 func (w *writer) lose(text string) { w.lost = append(w.lost, text) }
 
-// number gives an option where it differs from its default.
+// number adds an option if it differs from its default.
 func (w *writer) number(name string, n, fallback int) {
 	if n != fallback {
 		w.option(name, strconv.Itoa(n))
 	}
 }
 
-// typeName is the app type, or the one whose framework it is.
+// typeName is the app type, or the type of the App's framework.
 func (w *writer) typeName() string {
 	if t := w.app.Settings.HBox.Type; t != "" {
 		return t
@@ -74,7 +74,7 @@ func (w *writer) typeName() string {
 	return "HBOX"
 }
 
-// whole is what holds for the app, and what HBox has no idea of.
+// whole writes what holds for the whole app, and reports what HBox cannot express.
 func (w *writer) whole() {
 	a := w.app
 	w.option("app-type", strings.ToLower(w.kind.name))
@@ -111,7 +111,7 @@ func (w *writer) whole() {
 	}
 }
 
-// role finds a component by the name that HBox's role has here.
+// role finds the component of one of HBox's roles.
 func (w *writer) role(name string) *appdef.Component {
 	if !slices.Contains([]string{roleScheduler, rolePS, roleChief, roleWorker, roleEvaluator}, name) {
 		return nil
@@ -126,7 +126,7 @@ func count(c *appdef.Component) int {
 	return c.Instances
 }
 
-// sizes are the numbers of each role.
+// sizes writes the numbers of each role.
 func (w *writer) sizes() {
 	worker, chief, evaluator, ps := w.role(roleWorker), w.role(roleChief), w.role(roleEvaluator), w.role(rolePS)
 	w.number("worker-num", count(worker)+count(chief)+count(evaluator), 1)
@@ -163,7 +163,7 @@ func (w *writer) size(name string, c *appdef.Component) {
 	w.number(name+"-gpus", c.Limits.GPUs, 0)
 }
 
-// words are the command, and the variables.
+// words writes the command and the variables.
 func (w *writer) words() {
 	lead := w.role(roleWorker)
 	if lead == nil {
@@ -192,7 +192,7 @@ func (w *writer) words() {
 	w.command = []string{"bash", "-c", text}
 }
 
-// searchPaths says what stands before the command for PATH and LD_LIBRARY_PATH, and gives the command.
+// searchPaths writes the additions to PATH and LD_LIBRARY_PATH before the command, and returns the command.
 func (w *writer) searchPaths(text string) string {
 	whole := text
 	path, found := "", false
@@ -222,7 +222,7 @@ func (w *writer) searchPaths(text string) string {
 	return command
 }
 
-// quotedWord reads one word as word writes it, up to what must follow.
+// quotedWord reads one word in the form of word, up to what must follow.
 func quotedWord(text, end string) (value, rest string, ok bool) {
 	for at := 0; ; {
 		i := strings.Index(text[at:], end)
@@ -238,7 +238,7 @@ func quotedWord(text, end string) (value, rest string, ok bool) {
 	}
 }
 
-// files are those of stores that every instance gets.
+// files writes the files in stores that every instance gets.
 func (w *writer) files() {
 	found := false
 	for _, kind := range []struct{ key, option string }{{fileKey, "cacheFile"}, {archiveKey, "cacheArchive"}} {
@@ -260,7 +260,7 @@ func (w *writer) files() {
 	}
 }
 
-// limits are the image and how memory grows.
+// limits writes the image and how memory grows.
 func (w *writer) limits() {
 	for _, c := range []struct {
 		*appdef.Component
@@ -279,10 +279,10 @@ func (w *writer) limits() {
 	}
 }
 
-// endings are what fails the job, how often it is tried and how long it may take.
+// endings writes what fails the job, how often it is retried and how long it may take.
 func (w *writer) endings() {
 	s := w.app.Settings
-	tolerant := !w.kind.strict || w.single // of failures
+	tolerant := !w.kind.strict || w.single // it tolerates failures
 	switch byDefault := tolerant && !w.kind.allReduce; {
 	case s.Total.FailedShare > 0 && (s.Total.FailedShare != 0.5 || !byDefault):
 		w.conf(confRate, strconv.FormatFloat(s.Total.FailedShare, 'g', 12, 64))
@@ -302,7 +302,7 @@ func (w *writer) endings() {
 	}
 }
 
-// never tells that no number of failures fails the job.
+// never tells whether no number of failures fails the job.
 func (w *writer) never() bool {
 	return !slices.ContainsFunc(w.app.Components, func(c appdef.Component) bool {
 		return c.Name != roleEvaluator && c.Settings.Complete.MinFailed != nil
@@ -313,7 +313,7 @@ func milliseconds(s appdef.Seconds) string {
 	return strconv.FormatInt(s.Duration().Milliseconds(), 10)
 }
 
-// rest says as --conf muster.X what the options above do not.
+// rest writes as --conf muster.X what the options do not express.
 func (w *writer) rest() {
 	said, _ := Parse(w.line())
 	a, b := w.app, &said.App
@@ -333,16 +333,16 @@ func (w *writer) rest() {
 // sized are the keys that have options.
 var sized = [...]string{"yarn.memory", "yarn.vcores", "yarn.role.priority", "yarn.io/gpu", "yarn.component.instances"}
 
-// differ says the values of one level that are not there yet; above are those of the level that holds for all.
+// differ writes the values of one level that are missing so far; above are those of the level that holds for all.
 func (w *writer) differ(component string, want, have, wantAbove, haveAbove map[string]string) {
 	for _, key := range slices.Sorted(maps.Keys(want)) {
 		text := want[key]
 		if above, ok := wantAbove[key]; ok && above == text {
-			continue // it is said there
+			continue // the level above has it
 		}
 		got, ok := have[key]
 		if above, inherited := haveAbove[key]; ok && inherited && above == got {
-			ok = false // it is not this level's own
+			ok = false // it belongs to the level above
 		}
 		switch {
 		case ok && got == text, key == "muster.dialect", slices.Contains(sized[:], key):

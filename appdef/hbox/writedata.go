@@ -9,7 +9,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// data are the inputs and outputs of the workers.
+// data writes the inputs and outputs of the workers.
 func (w *writer) data() {
 	lead := w.role(roleWorker)
 	if chief := w.role(roleChief); chief != nil && (lead == nil || len(lead.Settings.Outputs.To) == 0) {
@@ -64,7 +64,7 @@ func (w *writer) data() {
 	w.saves(out)
 }
 
-// saves are the interim ones.
+// saves writes the settings of interim saves.
 func (w *writer) saves(out appdef.Outputs) {
 	if every := w.app.Settings.SaveEvery; every > 0 && len(out.To) > 0 {
 		w.conf(confSaveEvery, milliseconds(every))
@@ -77,7 +77,7 @@ func (w *writer) saves(out appdef.Outputs) {
 	}
 }
 
-// numbers are those of inputs that confs have.
+// numbers writes the numbers of inputs that are confs.
 func (w *writer) numbers(in appdef.Inputs) {
 	if in.Chief > 0 {
 		w.conf(confChief, "true")
@@ -95,7 +95,7 @@ func (w *writer) numbers(in appdef.Inputs) {
 	w.stream(in)
 }
 
-// stream are those of a stream's that no option has.
+// stream writes the settings of a stream that have no option.
 func (w *writer) stream(in appdef.Inputs) {
 	if in.Cache {
 		w.conf(confCache, "true")
@@ -126,14 +126,14 @@ func (w *writer) yes(name string, on bool) {
 	}
 }
 
-// side is the board.
+// side writes the board.
 func (w *writer) side() {
 	before := 0
 	for i := range w.app.Components {
 		c := &w.app.Components[i]
 		for _, s := range c.Settings.Sides {
 			if s.Name != "board" || !s.Port || s.Index < 0 {
-				continue // another one is said in the end
+				continue // rest writes another one
 			}
 			w.option("board-enable", "true")
 			index := s.Index

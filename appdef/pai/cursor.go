@@ -7,10 +7,10 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// mostNumber is as large as a number of a job file may be where nothing else bounds it.
+// mostNumber is the largest number in a job file without another limit.
 const mostNumber = 1<<31 - 1
 
-// cursor is a node of the job file and where it stands; reading through it collects problems.
+// cursor is a node of the job file and its place; reading through it collects problems.
 type cursor struct {
 	*appdef.JSONNode
 	l       *loading
@@ -21,7 +21,7 @@ func (c cursor) place() appdef.Place {
 	return appdef.Place{File: c.l.options.Name, Pointer: c.pointer, Line: c.Line}
 }
 
-// at is the place of a member, or of what lacks it.
+// at is the place of a member, or of the object that lacks it.
 func (c cursor) at(name string) appdef.Place {
 	if m := c.Member(name); m != nil {
 		return appdef.Place{File: c.l.options.Name, Pointer: c.pointer + appdef.Pointer(name), Line: m.Line}
@@ -41,7 +41,7 @@ func (c cursor) warnAt(name, got, want, hint string) {
 	c.l.found = append(c.l.found, c.at(name).Warning(got, want, hint))
 }
 
-// get finds a member that is there and not null.
+// get finds a member that exists and is not null.
 func (c cursor) get(name string) (cursor, bool) {
 	m := c.Member(name)
 	if m == nil || m.Kind == appdef.JSONNull {
@@ -50,7 +50,7 @@ func (c cursor) get(name string) (cursor, bool) {
 	return cursor{JSONNode: m, l: c.l, pointer: c.pointer + appdef.Pointer(name)}, true
 }
 
-// text reads a text; "" where there is none.
+// text reads a text; "" if there is none.
 func (c cursor) text(name string) string {
 	m, ok := c.get(name)
 	if !ok {
@@ -63,7 +63,7 @@ func (c cursor) text(name string) string {
 	return m.Text
 }
 
-// required is text for a member that must be there and not empty.
+// required is text for a member that must exist and not be empty.
 func (c cursor) required(name string) string {
 	m, ok := c.get(name)
 	switch {
@@ -75,7 +75,7 @@ func (c cursor) required(name string) string {
 	return c.text(name)
 }
 
-// whole reads a whole number, in quotes or not; false where there is none that will do.
+// whole reads a whole number, in quotes or not; false without a valid one.
 func (c cursor) whole(name string, least, most int) (int, bool) {
 	m, ok := c.get(name)
 	if !ok {
@@ -117,7 +117,7 @@ func (c cursor) wholeOr(name string, least, most, fallback int) int {
 	return fallback
 }
 
-// objects reads a list of objects; what is none is reported and left out.
+// objects reads a list of objects; other items are reported and left out.
 func (c cursor) objects(name string) []cursor {
 	m, ok := c.get(name)
 	if !ok {
@@ -139,7 +139,7 @@ func (c cursor) objects(name string) []cursor {
 	return objects
 }
 
-// listOf is objects for a list that must be there with at least one.
+// listOf is objects for a list that must exist with at least one item.
 func (c cursor) listOf(name string) []cursor {
 	m, ok := c.get(name)
 	switch {
@@ -170,7 +170,7 @@ func (c cursor) members() []cursor {
 	return all
 }
 
-// knows warns of members that none of the names is: PAI refuses them, which tells the user of a slip.
+// knows warns about members with other names: PAI refuses them, so that the user sees a misspelt name.
 func (c cursor) knows(names []string) {
 	for _, m := range c.Members {
 		known := false

@@ -28,8 +28,8 @@ func defaultOutput(job string, user bool) string {
 	return "${NN_URI}/Output/" + job
 }
 
-// dirName finds the names that PAI replaces in its path fields. 0.5 knows the first alone, and once; nothing else can
-// be meant. Braces are ours.
+// dirName finds the names that PAI replaces in its path fields. 0.5 replaces only the first name, and once; nothing
+// else can be meant. Braces are muster's form.
 var dirName = regexp.MustCompile(
 	`\$(?:(?:PAI|QIZHI)_(DEFAULT_FS_URI|JOB_NAME|USER_NAME|USERNAME)\b|` +
 		`\{(?:PAI|QIZHI)_(DEFAULT_FS_URI|JOB_NAME|USER_NAME|USERNAME)\})`,
@@ -47,10 +47,10 @@ func (l *loading) substituted(path string) string {
 	})
 }
 
-// placed finds what substituted made, and whether a word goes on behind it.
+// placed finds what substituted has made, and whether a word follows directly.
 var placed = regexp.MustCompile(`\$\{(NN_URI|USER|USER_NAME)\}(\w?)`)
 
-// written is a path as a job file has it: substituted backwards.
+// written is a path in the form of a job file: the reverse of substituted.
 func written(path string) string {
 	return placed.ReplaceAllStringFunc(path, func(found string) string {
 		m := placed.FindStringSubmatch(found)

@@ -9,19 +9,19 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// envForm is that of a variable's name.
+// envForm is the form of a variable's name.
 var envForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // reservation is how many seconds a debugged job's container stays when the job does not set a time.
 const reservation = 604800
 
-// The two names of jobEnvs that are settings. A text "true" does not count, as in PAI.
+// The two names of jobEnvs that are settings. The text "true" does not count, as in PAI.
 const (
 	isDebug  = "isDebug"
 	reserved = "debuggingReservationSeconds"
 )
 
-// jobEnvs reads the variables of the tasks. They are told as they are written: nothing is filled in.
+// jobEnvs reads the variables of the tasks. They are passed on unchanged.
 func (l *loading) jobEnvs(c cursor) {
 	envs, ok := c.object("jobEnvs")
 	if !ok {
@@ -57,13 +57,13 @@ func (l *loading) jobEnvs(c cursor) {
 	}
 }
 
-// mostReserved is as long as muster.hold may be: ten years.
+// mostReserved is the longest muster.hold: ten years.
 const mostReserved = 10 * 365 * 24 * 3600
 
-// extraForm finds what a key of extras has somewhere, as PAI asks for.
+// extraForm finds a character that a key of extras must contain in PAI.
 var extraForm = regexp.MustCompile(`[A-Za-z0-9._]`)
 
-// extras reads muster's own keys, `muster.KEY` or `ROLE:muster.KEY`; the rest is for other tools and kept.
+// extras reads muster's own keys, `muster.KEY` or `ROLE:muster.KEY`; the others are for other tools and kept.
 func (l *loading) extras(c cursor) {
 	extras, ok := c.object("extras")
 	if !ok {
@@ -87,7 +87,7 @@ func (l *loading) extras(c cursor) {
 		case m.Kind == appdef.JSONArray || m.Kind == appdef.JSONObject:
 			m.bad(string(m.Kind), "a text, a number, true, false or null", "")
 		case key == versionKey && !qualified && l.options.Version != "":
-			// the command line's word is the last
+			// the command line wins
 		default:
 			l.extra(role, key, m)
 		}
@@ -96,7 +96,7 @@ func (l *loading) extras(c cursor) {
 
 const dialectKey = "muster.dialect"
 
-// extra sets one key where it is at home, over what the job's own fields say.
+// extra sets one key in its section, over the job's own fields.
 func (l *loading) extra(role, key string, m cursor) {
 	switch {
 	case m.Kind == appdef.JSONNull:
@@ -108,7 +108,7 @@ func (l *loading) extra(role, key string, m cursor) {
 	}
 }
 
-// limit tells which keys are at home in resources.
+// limit tells whether a key belongs into resources.
 func limit(key string) bool {
 	return slices.ContainsFunc(appdef.Keys(), func(k appdef.Key) bool {
 		if family, ok := strings.CutSuffix(k.Name, "*"); ok {

@@ -11,14 +11,14 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// JobFile is what a job file is called inside a package.
+// JobFile is the name of a job file inside a package.
 const JobFile = "job.json"
 
-// Options are what the command line says beside the job file.
+// Options are the command line's additions to the job file.
 type Options struct {
 	// Name of the file, for problems.
 	Name string
-	// Version is the generation of PAI (appdef.PAI05, PAI014, PAI1); empty: told from the fields.
+	// Version is the version of PAI (appdef.PAI05, PAI014, PAI1); empty: derived from the fields.
 	Version string
 	// OutputUser puts the user into the default output folder, as PAI does: /Output/<user>/<job>. The manuals say
 	// /Output/<job>.
@@ -27,14 +27,14 @@ type Options struct {
 	Set, Instances []string
 }
 
-// mostBytes bounds a job file.
+// mostBytes limits a job file.
 const mostBytes = 8 << 20
 
 // protocolTwo finds PAI 1's own protocol, which is YAML.
 var protocolTwo = regexp.MustCompile(`(?m)^protocolVersion[ \t]*:`)
 
-// Is tells by its content whether a document is a job file of PAI, however broken. One of the second protocol is one
-// too: Load refuses it by name.
+// Is tells by its content whether a document is a job file of PAI, however broken. The second protocol counts too: Load
+// refuses it by name.
 func Is(data []byte) bool {
 	keys := appdef.JSONKeys(data)
 	if slices.Contains(keys, "taskRoles") || slices.Contains(keys, "jobName") {
@@ -43,10 +43,10 @@ func Is(data []byte) bool {
 	return len(keys) == 0 && protocolTwo.Match(data)
 }
 
-// Load reads a job file, applies the options, and settles and validates the App. It always answers with all problems,
-// sorted: with none of severity error the App can be planned. Warnings are also in App.Warnings.
+// Load reads a job file, applies the options, and settles and validates the App. It always returns all problems,
+// sorted; without one of severity error the App can be planned. Warnings are also in App.Warnings.
 //
-// Comments, trailing commas and numbers in quotes are accepted. What PAI refuses as unknown is a warning.
+// Comments, trailing commas and numbers in quotes are accepted. Fields that PAI refuses as unknown are warnings.
 func Load(data []byte, options Options) (appdef.App, appdef.Problems) {
 	l := &loading{options: options}
 	if options.Name == "" {
@@ -57,7 +57,7 @@ func Load(data []byte, options Options) (appdef.App, appdef.Problems) {
 		return appdef.App{Dialect: dialect}, l.found.Sort()
 	}
 	l.job(cursor{JSONNode: root, l: l})
-	if len(l.draft.App.Components) == 0 { // nothing is left that could be judged
+	if len(l.draft.App.Components) == 0 { // there is nothing left to judge
 		return appdef.App{Name: l.draft.App.Name, Dialect: dialect}, l.found.Sort()
 	}
 	l.draft.Found(l.found...)
@@ -119,7 +119,7 @@ const (
 	hintFirst = "PAI 1 takes the first protocol as well"
 )
 
-// secondKeys are at the top of PAI 1's second protocol alone.
+// secondKeys are top-level keys that only PAI 1's second protocol has.
 func secondKeys() []string { return []string{"protocolVersion", "prerequisites", "deployments"} }
 
 // jobKeys are the keys of a job file. Two of them, storageGB and tmp, belong to SCM's web page: they are kept and have
@@ -140,7 +140,7 @@ func roleKeys() []string {
 
 func portKeys() []string { return []string{"label", "beginAt", "portNumber"} }
 
-// jobForm is that of jobName in PAI 0.5 and in both manuals; PAI 0.14's server knows no ~.
+// jobForm is the form of jobName in PAI 0.5 and in both manuals; PAI 0.14's server does not accept ~.
 var jobForm = regexp.MustCompile(`^[A-Za-z0-9._~-]+$`)
 
 func (l *loading) job(c cursor) {
@@ -155,7 +155,7 @@ func (l *loading) job(c cursor) {
 	if l.version != appdef.PAI05 && strings.Contains(name, "~") {
 		c.warnAt("jobName", appdef.Quote(name), "a name without ~", "PAI "+l.version+" itself refuses it")
 	}
-	l.draft.Set("", "muster.framework", "none", c.place()) // a name is a name here, whatever framework is called so
+	l.draft.Set("", "muster.framework", "none", c.place()) // the job's name does not choose a framework
 	l.draft.Set("", "muster.role", string(appdef.RoleWorker), c.place())
 	l.limits(c)
 	l.dirs(c)
@@ -171,7 +171,7 @@ func (l *loading) job(c cursor) {
 	l.keep(c, "tmp")
 }
 
-// limits are the image and what all tasks share.
+// limits reads the image and the settings that all tasks share.
 func (l *loading) limits(c cursor) {
 	if image := c.required("image"); image != "" {
 		l.draft.Resource("", imageKey, image, c.at("image"))
@@ -209,7 +209,7 @@ const (
 	defaultCluster = "default"
 )
 
-// keep stores what is understood and not acted upon, and says so.
+// keep stores an ignored field, and reports it.
 func (l *loading) keep(c cursor, name string) {
 	m := c.Member(name)
 	if m == nil {
@@ -219,5 +219,5 @@ func (l *loading) keep(c cursor, name string) {
 	c.warnAt(name, "the key "+name, "to leave it out", "it is SCM's own: kept, without effect")
 }
 
-// keptPrefix is before the pointers of what an App keeps of its job file, whatever the file was called.
+// keptPrefix begins the pointers of fields that an App keeps from its job file, whatever the file's name.
 const keptPrefix = "job#"

@@ -10,8 +10,8 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// A label's ports are one value of the dictionary port, a list with a pattern for each. Those of http, whose first port
-// is the task's address, have a value each: the others' keys have a dash, which no label may have.
+// The ports of a label are one value of the dictionary port: a list with a pattern for each. Those of http, whose first
+// port is the task's address, have a value each: the keys of the others have a dash, which no label may contain.
 const (
 	portDict   = "port"
 	portPrefix = "site." + portDict + "."
@@ -67,8 +67,7 @@ func (l *loading) portList(c cursor) []port {
 	return ports
 }
 
-// meetings reports ports that two labels would have in common: a number, or a name such as a.2 for the second port of
-// a.
+// meetings reports ports that two labels have in common: a number, or a name such as a.2 for the second port of a.
 func (l *loading) meetings(ports []port) {
 	numbers, names := map[int]string{}, map[string]string{}
 	for _, p := range ports {
@@ -96,7 +95,7 @@ func (l *loading) meetings(ports []port) {
 	}
 }
 
-// names are those that the plan's ports get.
+// names are the names of the plan's ports.
 func (p port) names() []string {
 	names := []string{portDict + "." + p.label}
 	for i := 2; i <= p.n; i++ {
@@ -142,7 +141,8 @@ func (l *loading) setPorts(role string, ports []port, c cursor) {
 	l.publish(role)
 }
 
-// publish makes the first port of http the address of the role's tasks. A role may be called what no export group can.
+// publish makes the first port of http the address of the role's tasks. A role may have a name that no export group can
+// have.
 func (l *loading) publish(role string) {
 	group := strings.TrimLeft(strings.NewReplacer(".", "_", "~", "_").Replace(role), "_")
 	if group == "" {
@@ -159,7 +159,7 @@ func (l *loading) publish(role string) {
 	})
 	component := app.Component(role)
 	component.CompExports = append(component.CompExports, appdef.ExportRef{Group: group, Name: "host_port"})
-	if len(app.ConfigFiles) == 0 { // the dictionary is known
+	if len(app.ConfigFiles) == 0 { // the dictionary is declared
 		app.ConfigFiles = []appdef.ConfigFile{{
 			Type: "properties", FileName: portDict + ".properties",
 			Dictionary: portDict,

@@ -9,19 +9,20 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// roleForm is that of a task role's name and of a port's label.
+// roleForm is the form of a task role's name and of a port's label.
 var roleForm = regexp.MustCompile(`^[A-Za-z0-9._~]+$`)
 
 const wantName = "a name of letters, digits and . _ ~"
 
-// The defaults and the least values of a task role. The server of PAI itself enforces no least ones; its manual does.
+// The defaults and the least values of a task role. The least values are those of PAI's manual; its server does not
+// enforce them.
 const (
 	defaultMemory = 100
 	leastMemory   = 100
 	defaultShm    = 64 // of 0.14; 0.5 gave Docker's own, which is the same
 )
 
-// role reads one task role. One without a name of its own is checked and left out.
+// role reads one task role. A role without a name of its own is checked and left out.
 func (l *loading) role(c cursor) {
 	c.knows(roleKeys())
 	name := l.roleName(c)
@@ -50,11 +51,11 @@ func (l *loading) role(c cursor) {
 	l.draft.Resource(name, gpuKey, strconv.Itoa(gpus), c.at("gpuNumber"))
 	l.draft.Resource(name, shmKey, strconv.Itoa(shm), c.at("shmMB"))
 	l.draft.App.Places[appdef.Pointer("components", number)] = c.place()
-	l.draft.Set(name, commandKey, cmp.Or(command, ":"), c.at("command")) // that there is none has been said
+	l.draft.Set(name, commandKey, cmp.Or(command, ":"), c.at("command")) // the missing command was reported
 	l.setCount(name, minFailedKey, failed)
 	l.setCount(name, minSuccessKey, succeeded)
 	if l.version == appdef.PAI1 && (succeeded.node == nil || succeeded.node.Kind == appdef.JSONNull) {
-		// of the file, not of what the command line makes of it: counts are no part of a definition
+		// the count of the file, not of the command line: counts are no part of a definition
 		l.draft.Set(name, minSuccessKey, strconv.Itoa(tasks), c.at("minSucceededTaskCount"))
 	}
 	if l.version == appdef.PAI1 && failed.node != nil && failed.node.Kind == appdef.JSONNull {
@@ -64,7 +65,7 @@ func (l *loading) role(c cursor) {
 	l.keep(c, "storageGB")
 }
 
-// roleName is the role's name; empty where it has none of its own.
+// roleName is the role's name; empty if it has none of its own.
 func (l *loading) roleName(c cursor) string {
 	name := c.required("name")
 	first, twice := l.roles[name]
@@ -83,9 +84,9 @@ func (l *loading) roleName(c cursor) string {
 	return name
 }
 
-// count is minFailedTaskCount or minSucceededTaskCount as the file has it.
+// count is minFailedTaskCount or minSucceededTaskCount in the file.
 type count struct {
-	node *appdef.JSONNode // nil: not there, or not to be heeded
+	node *appdef.JSONNode // nil: missing, or to be ignored
 	n    int
 	at   appdef.Place
 }
@@ -125,8 +126,8 @@ func (l *loading) setCount(role, key string, n count) {
 	}
 }
 
-// completion reads killAllOnCompletedTaskNumber, which is 0.5's: so many tasks that succeeded end the job, and then a
-// single one that failed does. With 0 no task ends it.
+// completion reads killAllOnCompletedTaskNumber of 0.5: that many succeeded tasks end the job, and then a single failed
+// one does too. With 0 no task ends it.
 func (l *loading) completion(c cursor) {
 	const name = "killAllOnCompletedTaskNumber"
 	n, given := c.whole(name, 0, mostNumber)
@@ -150,13 +151,13 @@ func (l *loading) completion(c cursor) {
 	}
 }
 
-// open finds a notebook's option that takes its token away.
+// open finds a notebook's option that removes its token.
 var open = regexp.MustCompile(
 	`--(?:NotebookApp|ServerApp|IdentityProvider)\.token(?:=|\s+)(?:\\?["']){2}|` +
 		`--(?:NotebookApp|ServerApp|IdentityProvider)\.token=(?:\s|$)`,
 )
 
-// openNotebook warns of a notebook without a token; it runs as its owner wrote it.
+// openNotebook warns about a notebook without a token; it runs as its owner wrote it.
 func (l *loading) openNotebook(c cursor, command string) {
 	if found := open.FindString(command); found != "" {
 		option, _, _ := strings.Cut(strings.ReplaceAll(found, "=", " "), " ")

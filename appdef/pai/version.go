@@ -9,8 +9,8 @@ import (
 
 func versions() []string { return []string{appdef.PAI05, appdef.PAI014, appdef.PAI1} }
 
-// versionOf decides the generation: the command line, then the file's own word for it (muster.pai.version among the
-// extras), then the fields. PAI 1 reads the same fields as 0.14, so it has to be said.
+// versionOf decides the version: the command line, then the file's own setting (muster.pai.version in the extras), then
+// the fields. PAI 1 reads the same fields as 0.14, so it must be set.
 func (l *loading) versionOf(c cursor) {
 	at := c.place()
 	l.version = told(c)
@@ -37,7 +37,7 @@ func ownVersion(c cursor) (cursor, bool) {
 	return extras.get(versionKey)
 }
 
-// told is the generation that knows the fields: those that came after 0.5, else 0.5.
+// told is the version that has the fields: 0.14 for fields that came after 0.5, else 0.5.
 func told(c cursor) string {
 	if c.Member("jobEnvs") != nil || c.Member("extras") != nil {
 		return appdef.PAI014

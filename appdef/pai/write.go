@@ -13,11 +13,11 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// Write makes a job file of an App, whatever it came from. What no field can say but a key of muster's goes into
-// extras, where PAI itself does not look. lost names, sorted, what the file cannot say, and of an App of another
-// dialect also what only its extras say.
+// Write makes a job file of an App from any dialect. What no field can express, but a key of muster's, goes into
+// extras, which PAI itself ignores. lost names, sorted, what the file cannot express, and for an App of another dialect
+// also what only its extras express.
 //
-// A job file that Load made an App of comes back as one of which Load makes the same App.
+// If the App came from a job file, Load makes the same App of the result.
 func Write(app appdef.App) (job []byte, lost []string) {
 	w := &writing{app: &app, native: app.Dialect == dialect, lost: map[string]bool{}}
 	w.file.Extras = map[string]any{}
@@ -69,9 +69,9 @@ type portFile struct {
 // writing is one Write.
 type writing struct {
 	app    *appdef.App
-	native bool // the App came from a job file, or is written as one
+	native bool // the App came from a job file, or is written like one
 	file   jobFile
-	// components are those that become roles, each beside its role in the file.
+	// components are the ones that become roles, each beside its role in the file.
 	components []*appdef.Component
 	lost       map[string]bool
 }
@@ -82,7 +82,7 @@ func (w *writing) version() string {
 	return cmp.Or(w.app.Settings.PAI.Version, appdef.PAI014)
 }
 
-// of is the value of a key at the App's own level, in whichever of its two sections it stands.
+// of is the value of a key at the App's own level, from either of its two sections.
 func (w *writing) of(key string) (string, bool) { return valueOf(w.app.Config, w.app.Resources, key) }
 
 func valueOf(config, resources map[string]string, key string) (string, bool) {
@@ -93,7 +93,7 @@ func valueOf(config, resources map[string]string, key string) (string, bool) {
 	return text, ok
 }
 
-// unnamed is what a job's or a role's name cannot have.
+// unnamed matches characters that the name of a job or role cannot have.
 var (
 	unnamedJob  = regexp.MustCompile(`[^A-Za-z0-9._~-]+`)
 	unnamedRole = regexp.MustCompile(`[^A-Za-z0-9._~]+`)
@@ -131,7 +131,7 @@ func (w *writing) job() {
 	w.envs()
 }
 
-// image is that of all roles, else the first one's; the others' are among the extras then.
+// image is the image of all roles, else the first one's; then the others' are in the extras.
 func (w *writing) image() string {
 	if image, ok := w.of(imageKey); ok {
 		return image
@@ -226,8 +226,8 @@ func (w *writing) role(c *appdef.Component, index int, name string) roleFile {
 	return r
 }
 
-// filled is a text with the values of a package's configuration, which a job file has no place for. What is known at
-// the start alone stays as it is, ports among it.
+// filled is a text with the values of a package's configuration filled in, because a job file has no place for them.
+// What only the start knows stays, also ports.
 func (w *writing) filled(component, text string) string {
 	if w.native {
 		return text
@@ -243,7 +243,7 @@ func (w *writing) filled(component, text string) string {
 	return out
 }
 
-// atLeast is a number of a role within PAI's bounds.
+// atLeast is a number of a role within PAI's limits.
 func (w *writing) atLeast(c *appdef.Component, key string, n, least int) int {
 	if n < least {
 		text, _ := valueOf(c.Config, c.Resources, key)
@@ -253,7 +253,7 @@ func (w *writing) atLeast(c *appdef.Component, key string, n, least int) int {
 	return n
 }
 
-// keptCount is a count that 0.5 does not heed.
+// keptCount is a count that 0.5 ignores.
 func (w *writing) keptCount(kept func(string) any, field string, index int) json.RawMessage {
 	if _, ok := w.app.Kept[keptPrefix+appdef.Pointer("taskRoles", strconv.Itoa(index), field)]; !ok {
 		return nil
@@ -261,7 +261,7 @@ func (w *writing) keptCount(kept func(string) any, field string, index int) json
 	return encoded(kept(field))
 }
 
-// count is minFailedTaskCount or minSucceededTaskCount: of a job file where that has it, of others always.
+// count is minFailedTaskCount or minSucceededTaskCount: for a job file only if that has it, for others always.
 func (w *writing) count(c *appdef.Component, key string, n *int) json.RawMessage {
 	text, ok := valueOf(c.Config, c.Resources, key)
 	global, everywhere := w.of(key)
@@ -271,12 +271,12 @@ func (w *writing) count(c *appdef.Component, key string, n *int) json.RawMessage
 	case n == nil:
 		return json.RawMessage("null")
 	case *n > c.Instances:
-		return nil // extras say it
+		return nil // it is in the extras
 	}
 	return json.RawMessage(strconv.Itoa(*n))
 }
 
-// ports are a component's labels; http and ssh go without saying.
+// ports are a component's labels; http and ssh are always there.
 func (w *writing) ports(c *appdef.Component) []portFile {
 	labels := map[string]portFile{}
 	for _, need := range w.app.PortNeeds(c.Name) {
@@ -296,8 +296,8 @@ func (w *writing) ports(c *appdef.Component) []portFile {
 	return slices.SortedFunc(maps.Values(labels), func(a, b portFile) int { return cmp.Compare(a.Label, b.Label) })
 }
 
-// label is that of a configuration value: of a job's own dictionary its key, of others http for what the component's
-// address has, and the key for the rest.
+// label is the label of a configuration value. In a job's own dictionary it is the key. Elsewhere it is http for the
+// port of the component's address, and the key for others.
 func (w *writing) label(c *appdef.Component, key string) string {
 	if label, ok := strings.CutPrefix(key, portDict+"."); ok {
 		label, _, _ = strings.Cut(label, "-")

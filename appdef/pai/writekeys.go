@@ -8,7 +8,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// extras are what the fields do not say: found by reading the job back.
+// extras adds what the fields do not express: it reads the job back to find out.
 func (w *writing) extras() {
 	for pointer, value := range w.app.Kept {
 		if name, ok := strings.CutPrefix(pointer, keptPrefix+"/extras/"); ok {
@@ -50,7 +50,7 @@ func (w *writing) extras() {
 	}
 }
 
-// settings are those of another dialect that nobody wrote: what is a default there is none here.
+// settings adds the defaults of another dialect that differ from a job file's.
 func (w *writing) settings() {
 	if w.native {
 		return
@@ -87,7 +87,7 @@ func (w *writing) extra(component, role, key, text string) {
 	}
 }
 
-// ourKeys are muster's own keys of two sections, sorted, less what Load sets by itself.
+// ourKeys are muster's own keys of two sections, sorted, without those that Load sets by itself.
 func ourKeys(config, resources map[string]string) []string {
 	keys := map[string]bool{}
 	for _, section := range []map[string]string{config, resources} {
@@ -99,13 +99,13 @@ func ourKeys(config, resources map[string]string) []string {
 	return slices.Sorted(maps.Keys(keys))
 }
 
-// again is the App that Load makes of the file as it is so far.
+// again is the App that Load makes of the file so far.
 func (w *writing) again() appdef.App {
 	app, _ := Load(w.encode(), Options{})
 	return app
 }
 
-// others names what neither a field nor a key of muster's can say.
+// others names what neither a field nor a key of muster's can express.
 func (w *writing) others() {
 	a := w.app
 	known := func(key string) bool {
@@ -187,7 +187,7 @@ func (w *writing) othersOf(c *appdef.Component, known func(string) bool) {
 	}
 }
 
-// address tells whether an export is what PAI gives every task: its host and its first port of http.
+// address tells whether an export is the one that PAI gives every task: its host and its first port of http.
 func (w *writing) address(ref appdef.ExportRef) bool {
 	return slices.ContainsFunc(w.app.Components, func(c appdef.Component) bool {
 		return c.Settings.ClusterExport == ref
