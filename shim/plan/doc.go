@@ -13,8 +13,8 @@
 //   - request.go, needs.go, rank.go, gang.go: the request, and what follows from the App alone.
 //   - builder.go and text.go, then one file per part of the plan (root.go, data.go, command.go, …), then build.go.
 //
-// Where it is decided: memory, its growth and what a launcher is asked for in limits.go; a process's grace and the restart
-// budgets in gang.go; which ports an instance has in needs.go.
+// Where it is decided: memory, its growth and what a launcher is asked for in limits.go; a process's grace and the
+// restart budgets in gang.go; which ports an instance has in needs.go.
 //
 // Every agent calls NeedsOf, Build, Resolve and Finish, in this order; `muster plan` and `validate` call Build.
 package plan

@@ -29,8 +29,8 @@ func Start(cmd *exec.Cmd, before ...func() error) (*Process, error) {
 	gone := make(chan struct{})
 	started := make(chan error, 1)
 	go func() {
-		// The parent-death signal belongs to the thread that forks (prctl(2)): it is never unlocked, and lives as long as
-		// the child.
+		// The parent-death signal belongs to the thread that forks (prctl(2)): it is never unlocked, and lives as long
+		// as the child.
 		runtime.LockOSThread()
 		for _, f := range before {
 			if err := f(); err != nil {

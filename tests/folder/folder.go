@@ -63,8 +63,8 @@ func Root(t *testing.T, dir string) *os.Root {
 	return root
 }
 
-// Hostile makes a work folder, and one outside of it whose file victim nobody may touch: links of an earlier process lead
-// there, see Plant.
+// Hostile makes a work folder, and one outside of it whose file victim nobody may touch: links of an earlier process
+// lead there, see Plant.
 func Hostile(t *testing.T) (work, outside string) {
 	t.Helper()
 	work, outside = t.TempDir(), t.TempDir()

@@ -140,7 +140,8 @@ func (r *Room) measureLines(name, text string) {
 	lines := strings.Split(text, "\n")
 	r.Lines += len(lines)
 	for i, line := range lines {
-		if len(strings.ReplaceAll(line, "\t", strings.Repeat(" ", TabWidth))) > Columns {
+		tag := strings.HasSuffix(line, "`") && strings.Contains(line, " `json:") // of a field: it cannot be broken
+		if !tag && len(strings.ReplaceAll(line, "\t", strings.Repeat(" ", TabWidth))) > Columns {
 			r.Wide = append(r.Wide, fmt.Sprintf("%s:%d", name, i+1))
 		}
 	}

@@ -32,7 +32,8 @@ func (m *Manager) bringInputs(ctx context.Context, p plan.Plan, work files.Folde
 	if in.Workers == 0 {
 		return emptyFolders(in, folder)
 	}
-	begun, shares, deal := time.Now(), map[string][]transfer.File{}, data.Assignment{Workers: in.Workers, Chief: in.Chief}
+	begun, shares := time.Now(), map[string][]transfer.File{}
+	deal := data.Assignment{Workers: in.Workers, Chief: in.Chief}
 	var copies []transfer.Copy
 	for _, one := range in.From {
 		files, err := m.listInput(ctx, p, one)

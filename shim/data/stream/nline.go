@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// Splits of so many lines show only as the lines are read, so each reader counts them: in one pass where they are assigned
-// out in turn; in blocks, how many there are has to be known first.
+// Splits of so many lines show only as the lines are read, so each reader counts them: in one pass where they are
+// assigned out in turn; in blocks, how many there are has to be known first.
 
 // feedTurns feeds the reader's own groups of lines, those of one file never together with another's.
 func (s *Share) feedTurns(ctx context.Context, out *sink) error {

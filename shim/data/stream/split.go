@@ -27,10 +27,10 @@ const (
 	slop      = 1.1       // the last split of a file may be so much larger
 )
 
-// cutSplits cuts files as Hadoop's FileInputFormat does when it is asked for so many: a split has at most the goal, which
-// is that part of all bytes, and a block. HBox asks for one, so that a file of up to a block and a tenth is one split.
-// An empty file is one as well; a file that can only be read from its beginning, or whose size is not known, is one in
-// any case.
+// cutSplits cuts files as Hadoop's FileInputFormat does when it is asked for so many: a split has at most the goal,
+// which is that part of all bytes, and a block. HBox asks for one, so that a file of up to a block and a tenth is one
+// split. An empty file is one as well; a file that can only be read from its beginning, or whose size is not known, is
+// one in any case.
 func cutSplits(files []transfer.File, want int, cuts func(transfer.File) bool) []Split {
 	var total int64
 	for _, f := range files {

@@ -6,6 +6,6 @@
 //
 // It owns nothing but its texts. It promises that the same arguments give the same bytes. Room known calls it.
 //
-// How long the launcher waits between its stop signal and SIGKILL is KillWindow of Agents; shim/plan takes the grace of a
-// process from it.
+// How long the launcher waits between its stop signal and SIGKILL is KillWindow of Agents; shim/plan takes the grace of
+// a process from it.
 package slurm
