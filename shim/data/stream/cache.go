@@ -12,23 +12,23 @@ import (
 	"github.com/muster-agent/muster/shim/files"
 )
 
-// Cache keeps what a stream has brought, compressed, for the next time. It has no name in its folder: it goes with who
-// opened it, however that ends.
+// Cache keeps a compressed copy of a stream for its next reading. It has no name in its folder, and ends with its
+// owner, however that ends.
 type Cache struct {
 	file  *os.File
 	zip   *gzip.Writer
 	limit int64
 	size  sizer
-	off   error // why it is of no use
+	off   error // why it cannot be used
 }
 
-// errCacheFull is a cache that would have become larger than it may.
+// errCacheFull is a cache that would exceed its limit.
 var errCacheFull = errors.New("it would be larger than its limit")
 
-// cacheName is its name for a moment; HBox's own is inputformatCache.gz.
+// cacheName is its name for a moment; HBox calls its own inputformatCache.gz.
 const cacheName = ".muster-inputs.gz"
 
-// NewCache makes one in a folder, of up to so many bytes.
+// NewCache makes a cache in a folder, of at most so many bytes.
 func NewCache(dir *os.Root, limit int64) (*Cache, error) {
 	f, err := files.Unnamed(dir, cacheName)
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *sizer) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Write keeps bytes. It never fails: what cannot be kept makes the cache useless, and nothing else.
+// Write keeps bytes. It never fails: an error only makes the cache unusable.
 func (c *Cache) Write(b []byte) (int, error) {
 	if c.off != nil {
 		return len(b), nil
@@ -68,10 +68,10 @@ func (c *Cache) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// drop gives the room back at once.
+// drop frees the space at once.
 func (c *Cache) drop(why error) { c.off = errors.Join(why, c.file.Truncate(0)) }
 
-// Done says that all is written. The error is why it is of no use.
+// Done ends the writing. The error is why the cache cannot be used.
 func (c *Cache) Done() error {
 	if c.off == nil {
 		if err := c.zip.Close(); err != nil {
@@ -81,7 +81,7 @@ func (c *Cache) Done() error {
 	return c.off
 }
 
-// Feed writes what was kept, after Done.
+// Feed writes the copy, after Done.
 func (c *Cache) Feed(ctx context.Context, to io.Writer, count *Count) error {
 	if _, err := c.file.Seek(0, io.SeekStart); err != nil {
 		return &ReadError{c.file.Name(), err}
@@ -106,5 +106,5 @@ func (c *Cache) Feed(ctx context.Context, to io.Writer, count *Count) error {
 	}
 }
 
-// Close gives it back.
+// Close frees the cache.
 func (c *Cache) Close() error { return c.file.Close() }

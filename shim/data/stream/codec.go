@@ -16,19 +16,19 @@ import (
 	"github.com/muster-agent/muster/shim/data/transfer"
 )
 
-// ErrCodec is a compression that is not read here.
+// ErrCodec is a compression that muster does not read.
 var ErrCodec = errors.New("it is compressed in a way that is not read here")
 
-// codec takes the compression off what it is given.
+// codec decompresses its input.
 type codec func(io.Reader) (io.Reader, error)
 
-// codecs are those that Hadoop tells by the end of a file's name. nil: there is nothing to undo it with.
+// codecs are the compressions that Hadoop recognises by the end of a file's name. nil: muster does not read it.
 var codecs = map[string]codec{
 	".gz": gunzip, ".deflate": inflate, ".bz2": bunzip2, ".zst": unzstd,
 	".snappy": nil, ".lz4": nil, ".lzo": nil, ".lzo_deflate": nil,
 }
 
-// codecClasses are those that a SequenceFile names.
+// codecClasses are the compressions that a SequenceFile names.
 var codecClasses = map[string]codec{
 	"org.apache.hadoop.io.compress.DefaultCodec": inflate,
 	"org.apache.hadoop.io.compress.DeflateCodec": inflate,
@@ -36,13 +36,13 @@ var codecClasses = map[string]codec{
 	"org.apache.hadoop.io.compress.BZip2Codec":   bunzip2,
 }
 
-// compressed tells whether a file is, by its name, and how it is read.
+// compressed tells by a file's name whether it is compressed, and how.
 func compressed(name string) (codec, bool) {
 	c, ok := codecs[strings.ToLower(path.Ext(name))]
 	return c, ok
 }
 
-// readable refuses a file that is compressed in a way that is not read here.
+// readable refuses a file with a compression that muster does not read.
 func readable(f transfer.File) error {
 	if c, ok := compressed(f.Path); ok && c == nil {
 		return fmt.Errorf("%s: got %s, want .gz, .bz2, .zst, .deflate or none; write it again so: %w", f.Shown(),
@@ -55,8 +55,8 @@ func gunzip(r io.Reader) (io.Reader, error)  { return gzip.NewReader(r) }
 func inflate(r io.Reader) (io.Reader, error) { return zlib.NewReader(r) }
 func bunzip2(r io.Reader) (io.Reader, error) { return bzip2.NewReader(r), nil }
 
-// mostWindow is how far back a zstd stream may refer, in bytes: as far as zstd's own program reads without being told.
-// Only a stream that was written with --long or --ultra takes more than 8 MiB of it.
+// mostWindow is how far back a zstd stream may refer, in bytes: the default limit of the zstd program. Only streams
+// written with --long or --ultra need more than 8 MiB.
 const mostWindow = 128 << 20
 
 func unzstd(r io.Reader) (io.Reader, error) {
@@ -64,7 +64,7 @@ func unzstd(r io.Reader) (io.Reader, error) {
 		zstd.WithDecoderMaxWindow(mostWindow))
 }
 
-// plainly is a file's content without its compression. An empty file is empty, whatever it is called.
+// plainly is a file's decompressed content. An empty file is empty, whatever its name.
 func plainly(name string, content io.Reader) (*bufio.Reader, error) {
 	raw := bufio.NewReaderSize(content, readBuffer)
 	c, ok := compressed(name)
@@ -84,5 +84,5 @@ func plainly(name string, content io.Reader) (*bufio.Reader, error) {
 	return bufio.NewReaderSize(plain, readBuffer), nil
 }
 
-// readBuffer is what is read ahead of who reads, in bytes.
+// readBuffer is how much is read ahead, in bytes.
 const readBuffer = 64 << 10

@@ -7,24 +7,24 @@ import (
 	"io"
 )
 
-// records are those of one split, one after the other.
+// records are the records of one split, one after the other.
 type records interface {
-	// next writes the text of the next record; io.EOF: there is none.
+	// next writes the text of the next record; io.EOF: the last one was written.
 	next(to io.Writer) error
 }
 
-// lines are the lines that begin in a split, as Hadoop's LineRecordReader has them: one ends with LF, CR LF or CR, none
-// of which is part of it. A line that begins right behind the split is the split's own as well, and the first that is
-// met in any split but a file's first is not: so each is read once, wherever splits are cut.
+// lines are the lines that begin in a split, by the rules of Hadoop's LineRecordReader. A line ends with LF, CR LF or
+// CR, which are not part of it. A line that begins right behind the split belongs to the split as well, and the first
+// line of any split but a file's first does not: so each line is read once, wherever splits are cut.
 type lines struct {
 	from    *bufio.Reader
-	at, end int64 // where the next line begins; behind the split, -1: nowhere
+	at, end int64 // where the next line begins; end of the split, -1: end of the file
 	first   bool  // the file's first line is next
 }
 
 var byteOrderMark = []byte{0xEF, 0xBB, 0xBF}
 
-// newLines begins at a place in a file; end is -1 for all from there.
+// newLines begins at an offset of a file; end is -1 for the rest of the file.
 func newLines(from *bufio.Reader, at, end int64) (*lines, error) {
 	l := &lines{from: from, at: at, end: end, first: at == 0}
 	if at > 0 {
@@ -47,7 +47,7 @@ func (l *lines) next(to io.Writer) error {
 	return l.line(to)
 }
 
-// line writes the next line, piece by piece; io.EOF: there is nothing.
+// line writes the next line, piece by piece; io.EOF: there is none.
 func (l *lines) line(to io.Writer) error {
 	for begun := false; ; begun = true {
 		_, err := l.from.Peek(1)
@@ -84,7 +84,7 @@ func (l *lines) line(to io.Writer) error {
 	}
 }
 
-// feed takes the LF that belongs to the CR before it.
+// feed skips the LF after a CR.
 func (l *lines) feed() error {
 	after, err := l.from.Peek(1)
 	if errors.Is(err, io.EOF) {
@@ -102,7 +102,7 @@ func (l *lines) skip(n int) error {
 	return err
 }
 
-// values are what follows the separator in each line; of a line without one that is nothing.
+// values are the text behind the separator of each line; empty for a line without one.
 type values struct {
 	*lines
 	separator byte
@@ -112,7 +112,7 @@ func (v values) next(to io.Writer) error {
 	return v.lines.next(&behind{to: to, separator: v.separator})
 }
 
-// behind passes on what follows the first separator.
+// behind passes on the text behind the first separator.
 type behind struct {
 	to        io.Writer
 	separator byte

@@ -6,10 +6,10 @@ import (
 	"io"
 )
 
-// Splits of so many lines show only as the lines are read, so each reader counts them: in one pass where they are
-// assigned out in turn; in blocks, how many there are has to be known first.
+// The number of such splits is not known before the lines are read, so each reader counts them: in one pass if they are
+// assigned in turn; with blocks, their number must be known first.
 
-// feedTurns feeds the reader's own groups of lines, those of one file never together with another's.
+// feedTurns feeds the reader's groups of lines; a group never spans two files.
 func (s *Share) feedTurns(ctx context.Context, out *sink) error {
 	turn := s.reading.Turn
 	if !turn.Shuffle && s.groups < 0 {
@@ -35,8 +35,8 @@ func (s *Share) feedTurns(ctx context.Context, out *sink) error {
 	return out.flush()
 }
 
-// walk goes through all lines of all files, and gives the number of their groups. Whose a group is, and whether nothing
-// more is wanted, is asked for each line.
+// walk reads all lines of all files and counts their groups. It asks for each line whose group it is, and whether to
+// stop.
 func (s *Share) walk(ctx context.Context, out *sink, mine func(group int) (own, over bool)) (groups int, err error) {
 	for _, split := range s.Splits {
 		over, err := s.walkFile(ctx, split, out, &groups, mine)

@@ -12,18 +12,18 @@ import (
 	"github.com/muster-agent/muster/shim/store"
 )
 
-// reading reads a file from some place on. Where a connection breaks it goes on from there.
+// reading reads a file from an offset on, and resumes after a broken connection.
 type reading struct {
-	ctx     context.Context //nolint:containedctx // a Read has none, and lives no longer
+	ctx     context.Context //nolint:containedctx // Read takes none; it ends with the file
 	file    transfer.File
 	again   transfer.Again
 	at      int64 // of the next byte
 	version string
-	failed  int // since something came
+	failed  int // failures without progress
 	content io.ReadCloser
-	within  context.Context //nolint:containedctx // that the content is read under
+	within  context.Context //nolint:containedctx // of the current content
 	end     context.CancelCauseFunc
-	since   atomic.Int64 // when the read under way began, in nanoseconds of Unix; 0: none is
+	since   atomic.Int64 // begin of the current read, in nanoseconds of Unix; 0: none
 }
 
 // read opens a file at an offset.
@@ -64,7 +64,7 @@ func (r *reading) open() (err error) {
 	return nil
 }
 
-// watch calls a read off of which nothing has come for so long as a copy waits. What whoever is fed takes its time for
+// watch cancels a read without data for the time that a copy waits. The time that the process takes for its records
 // does not count.
 func (r *reading) watch(within context.Context, end context.CancelCauseFunc) {
 	ticker := time.NewTicker(transfer.Stall / 4)
@@ -81,7 +81,7 @@ func (r *reading) watch(within context.Context, end context.CancelCauseFunc) {
 	}
 }
 
-// stalled gives the watch's own words for what came of its calling off.
+// stalled replaces the error of a cancelled read by the watch's own.
 func (r *reading) stalled(within context.Context, err error) error {
 	if cause := context.Cause(within); cause != nil && r.ctx.Err() == nil {
 		return cause
@@ -89,13 +89,13 @@ func (r *reading) stalled(within context.Context, err error) error {
 	return err
 }
 
-// retry tells whether another try is worth it. What is not there stays so.
+// retry tells whether another try can help. A missing file stays missing.
 func (r *reading) retry(err error) bool {
 	r.failed++
 	return r.ctx.Err() == nil && r.again != nil && r.again(r.ctx, r.file.Shown(), r.failed, err)
 }
 
-// Read gives io.EOF at the file's end alone: one that has become shorter than it was listed is an error.
+// Read returns io.EOF only at the listed end of the file: a file that has become shorter is an error.
 func (r *reading) Read(b []byte) (int, error) {
 	for {
 		n, err := r.once(b)
@@ -138,7 +138,7 @@ func (r *reading) once(b []byte) (int, error) {
 	return n, err
 }
 
-// Close gives the file back.
+// Close closes the file.
 func (r *reading) Close() error {
 	if r.content == nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"io"
 )
 
-// textClass is the one class of values that is text by itself.
+// textClass is the only class of values that is text itself.
 const textClass = "org.apache.hadoop.io.Text"
 
 // The SequenceFile of Hadoop (org.apache.hadoop.io.SequenceFile, version 6). All numbers are big-endian, a vint is that
@@ -37,7 +37,7 @@ var (
 	escape        = []byte{0xFF, 0xFF, 0xFF, 0xFF}
 )
 
-// sequenceHeader is what the file says of itself.
+// sequenceHeader is the header of the file.
 type sequenceHeader struct {
 	compressed, blocks bool
 	codec              codec
@@ -45,7 +45,7 @@ type sequenceHeader struct {
 	size               int64 // of the header, bytes
 }
 
-// sequenceError is a file that is not as it should be.
+// sequenceError is a malformed file.
 type sequenceError struct {
 	at   int64
 	what string
@@ -55,7 +55,7 @@ func (e *sequenceError) Error() string {
 	return fmt.Sprintf("SequenceFile at byte %d: %s", e.at, e.what)
 }
 
-// counted counts what is read of a file.
+// counted counts the bytes that are read of a file.
 type counted struct {
 	*bufio.Reader
 	at int64
@@ -75,12 +75,12 @@ func (c *counted) ReadByte() (byte, error) {
 	return b, err
 }
 
-// bad is an error about what was read last.
+// bad is an error about the bytes that were read last.
 func (c *counted) bad(format string, args ...any) error {
 	return &sequenceError{c.at, fmt.Sprintf(format, args...)}
 }
 
-// readSequenceHeader reads from a file's first byte on.
+// readSequenceHeader reads from the first byte of a file on.
 func readSequenceHeader(r *counted) (sequenceHeader, error) {
 	var h sequenceHeader
 	magic := make([]byte, len(sequenceMagic)+1)
@@ -94,7 +94,7 @@ func readSequenceHeader(r *counted) (sequenceHeader, error) {
 	if v := magic[len(sequenceMagic)]; v != sequenceVersion {
 		return h, r.bad("got version %d, want %d", v, sequenceVersion)
 	}
-	if _, err := r.name(); err != nil { // of the key, which is passed over
+	if _, err := r.name(); err != nil { // of the key, which is skipped
 		return h, err
 	}
 	value, err := r.name()
@@ -141,7 +141,7 @@ func (h *sequenceHeader) readCodec(r *counted) error {
 	return nil
 }
 
-// notes passes over what the file was given to say.
+// notes skips the metadata of the file.
 func (c *counted) notes() error {
 	n, err := c.int32()
 	if err != nil {
@@ -209,7 +209,7 @@ func vint(r io.ByteReader) (int64, error) {
 
 func short(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
 
-// torn says of a file's end in the middle of something that it is one.
+// torn turns the end of the file in the middle of a part into an error.
 func torn(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -217,19 +217,18 @@ func torn(err error) error {
 	return err
 }
 
-// sequence are the values of those records whose mark, or the header's end, lies in the split.
+// sequence are the values of the records whose mark, or the header's end, lies in the split.
 type sequence struct {
 	sequenceHeader
 	from  *counted
-	end   int64 // -1: that of the file
+	end   int64 // -1: the end of the file
 	over  bool
-	left  int64   // records of the block under way
+	left  int64   // records left in the current block
 	block *opened // its values
-	value *opened // of one record, to be used again
+	value *opened // of one record, reused
 }
 
-// newSequence begins at the first place in a split where reading may begin. From is read from at on: 0, or some place
-// behind the header.
+// newSequence begins at the first mark of a split. from is read from at on: 0, or an offset behind the header.
 func newSequence(h sequenceHeader, from *counted, at, end int64) (*sequence, error) {
 	s := &sequence{sequenceHeader: h, from: from, end: end}
 	if at > h.size {
@@ -243,7 +242,7 @@ func newSequence(h sequenceHeader, from *counted, at, end int64) (*sequence, err
 
 func (s *sequence) behind(at int64) bool { return s.end >= 0 && at >= s.end }
 
-// seek goes on to the next mark.
+// seek skips to the next mark.
 func (s *sequence) seek() error {
 	want := append(bytes.Clone(escape), s.mark[:]...)
 	for {
@@ -278,7 +277,7 @@ func (s *sequence) next(to io.Writer) error {
 	return s.nextRecord(to)
 }
 
-// marked passes a mark that is next; io.EOF: what follows it is another split's, or nothing follows.
+// marked skips a mark; io.EOF: the rest belongs to another split, or the file has ended.
 func (s *sequence) marked() (bool, error) {
 	if s.over {
 		return false, io.EOF
@@ -365,7 +364,7 @@ func (s *sequence) nextOfBlock(to io.Writer) error {
 	return s.closeBlock()
 }
 
-// openBlock passes on to the values of the next block.
+// openBlock skips to the values of the next block.
 func (s *sequence) openBlock() error {
 	met, err := s.marked()
 	if err != nil {
@@ -402,7 +401,7 @@ func (s *sequence) openBlock() error {
 	return torn(err)
 }
 
-// closeBlock makes sure that no value is left over.
+// closeBlock checks that no value is left over.
 func (s *sequence) closeBlock() error {
 	if _, err := s.block.ReadByte(); !errors.Is(err, io.EOF) {
 		return errors.Join(err, s.from.bad("got more values in a block than records; it is damaged"))
@@ -410,7 +409,7 @@ func (s *sequence) closeBlock() error {
 	return s.from.pass(s.block.part.N)
 }
 
-// pass goes over so many bytes.
+// pass skips so many bytes.
 func (c *counted) pass(n int64) error {
 	for n > 0 {
 		done, err := c.Discard(int(min(n, 1<<30)))
@@ -436,7 +435,7 @@ func text(from *opened, to io.Writer) error {
 	return torn(err)
 }
 
-// opened is a part of the file without its compression.
+// opened is a decompressed part of the file.
 type opened struct {
 	*bufio.Reader
 	part *io.LimitedReader
@@ -444,7 +443,7 @@ type opened struct {
 	zip  io.Reader
 }
 
-// again opens a part in place of the one before, which may be nil.
+// again opens a part and reuses the decompressor of the one before, which may be nil.
 func (o *opened) again(part *io.LimitedReader, c codec) (*opened, error) {
 	if o == nil {
 		o = &opened{raw: bufio.NewReaderSize(nil, partBuffer), Reader: bufio.NewReaderSize(nil, partBuffer)}
@@ -468,5 +467,5 @@ func (o *opened) again(part *io.LimitedReader, c codec) (*opened, error) {
 	return o, err
 }
 
-// partBuffer is what is read ahead in a part, in bytes.
+// partBuffer is how much of a part is read ahead, in bytes.
 const partBuffer = 16 << 10

@@ -6,14 +6,14 @@ import (
 	"github.com/muster-agent/muster/shim/data/transfer"
 )
 
-// Split is a piece of a file. The records that begin in it are its own, wherever they end.
+// Split is a piece of a file. It has the records that begin in it, wherever they end.
 type Split struct {
 	File   transfer.File
 	From   int64 // its first byte
-	Length int64 // bytes; -1: all that there is
+	Length int64 // bytes; -1: to the end of the file
 }
 
-// end is the first byte behind the split; -1: there is none.
+// end is the offset behind the split; -1: the end of the file.
 func (s Split) end() int64 {
 	if s.Length < 0 {
 		return -1
@@ -21,16 +21,15 @@ func (s Split) end() int64 {
 	return s.From + s.Length
 }
 
-// Hadoop's numbers for cutting files.
+// Hadoop's numbers for splits.
 const (
 	blockSize = 128 << 20 // dfs.blocksize; that of a file itself is not asked for, so that stores make no difference
 	slop      = 1.1       // the last split of a file may be so much larger
 )
 
-// cutSplits cuts files as Hadoop's FileInputFormat does when it is asked for so many: a split has at most the goal,
-// which is that part of all bytes, and a block. HBox asks for one, so that a file of up to a block and a tenth is one
-// split. An empty file is one as well; a file that can only be read from its beginning, or whose size is not known, is
-// one in any case.
+// cutSplits cuts files as Hadoop's FileInputFormat does for a wanted number of splits: a split has at most that share
+// of all bytes, and at most a block. HBox wants one, so that a file of up to 1.1 blocks is one split. An empty file is
+// one split as well, and so is a file that can only be read from its beginning or whose size is not known.
 func cutSplits(files []transfer.File, want int, cuts func(transfer.File) bool) []Split {
 	var total int64
 	for _, f := range files {
@@ -61,7 +60,7 @@ func cut(f transfer.File, size int64) []Split {
 	return append(all, Split{f, from, f.Size - from})
 }
 
-// Hidden tells a file that Hadoop's formats pass over: _SUCCESS, .part-0.crc.
+// Hidden recognises files that Hadoop's formats skip: _SUCCESS, .part-0.crc.
 func Hidden(f transfer.File) bool {
 	base := path.Base(f.Path)
 	return base[0] == '_' || base[0] == '.'

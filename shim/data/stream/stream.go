@@ -14,26 +14,26 @@ import (
 // Reading says how files become a stream of records for one of several readers.
 type Reading struct {
 	Form      plan.RecordForm
-	Want      int  // splits that are asked for; 0: 1
+	Want      int  // wanted number of splits; 0: 1
 	Lines     int  // of a split of plan.RecordNLines; 0: 1
 	Separator byte // of plan.RecordValues; 0: a tab
 	Turn      Turn
 	Again     transfer.Again
 }
 
-// Share is what one reader reads, in this order. It is made of the files, their sizes and the Reading alone, so that
-// all readers agree without a word.
+// Share is the input of one reader, in order. It depends on the files, their sizes and the Reading alone, so that all
+// readers agree without communication.
 type Share struct {
-	Splits []Split // of plan.RecordNLines: of all readers; whose is which shows as they are read
-	All    int     // how many splits there are of all readers; of plan.RecordNLines -1: not known yet
+	Splits []Split // of plan.RecordNLines: of all readers, assigned while they are read
+	All    int     // number of splits of all readers; -1 for plan.RecordNLines: not known yet
 
 	reading Reading
 	groups  int // of plan.RecordNLines, once counted
 }
 
-// Share assigns files. A file in a compression that is not read here is ErrCodec.
+// Share assigns the splits of files. A compression that muster does not read is ErrCodec.
 func (r Reading) Share(files []transfer.File) (*Share, error) {
-	if r.Form == plan.RecordSequence { // the file says itself how it is compressed
+	if r.Form == plan.RecordSequence { // the file names its compression
 		all := cutSplits(files, r.Want, func(transfer.File) bool { return true })
 		return &Share{Splits: r.Turn.Assign(all), All: len(all), reading: r}, nil
 	}
@@ -52,7 +52,7 @@ func (r Reading) Share(files []transfer.File) (*Share, error) {
 	return &Share{Splits: r.Turn.Assign(all), All: len(all), reading: r}, nil
 }
 
-// Count is what has been fed.
+// Count is the amount that was fed.
 type Count struct {
 	Bytes, Records int64
 	Splits         int
@@ -69,11 +69,11 @@ func (e *ReadError) Error() string { return fmt.Sprintf("read %s: %v", e.Path, e
 // Unwrap is the cause.
 func (e *ReadError) Unwrap() error { return e.Err }
 
-// feedBuffer is what is gathered for one write, in bytes: as much as a pipe takes.
+// feedBuffer is how much is written at once, in bytes: as much as a pipe holds.
 const feedBuffer = 64 << 10
 
-// Feed writes the text of each record and a newline. What cannot be read is a *ReadError; any other error is one of to
-// or of ctx. What is held of the data at a time are buffers of a bounded size, however long a record.
+// Feed writes the text of each record and a newline. A file that cannot be read is a *ReadError; any other error is of
+// to or of ctx. Memory is bounded, however long a record.
 func (s *Share) Feed(ctx context.Context, to io.Writer, count *Count) error {
 	out := &sink{w: bufio.NewWriterSize(heedfulWriter{ctx, to}, feedBuffer), count: count}
 	if s.reading.Form == plan.RecordNLines {
@@ -100,10 +100,10 @@ func (s *Share) feedSplit(ctx context.Context, split Split, out *sink) (err erro
 		return out.cause(ctx, split.File, err)
 	}
 	out.count.Splits++
-	return out.flush() // whoever reads need not wait for the next file to open
+	return out.flush() // the process need not wait for the next file to open
 }
 
-// open begins to read a split.
+// open opens a split.
 func (s *Share) open(ctx context.Context, split Split) (records, func() error, error) {
 	if split.Length == 0 {
 		return none{}, func() error { return nil }, nil
@@ -139,7 +139,7 @@ func (s *Share) separator() byte {
 	return s.reading.Separator
 }
 
-// openSequence reads the header, and goes on behind it or where the split begins.
+// openSequence reads the header, and continues behind it or at the split's offset.
 func (s *Share) openSequence(ctx context.Context, split Split) (records, func() error, error) {
 	file, err := read(ctx, split.File, 0, s.reading.Again)
 	if err != nil {
@@ -164,12 +164,12 @@ func (s *Share) openSequence(ctx context.Context, split Split) (records, func() 
 	return all, file.Close, nil
 }
 
-// none is a split with nothing in it.
+// none is a split without records.
 type none struct{}
 
 func (none) next(io.Writer) error { return io.EOF }
 
-// sink is where records go; it remembers that it was its own fault.
+// sink writes the records, and remembers its own errors.
 type sink struct {
 	w     *bufio.Writer
 	count *Count
@@ -185,7 +185,7 @@ func (s *sink) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// record passes one record on, and the newline that ends it.
+// record writes one record and its newline.
 func (s *sink) record(from records) error {
 	if err := from.next(s); err != nil {
 		return err
@@ -207,7 +207,7 @@ func (s *sink) flush() error {
 	return nil
 }
 
-// cause says whose fault an error was.
+// cause tells the sink's own error from one of a file.
 func (s *sink) cause(ctx context.Context, f transfer.File, err error) error {
 	switch {
 	case s.err != nil:
@@ -218,9 +218,9 @@ func (s *sink) cause(ctx context.Context, f transfer.File, err error) error {
 	return &ReadError{f.Shown(), err}
 }
 
-// heedfulWriter ends a long feeding with its context.
+// heedfulWriter ends a long write with its context.
 type heedfulWriter struct {
-	ctx context.Context //nolint:containedctx // a Write has none, and lives no longer
+	ctx context.Context //nolint:containedctx // Write takes none; it ends with the feeding
 	w   io.Writer
 }
 
@@ -231,8 +231,8 @@ func (h heedfulWriter) Write(b []byte) (int, error) {
 	return h.w.Write(b)
 }
 
-// Repeat feeds the share so many times. A cache, if there is one, is filled the first time and read from then on; where
-// it turns out to be of no use, which told hears of, the share is read again.
+// Repeat feeds the share so many times. A cache is filled the first time and read from then on; if it cannot be used,
+// told gets the reason, and the share is read again.
 func (s *Share) Repeat(
 	ctx context.Context, to io.Writer, times int, cache *Cache, count *Count, told func(error),
 ) error {

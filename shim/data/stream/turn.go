@@ -3,10 +3,10 @@ package stream
 // Turn is a reader's number among the readers that splits are assigned to.
 type Turn struct {
 	Workers, Worker int
-	Shuffle         bool // in turn; else in blocks, of which the first have one more where they do not come out even
+	Shuffle         bool // in turn; otherwise in blocks, of which the first ones may have one more
 }
 
-// has tells whether the split with this number of so many is the reader's.
+// has tells whether a split, by its number and the number of all, is the reader's.
 func (t Turn) has(i, all int) bool {
 	if t.Shuffle {
 		return i%t.Workers == t.Worker

@@ -21,13 +21,13 @@ import (
 // cache is the folder `fetch` of the cache.
 type cache struct{ root string }
 
-// openCache makes the folders. The cache holds what will be run, so it must be the caller's own.
+// openCache makes the folders. The cache holds programs to be run, so it must belong to the caller.
 func openCache(dir string) (cache, error) {
 	root, err := cachedir.Open(dir, "fetch", "sha256", "index", "partial", "locks")
 	return cache{root}, err
 }
 
-// key names what belongs to a URL. A password in it does not show.
+// key is a URL's name in the cache. It does not show a password of the URL.
 func key(url string) string {
 	sum := sha256.Sum256([]byte(url))
 	return hex.EncodeToString(sum[:])
@@ -35,15 +35,15 @@ func key(url string) string {
 
 func (c cache) contentPath(digest string) string { return filepath.Join(c.root, "sha256", digest) }
 
-// content is a whole file of the cache, which stays while it is held.
+// content is a complete file of the cache, which stays while it is held.
 type content struct {
 	path, digest string
 	size         int64
 	held         *lock
 }
 
-// take gives a file of the cache, read again to its last byte; nil when it is not there. One that has changed on the
-// disk is removed.
+// take holds a file of the cache and checks all of its bytes; nil if it is missing. A file that has changed on disk is
+// removed.
 func (c cache) take(ctx context.Context, digest string) (_ *content, err error) {
 	held, err := c.lock(ctx, "sha256-"+digest, syscall.LOCK_SH)
 	if err != nil {
@@ -58,7 +58,7 @@ func (c cache) take(ctx context.Context, digest string) (_ *content, err error) 
 	f, err := os.Open(found.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		found = nil
-		return nil, nil //nolint:nilnil // not there is an answer
+		return nil, nil //nolint:nilnil // missing is no error
 	}
 	if err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (c cache) take(ctx context.Context, digest string) (_ *content, err error) 
 	return found, held.Touch()
 }
 
-// keep moves a file that has been checked to its place, and holds it there.
+// keep moves a checked file to its final name, and holds it there.
 func (c cache) keep(ctx context.Context, f *os.File, digest string, size int64) (_ *content, err error) {
 	held, err := c.lock(ctx, "sha256-"+digest, syscall.LOCK_SH)
 	if err != nil {
@@ -100,7 +100,7 @@ func (c cache) keep(ctx context.Context, f *os.File, digest string, size int64) 
 	return &content{path: path, digest: digest, size: size, held: held}, held.Touch()
 }
 
-// sum reads a file from its start.
+// sum is the SHA-256 of a file.
 func sum(ctx context.Context, f *os.File) (digest string, size int64, err error) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return "", 0, err
@@ -110,7 +110,7 @@ func sum(ctx context.Context, f *os.File) (digest string, size int64, err error)
 	return hex.EncodeToString(h.Sum(nil)), size, err
 }
 
-// remembered is what a URL was last seen to hold.
+// remembered is the last known content of a URL.
 type remembered struct {
 	Version   int       `json:"version"`
 	URL       string    `json:"url"` // printable
@@ -129,7 +129,7 @@ func (c cache) remember(url string, r remembered) error {
 	return writeJSON(c.indexPath(url), r)
 }
 
-// recall gives what is remembered of a URL. What cannot be read is not remembered.
+// recall reads the last known content of a URL; an unreadable record counts as none.
 func (c cache) recall(url string) (remembered, bool) {
 	var r remembered
 	ok := readJSON(c.indexPath(url), &r)
@@ -141,7 +141,7 @@ func readJSON(path string, into any) bool {
 	return err == nil && json.Unmarshal(text, into) == nil
 }
 
-// writeJSON puts a file in place whole: beside it first, to disk, then renamed.
+// writeJSON replaces a file: it writes a new one, syncs it and renames it.
 func writeJSON(path string, value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {

@@ -16,21 +16,21 @@ import (
 	"github.com/muster-agent/muster/shim/store"
 )
 
-// Removed is a file that Clean has taken out of the cache.
+// Removed is a file that Clean has removed from the cache.
 type Removed struct {
 	SHA256 string
 	Bytes  int64
-	Used   time.Time // when it was last asked for
+	Used   time.Time // last use
 }
 
-// Keep says what of a cache stays.
+// Keep says which files stay in the cache.
 type Keep struct {
-	Since time.Time // files that were asked for since then; zero: all
-	Bytes int64     // at most, the last used ones; 0: no limit
+	Since time.Time // files used since then; zero: all
+	Bytes int64     // limit of the most recently used files; 0: none
 }
 
-// Clean removes the files that nobody holds and that Keep does not keep, oldest first, and what broken downloads have
-// left from before Keep.Since. What a process holds stays. dir is Request.CacheDir. It returns what it removed.
+// Clean removes the files that no process holds and that Keep does not keep, oldest first, and the remains of downloads
+// that broke before Keep.Since. dir is Request.CacheDir. It returns what it removed.
 func Clean(ctx context.Context, dir string, keep Keep) ([]Removed, error) {
 	if _, err := os.Lstat(filepath.Join(dir, "fetch")); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -63,7 +63,7 @@ func Clean(ctx context.Context, dir string, keep Keep) ([]Removed, error) {
 	return gone, errors.Join(c.sweepPartial(keep.Since), c.sweepIndex())
 }
 
-// contents are the whole files, least lately used first, and what they take together.
+// contents are the complete files, least recently used first, and their total size.
 func (c cache) contents() (all []Removed, bytes int64, err error) {
 	entries, err := os.ReadDir(filepath.Join(c.root, "sha256"))
 	if err != nil {
@@ -90,10 +90,10 @@ func (c cache) contents() (all []Removed, bytes int64, err error) {
 	return all, bytes, nil
 }
 
-// sweep removes a file if nobody holds it and nobody has asked for it meanwhile.
+// sweep removes a file if no process holds it and none has used it meanwhile.
 func (c cache) sweep(r Removed) (done bool, err error) {
 	_, err = os.Lstat(filepath.Join(c.root, "locks", "sha256-"+r.SHA256))
-	fresh := errors.Is(err, fs.ErrNotExist) // the lock file tells when it was used; one that we make tells nothing
+	fresh := errors.Is(err, fs.ErrNotExist) // the lock file has the time of the last use; a new one has none
 	held, err := c.tryLock("sha256-"+r.SHA256, syscall.LOCK_EX)
 	if err != nil || held == nil {
 		return false, err
@@ -109,7 +109,7 @@ func (c cache) sweep(r Removed) (done bool, err error) {
 	return true, removeIfThere(c.contentPath(r.SHA256))
 }
 
-// sweepPartial removes what broken downloads left, unless they are at it.
+// sweepPartial removes the remains of broken downloads, unless they have been resumed.
 func (c cache) sweepPartial(since time.Time) error {
 	entries, err := os.ReadDir(filepath.Join(c.root, "partial"))
 	if err != nil {
@@ -140,7 +140,7 @@ func (c cache) sweepOne(name string) (err error) {
 	return removeIfThere(filepath.Join(c.root, "partial", name))
 }
 
-// sweepIndex forgets the URLs whose content is gone.
+// sweepIndex removes the records of URLs without content.
 func (c cache) sweepIndex() error {
 	found, err := filepath.Glob(filepath.Join(c.root, "index", "*.json"))
 	if err != nil {

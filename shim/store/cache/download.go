@@ -14,12 +14,12 @@ import (
 	"github.com/muster-agent/muster/shim/store"
 )
 
-// stall is the time without a byte after which a try is given up.
+// stall is the time without a byte after which a try is cancelled.
 const stall = time.Minute
 
 var errStalled = fmt.Errorf("%w: nothing came for %s", store.ErrUnreachable, stall)
 
-// download brings what a URL holds into a file of the cache's folder partial.
+// download brings the content of a URL into a file of the cache's folder partial.
 type download struct {
 	cache   cache
 	store   store.Store
@@ -31,18 +31,17 @@ type download struct {
 	tally   *tally
 }
 
-// note says of which version the bytes of a partial file are. It is written before they are.
+// note is the version of the bytes of a partial file. It is written before them.
 type note struct {
 	URL       string `json:"url"` // printable
 	Validator string `json:"validator"`
-	Size      int64  `json:"size"` // of the whole file; -1: not known
-	Boot      string `json:"boot"` // of the machine: a file may have lost bytes with the power
+	Size      int64  `json:"size"` // of the complete file; -1: not known
+	Boot      string `json:"boot"` // of the host: a file may have lost bytes in a crash
 }
 
 func (d *download) partial() string { return filepath.Join(d.cache.root, "partial", key(d.url)) }
 
-// whole leaves the partial file holding what the URL holds, and gives its digest as the disk has it. The caller holds
-// the URL's lock.
+// whole completes the partial file, and returns its digest as read from disk. The caller holds the URL's lock.
 func (d *download) whole(ctx context.Context) (_ *os.File, digest string, n note, err error) {
 	f, err := os.OpenFile(d.partial(), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -70,14 +69,14 @@ func (d *download) whole(ctx context.Context) (_ *os.File, digest string, n note
 		if !resumed {
 			return nil, "", n, errors.Join(&store.DigestError{Want: d.want, Got: digest}, d.drop())
 		}
-		resumed = false // what an earlier try left may be at fault: once more from the start
+		resumed = false // the bytes of an earlier try may be wrong: once more from the start
 		if err := d.empty(f); err != nil {
 			return nil, "", n, err
 		}
 	}
 }
 
-// resume tells whether what an earlier process left is worth going on with; else the file is emptied.
+// resume tells whether the bytes of an earlier process can be used; if not, the file is emptied.
 func (d *download) resume(f *os.File, n *note) (bool, error) {
 	size, err := f.Seek(0, io.SeekEnd)
 	if err != nil || size == 0 {
@@ -92,7 +91,7 @@ func (d *download) resume(f *os.File, n *note) (bool, error) {
 	return false, f.Truncate(0)
 }
 
-// boot names this life of the machine; empty where the kernel does not tell, which equals no other.
+// boot identifies this boot of the host; empty if the kernel does not tell, which equals no other.
 func boot() string {
 	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -101,20 +100,20 @@ func boot() string {
 	return strings.TrimSpace(string(text))
 }
 
-// drop takes the partial file away.
+// drop removes the partial file.
 func (d *download) drop() error {
 	return errors.Join(os.Remove(d.partial()), removeIfThere(d.partial()+".json"))
 }
 
-// empty takes back a file of which no byte can be trusted.
+// empty truncates a file whose bytes cannot be trusted.
 func (d *download) empty(f *os.File) error {
 	d.tally.restart()
 	_, err := f.Seek(0, io.SeekStart)
 	return errors.Join(err, f.Truncate(0))
 }
 
-// fill downloads until f is whole. A try that brought the file further than any before does not count against the
-// number of tries; one that brought the same bytes again does.
+// fill downloads until f is complete. A try that brought the file further than any before does not count against the
+// number of tries; a try that brought the same bytes again does.
 func (d *download) fill(ctx context.Context, f *os.File, n *note) error {
 	best, err := f.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -131,7 +130,7 @@ func (d *download) fill(ctx context.Context, f *os.File, n *note) error {
 		}
 		if have > best {
 			best, failed = have, 0
-			if err == nil { // a server that gives a part at a time
+			if err == nil { // a server that sends a part at a time
 				continue
 			}
 		} else {
@@ -163,7 +162,7 @@ func backoff(failed int, err error) time.Duration {
 	return pause
 }
 
-// more asks the store for what is missing. An error of the disk or of the server comes back with what came kept.
+// more asks the store for the missing bytes. Bytes that arrived before an error are kept.
 func (d *download) more(ctx context.Context, f *os.File, n *note) (done bool, err error) {
 	ctx, alive, stop := watch(ctx)
 	defer stop()
@@ -179,7 +178,7 @@ func (d *download) more(ctx context.Context, f *os.File, n *note) (done bool, er
 	}
 	from := store.Position{Offset: have, Validator: n.Validator}
 	if n.Validator == "" && d.want == "" {
-		from = store.Position{} // nothing would tell two versions in one file
+		from = store.Position{} // two versions in one file would go unnoticed
 	}
 	c, err := d.store.Open(ctx, d.path, from)
 	if err != nil {
@@ -189,7 +188,7 @@ func (d *download) more(ctx context.Context, f *os.File, n *note) (done bool, er
 	if have, err = d.fit(f, c, n, have); err != nil {
 		return false, err
 	}
-	// a byte more than there may be tells a file that is too long
+	// one byte beyond the limit shows that a file is too long
 	end := d.max
 	if c.Info.Size >= 0 {
 		end = min(end, c.Info.Size)
@@ -215,8 +214,8 @@ func (d *download) more(ctx context.Context, f *os.File, n *note) (done bool, er
 	return true, nil
 }
 
-// complete tells whether a file that has all its bytes is still what the store has: there is no rest to ask for. Where
-// it is not, it is emptied. A digest tells without asking.
+// complete tells whether a file that has all its bytes is still the store's version: there are no bytes left to ask
+// for. If it is not, it is emptied. With a digest the store is not asked.
 func (d *download) complete(ctx context.Context, f *os.File, n *note) (bool, error) {
 	if d.want != "" {
 		return true, nil
@@ -229,7 +228,7 @@ func (d *download) complete(ctx context.Context, f *os.File, n *note) (bool, err
 	return false, d.empty(f)
 }
 
-// fit brings file and note in step with the content that was opened.
+// fit adapts file and note to the content that was opened.
 func (d *download) fit(f *os.File, c *store.Content, n *note, have int64) (int64, error) {
 	if c.Info.Size > d.max {
 		return 0, d.tooLarge(fmt.Sprintf("it has %d bytes", c.Info.Size))
@@ -259,7 +258,7 @@ func (d *download) tooLarge(got string) error {
 	return fmt.Errorf("%w: %s, want at most %d", store.ErrTooLarge, got, d.max)
 }
 
-// watch calls a context off when nothing has come for the time of a stall.
+// watch cancels a context when no byte has arrived for the time of a stall.
 func watch(ctx context.Context) (_ context.Context, alive, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	beat, ended := make(chan struct{}, 1), make(chan struct{})
@@ -287,7 +286,7 @@ func watch(ctx context.Context) (_ context.Context, alive, stop func()) {
 	return ctx, alive, func() { cancel(nil); <-ended }
 }
 
-// beating tells of each byte that comes.
+// beating reports each read that brings bytes.
 type beating struct {
 	r     io.Reader
 	alive func()

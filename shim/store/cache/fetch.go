@@ -15,26 +15,26 @@ import (
 	"github.com/muster-agent/muster/shim/store"
 )
 
-// defaultMaxBytes is what a file may have at most unless a Request says otherwise: several times the largest packages.
+// defaultMaxBytes is the limit of a file unless a Request has one: several times the largest packages.
 const defaultMaxBytes = 64 << 30
 
 // maxSidecar is enough for any signature or list of digests, in bytes.
 const maxSidecar = 1 << 20
 
-// Request is a file that is wanted; only URL must be given.
+// Request is a wanted file; only URL is required.
 type Request struct {
 	URL      string
-	SHA256   string    // that it must have, 64 hex digits; empty: any
+	SHA256   string    // expected, 64 hex digits; empty: any
 	Sidecars []Sidecar // files beside it
 	CacheDir string    // default the user's cache folder, `muster` in it
-	Progress io.Writer // a line that is written over on a terminal, else one every 10 s; nil: silence
+	Progress io.Writer // one updated line on a terminal, else a line every 10 s; nil: none
 	Retries  int       // default DefaultRetries; negative: none
 	MaxBytes int64     // default defaultMaxBytes
-	Stores   store.Set // that URL may be in
+	Stores   store.Set // by the scheme of URL
 }
 
-// Sidecar is a file beside another whose URL is the other's with a suffix at the end of its path, such as `.minisig`.
-// It has 1 MiB at most.
+// Sidecar is a file beside another: its URL is the other's with a suffix at the end of the path, such as `.minisig`.
+// Its limit is 1 MiB.
 type Sidecar struct {
 	Suffix   string
 	Optional bool // its absence is no error
@@ -46,13 +46,13 @@ type File struct {
 	Path     string
 	SHA256   string          // 64 hex digits
 	Size     int64           // bytes
-	Cached   bool            // no byte of it was loaded now
-	Sidecars map[string]File // by suffix; an optional one that is not there is missing
+	Cached   bool            // it was in the cache
+	Sidecars map[string]File // by suffix, without optional ones that do not exist
 
 	held *lock
 }
 
-// Close gives the file up: Clean may remove it from then on.
+// Close releases the file: Clean may remove it from then on.
 func (f File) Close() error {
 	var errs []error
 	for _, s := range f.Sidecars {
@@ -64,18 +64,18 @@ func (f File) Close() error {
 	return errors.Join(errs...)
 }
 
-// Fetch gives a file of a store as a local one, checked against its digest. What is in the cache by that digest needs
-// no network; without a digest the store is asked whether the file is still the one that is there. A download that
-// broke goes on where it ended, in this process or the next, unless the file is another by now. Processes that want the
-// same URL wait for the one that loads it. Errors are *Error.
+// Fetch gives a file of a store as a local one, checked against its digest. A file that the cache has by that digest
+// needs no network; without a digest the store is asked whether its file has changed. A broken download resumes, in
+// this process or the next, unless the file has changed. Processes that want the same URL wait for the one that loads
+// it. Errors are *Error.
 func Fetch(ctx context.Context, r Request) (File, error) {
 	show := newDisplay(r.Progress, []Request{r})
 	defer show.finish()
 	return one(ctx, r, show)
 }
 
-// FetchAll is Fetch of several files, at most parallel of them (default 4) at a time. When one fails the others are
-// called off and given up. The first request's Progress shows them together.
+// FetchAll is Fetch of several files, at most parallel of them (default 4) at a time. The first error cancels the
+// others and releases them. The first request's Progress shows all of them together.
 func FetchAll(ctx context.Context, requests []Request, parallel int) ([]File, error) {
 	if len(requests) == 0 {
 		return nil, nil
@@ -96,7 +96,7 @@ func FetchAll(ctx context.Context, requests []Request, parallel int) ([]File, er
 			defer func() { <-places }()
 			f, err := one(ctx, r, show)
 			if err != nil {
-				cancel(err) // the first is kept
+				cancel(err) // the first error wins
 			}
 			files[i] = f
 		})
@@ -168,7 +168,7 @@ func one(ctx context.Context, r Request, show *display) (_ File, err error) {
 	return f, nil
 }
 
-// besideURL puts a suffix to a URL's path: before the query where there is one.
+// besideURL adds a suffix to a URL's path, before the query.
 func besideURL(url, suffix string) string {
 	if scheme := store.SchemeOf(url); scheme == "http:" || scheme == "https:" {
 		url, _, _ = strings.Cut(url, "#")
@@ -179,7 +179,7 @@ func besideURL(url, suffix string) string {
 	return url + suffix
 }
 
-// load gives one file from the cache or its store.
+// load gives a file from the cache or its store.
 func load(ctx context.Context, c cache, r Request, show *display) (_ File, err error) {
 	if r.SHA256 != "" {
 		if found, err := c.take(ctx, r.SHA256); err != nil || found != nil {
@@ -222,8 +222,8 @@ func load(ctx context.Context, c cache, r Request, show *display) (_ File, err e
 	return file, nil
 }
 
-// unchanged gives what the cache has of the URL if the store still has the same. Another process may have just brought
-// it. A store that does not tell has it loaded again.
+// unchanged gives the cached content of the URL if the store still has the same. Another process may have just brought
+// it. A store without validators has it loaded again.
 func (d *download) unchanged(ctx context.Context) (*content, error) {
 	if d.want != "" {
 		return d.cache.take(ctx, d.want)
@@ -236,12 +236,12 @@ func (d *download) unchanged(ctx context.Context) (*content, error) {
 	now, err := d.store.Stat(asking, d.path)
 	stop()
 	if err != nil || now.Validator != was.Validator || now.Size >= 0 && now.Size != was.Size {
-		return nil, ctx.Err() //nolint:nilerr // the download meets the same error, and tries more than once
+		return nil, ctx.Err() //nolint:nilerr // the download meets the same error, and retries
 	}
 	return d.cache.take(ctx, was.Digest)
 }
 
-// file is nothing for no content.
+// file is empty for no content.
 func (c *content) file(url string) File {
 	if c == nil {
 		return File{}

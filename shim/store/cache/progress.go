@@ -14,18 +14,18 @@ import (
 	"github.com/muster-agent/muster/shim/store"
 )
 
-// How often progress is shown: on a terminal in one line that is written over, elsewhere as a line each.
+// How often progress is shown: on a terminal in one updated line, elsewhere a line each.
 const (
 	onTerminal = 200 * time.Millisecond
 	inLog      = 10 * time.Second
 )
 
-// display shows how far the files of one call are. Its methods are for any goroutine; nil shows nothing.
+// display shows the progress of the files of one call. Its methods are for any goroutine; nil shows nothing.
 type display struct {
 	screen   sync.Mutex // of to
 	to       io.Writer
 	terminal bool
-	name     string // of the one file, else how many there are
+	name     string // of the only file, else their number
 
 	mu      sync.Mutex
 	tallies []*tally
@@ -64,12 +64,12 @@ func nameOf(url string) string {
 	}, name)
 }
 
-// tally counts what comes of one file.
+// tally counts the bytes of one file.
 type tally struct {
 	on        *display
 	mu        sync.Mutex
-	have, all int64 // bytes that are there, and of the whole file; -1: not known
-	came      int64 // bytes that came now
+	have, all int64 // bytes so far, and of the complete file; -1: not known
+	came      int64 // bytes loaded by this call
 }
 
 // add begins a file.
@@ -120,8 +120,8 @@ func (d *display) finish() {
 	}
 }
 
-// show writes a line, which on a terminal the next one replaces unless it is to stay. A progress that cannot be shown
-// is no reason to stop.
+// show writes a line, which the next one replaces on a terminal unless it is the last. An error of the display stops
+// nothing.
 func (d *display) show(line string, stays bool) {
 	d.screen.Lock()
 	defer d.screen.Unlock()
@@ -180,7 +180,7 @@ func (t *tally) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// had counts what was there from an earlier try.
+// had counts the bytes of an earlier try.
 func (t *tally) had(n int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -195,7 +195,7 @@ func (t *tally) total(n int64) {
 	t.all = n
 }
 
-// broke tells why a try ended and when the next begins.
+// broke shows why a try ended and when the next begins.
 func (t *tally) broke(err error, pause time.Duration) {
 	if t.on == nil {
 		return
