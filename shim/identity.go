@@ -11,16 +11,16 @@ import (
 	"github.com/muster-agent/muster/shim/openapp"
 )
 
-// identity is who this agent is, by its options, then by its launcher.
+// identity is which agent this is, by its options, then by its launcher.
 type identity struct {
 	appID, run string
 	instance   *registry.Instance
 	component  string // of an index to be claimed; "": any
-	rank       int    // Slurm's word; -1: none
+	rank       int    // of Slurm; -1: none
 	found      launcher.Found
 }
 
-// identity completes a name with what the launcher says.
+// identity completes a name with the launcher's facts.
 func (n Name) identity(found launcher.Found, app *openapp.App) (identity, error) {
 	id := identity{appID: n.AppID, run: n.Run, found: found, component: n.Component, rank: found.Rank}
 	if id.appID == "" {

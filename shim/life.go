@@ -18,7 +18,7 @@ import (
 )
 
 // Run is the whole life of an agent: it joins the gang, runs the process, and ends with the verdict. It returns the
-// exit code for the launcher, and an error where the log has not told yet why it is not 0.
+// exit code for the launcher, and an error if the log does not explain the code yet.
 func Run(ctx context.Context, o Options) (code int, err error) {
 	last, manager := "", notify.New(o.Output.logger(o.Output.To), outlook.Loading(o.App, time.Now()))
 	defer func() { manager.Close(cmp.Or(last, outlook.OfError(err))) }()
@@ -40,7 +40,7 @@ func Run(ctx context.Context, o Options) (code int, err error) {
 	return a.end(o, final)
 }
 
-// end says the last words, and how the agent ends.
+// end writes the results and logs the end of the agent. It returns the exit code.
 func (a *agent) end(o Options, final machine.State) (code int, err error) {
 	code = final.ExitCode()
 	undone := a.data.Undone()
@@ -70,8 +70,7 @@ func classOf(final machine.State) registry.Class {
 	return final.Class
 }
 
-// hear turns signals and the end of the lifeline into events of the machine, until the function that it returns is
-// called.
+// hear turns signals and the end of the lifeline into events of the machine. stop ends that.
 func (a *agent) hear(o Options) (stop func()) {
 	var all sync.WaitGroup
 	done := make(chan struct{})

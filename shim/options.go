@@ -18,19 +18,19 @@ import (
 // Options are the settings of one agent. Only App, Name.AppID, Registry and Output.To have no default.
 type Options struct {
 	App  string          // folder, archive, URL or catalog:NAME
-	Open openapp.Choices // how it is opened and changed; Policy and Hadoop come from below
+	Open openapp.Choices // how it is opened and changed; Policy and Hadoop are set from the fields below
 	Name Name
 
 	Launcher string // "shell": the launcher's variables are not read; "": it is recognised by them
-	Host     string // address that peers reach this host at; "": found out
-	// API is the HOST:PORT to answer peers at; "": a port of Ports, unless this host's address is a loopback one.
+	Host     string // address that peers reach this host at; "": detected
+	// API is the HOST:PORT for peers' requests; "": a port of Ports, unless this host has a loopback address.
 	API        string
 	Ports      ports.Ranges  // to take ports from
 	KillWindow time.Duration // between the launcher's TERM and its KILL; 0: the launcher's usual
 	Env        []string      // NAME or NAME=VALUE for the process
 
 	Engine        string // auto, container, cgroup or process
-	RequireLimits bool   // refuse to run where a limit that was asked for is not enforced
+	RequireLimits bool   // refuse to run if a wanted limit cannot be enforced
 	Policy        policy.Policy
 
 	Folders   Folders
@@ -40,14 +40,14 @@ type Options struct {
 
 	ExitCodes exit.Map // translates the code that Run returns
 	Output    Output
-	// Signals that arrive are passed to the machine as a launcher's wish to end; nil: none do. Ending the context of
-	// Run is SIGTERM.
+	// Signals are passed to the machine as a launcher's request to end; nil: none. A cancelled context of Run counts as
+	// SIGTERM.
 	Signals <-chan os.Signal
-	// Lifeline ends when whoever started the agent does: SIGTERM then. nil: there is none. Run closes it.
+	// Lifeline ends with the program that started the agent: SIGTERM then. nil: there is none. Run closes it.
 	Lifeline io.ReadCloser
 }
 
-// Name is which instance of which run the agent is.
+// Name says which instance of which run the agent is.
 type Name struct {
 	AppID     string // of the gang; "": the launcher's
 	Run       string // one life of the app; "": the launcher's, else 1
@@ -63,7 +63,7 @@ type Folders struct {
 	State status.Dir
 }
 
-// Registry is where the gang's facts are, with which times.
+// Registry is the gang's registry and its times.
 type Registry struct {
 	Address registry.Address
 	Times   registry.Times // Barrier 0: the definition's

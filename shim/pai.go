@@ -11,10 +11,10 @@ import (
 	"github.com/muster-agent/muster/shim/status"
 )
 
-// paiTail is how much of a log a report is made from, in bytes: more than any version of it tells.
+// paiTail is how much of a log a report is made from, in bytes: no version of OpenPAI shows more.
 const paiTail = 8 << 10
 
-// paiRow is the row of PAI's table for the end of this instance; nil where no task of PAI is told of, or nothing has
+// paiRow is the row of OpenPAI's table for the end of this instance; nil if the app is no OpenPAI job, or has not
 // ended.
 func paiRow(p *plan.PAI, s machine.State) *status.PAI {
 	f, ok := paiFacts(s)
@@ -25,7 +25,7 @@ func paiRow(p *plan.PAI, s machine.State) *status.PAI {
 	return &status.PAI{Code: e.Code, Phrase: e.Phrase, Type: e.Type, Reaction: e.Reaction}
 }
 
-// paiFacts are how an instance ended; false: it has not.
+// paiFacts are the facts about the end of an instance; false: it has not ended.
 func paiFacts(s machine.State) (paireport.Facts, bool) {
 	v, x := s.Directive.Verdict, s.Exit
 	f := paireport.Facts{}
@@ -57,8 +57,8 @@ func paiFacts(s machine.State) (paireport.Facts, bool) {
 	return f, true
 }
 
-// reportPAI is the last that an agent says of a process that failed. An app that no task of PAI is told of is judged by
-// the newest tables.
+// reportPAI ends the output of a failed process with OpenPAI's report. An app that is no OpenPAI job is judged by the
+// newest tables.
 func (a *agent) reportPAI(to io.Writer, final machine.State) {
 	version := appdef.PAI1
 	if p := a.currentPlan().PAI; p != nil {
@@ -75,5 +75,5 @@ func (a *agent) reportPAI(to io.Writer, final machine.State) {
 		}
 	}
 	f.Runtime = a.instanceLogFolder().Tail("agent.log", 0, paiTail)
-	_, _ = io.WriteString(to, paireport.ExitReport(version, f)) // nobody may read it any more
+	_, _ = io.WriteString(to, paireport.ExitReport(version, f)) // the reader may have ended
 }

@@ -37,7 +37,7 @@ import (
 	"github.com/muster-agent/muster/shim/status"
 )
 
-// agent is one running agent: what it is, where it is, and its rooms. Fields below the mutex are set while it lives.
+// agent is one running agent: its identity, its host, and its rooms. Fields below the mutex are set while it lives.
 type agent struct {
 	self
 	host
@@ -51,7 +51,7 @@ type agent struct {
 	process    *process.Process // one that never runs until the instance has been prepared
 	publisher  string           // URL of the exports, for scripts
 	progress   *float64
-	settle     func() // ends the looks at checkpoints and progress, after a last one
+	settle     func() // ends the watching of checkpoints and progress, after a last look
 	closers    []func()
 }
 
@@ -74,14 +74,14 @@ type host struct {
 	dns     member.DNS
 }
 
-// inherited is what the agent's environment hands on to its process.
+// inherited is what the process gets from the agent's environment.
 type inherited struct {
 	env         map[string]string
 	envImage    map[string]string // to a process in an image
-	envGiven    map[string]string // of both, what --env says
+	envGiven    map[string]string // the part that --env names
 	filesystem  hadoop.DefaultFS  // where paths of data without a scheme are
 	hadoop      hadoop.Login
-	hadoopFound *plan.HadoopFacts // nil: there is none on this host
+	hadoopFound *plan.HadoopFacts // nil: none on this host
 }
 
 // folders are where the agent works on this host.
@@ -91,7 +91,7 @@ type folders struct {
 	logFile         *lateFile
 }
 
-// rooms do the work; each has an owner's fields, lock and goroutines of its own.
+// rooms do the work; each owns its fields, its lock and its goroutines.
 type rooms struct {
 	log          *slog.Logger
 	loop         *machine.Agent
@@ -137,7 +137,7 @@ func prepareAgent(ctx context.Context, o Options, app *openapp.App, manager *not
 	if err := a.allocate(ctx, o, found); err != nil {
 		return nil, err
 	}
-	newRun := o.Name.NewRun || found.RunID != "" // the launcher's unique id names a new life as well
+	newRun := o.Name.NewRun || found.RunID != "" // the launcher's unique id names a new run as well
 	a.makeRooms(ctx, o, newRun)
 	a.notify.Look(a.outlook)
 	if err := member.AwaitRegistry(ctx, a.client, a.registryAddr, a.log); err != nil {
@@ -172,7 +172,7 @@ func (a *agent) surroundings(ctx context.Context, o Options) (err error) {
 	return nil
 }
 
-// open opens what the agent works with: its client of the registry, its state, its folders.
+// open opens the registry's client, the state folder and the folders of the run.
 func (a *agent) open(ctx context.Context, o Options, found launcher.Found) (err error) {
 	if a.client, err = consul.Open(consul.Config{Address: a.registryAddr, Times: a.times, Logger: a.log}); err != nil {
 		return exit.With(exit.Usage, err)
@@ -191,7 +191,7 @@ func (a *agent) open(ctx context.Context, o Options, found launcher.Found) (err 
 	return nil
 }
 
-// makeRooms makes what does the work, each closed in the reverse order.
+// makeRooms makes the rooms. They are closed in the reverse order.
 func (a *agent) makeRooms(ctx context.Context, o Options, newRun bool) {
 	a.process = process.New(ctx, process.Config{})
 	a.journal = journal.New(a.log, a.logDir, a.loop.State)
@@ -205,7 +205,7 @@ func (a *agent) makeRooms(ctx context.Context, o Options, newRun bool) {
 	a.checkpoints = checkpoint.New(ctx, a.checkpointConfig())
 	a.atEnd(a.checkpoints.Close)
 	a.member = member.New(ctx, a.memberConfig(newRun, member.Listen{Address: o.API, Ports: o.Ports}))
-	a.atEnd(a.member.Close) // before the client that it asks by
+	a.atEnd(a.member.Close) // before the client that it uses
 }
 
 // makeFolders chooses and makes where this agent works and logs.
@@ -236,7 +236,7 @@ func (a *agent) makeFolders(f Folders, found launcher.Found) (err error) {
 	return nil
 }
 
-// absolute is a path from the root on, where the current folder is known.
+// absolute is an absolute path, if the current folder is known.
 func absolute(path string) string {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -251,5 +251,5 @@ func (a *agent) close() {
 	}
 }
 
-// clearDead removes what killed agents of this host have left.
+// clearDead removes the remains of killed agents of this host.
 func (a *agent) clearDead(ctx context.Context) { prepare.ClearDead(ctx, a.state, a.facts, a.log) }

@@ -42,7 +42,7 @@ func (r stageRoom) begin(ctx context.Context, p plan.Plan, in registry.Instance)
 	})
 }
 
-// park starts the guard of this instance and records it where the next agent here would look.
+// park starts the guard of this instance and records it for the next agent of this host.
 func (a *agent) park(ctx context.Context, p plan.Plan, in registry.Instance) (*sandbox.Guard, error) {
 	guard, err := a.container.StartGuard(ctx, p, in)
 	if err != nil {
@@ -54,13 +54,13 @@ func (a *agent) park(ctx context.Context, p plan.Plan, in registry.Instance) (*s
 	return guard, nil
 }
 
-// over takes the event of an attempt that has ended: what it saved last counts for its budget and in the result.
+// over takes the event of an attempt that has ended: its last checkpoint counts for its budget and its result.
 func (a *agent) over(e machine.Event) {
 	a.checkpoints.SeeLast()
 	a.data.Ended(e, a.checkpoints.LastUpload(e.Exit))
 }
 
-// failData ends the process for its data. What another attempt would meet again is not tried again.
+// failData ends the process because of its data. An error that another attempt would meet again is final.
 func (a *agent) failData(why string, err error) {
 	a.process.Condemn(registry.ClassData, wording.Short(why), !store.Transient(err))
 	a.process.Kill()
@@ -87,7 +87,7 @@ func (a *agent) currentPlan() plan.Plan {
 	return a.plan
 }
 
-// processData is what a process reads and leaves.
+// processData is the input and output of a process.
 type processData struct {
 	a    *agent
 	plan plan.Plan
@@ -118,7 +118,7 @@ func (c processCheckpoints) Resume(ctx context.Context, step *int64) (path strin
 	return path, newest.Step, ok
 }
 
-// processRoom does the machine's effects on the process, once there is one.
+// processRoom does the machine's effects on the process.
 type processRoom struct{ a *agent }
 
 func (r processRoom) Do(ctx context.Context, e machine.Effect, s machine.State) (machine.Event, bool) {

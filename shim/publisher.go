@@ -8,9 +8,9 @@ import (
 	"github.com/muster-agent/muster/shim/publisher"
 )
 
-// Each agent answers Slider's REST for the whole app, at a URL that only its own container is told.
+// Each agent answers Slider's REST for the whole app, at a URL that only its own container knows.
 
-// publish opens the container's URL. An app of another dialect has no scripts that would ask there.
+// publish opens the container's URL. Apps of other dialects have no scripts that would ask.
 func (a *agent) publish(ctx context.Context) error {
 	if a.app.Dialect != "slider" {
 		return nil
@@ -33,10 +33,10 @@ func (a *agent) publish(ctx context.Context) error {
 	return nil
 }
 
-// appSource is the whole app as the registry has it.
+// appSource reads the whole app from the registry.
 type appSource struct{ *agent }
 
-// View reads the app's members and says what they publish.
+// View is the app's members and their exports.
 func (s appSource) View(ctx context.Context) (publisher.View, error) {
 	known, err := s.client.Status(ctx, s.id.appID)
 	if err != nil {

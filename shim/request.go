@@ -6,7 +6,7 @@ import (
 	"github.com/muster-agent/muster/shim/prepare"
 )
 
-// request is the plan's question for an instance.
+// request is the question for a plan of an instance.
 func (a *agent) request(in registry.Instance) plan.Request {
 	request := plan.Request{
 		AppID: a.id.appID, Run: a.id.run, Starts: true, Digest: a.digest, Component: in.Component, Index: in.Index,

@@ -37,14 +37,14 @@ func (a *agent) run(ctx context.Context) machine.State {
 	return final
 }
 
-// trace takes each transition of the machine.
+// trace handles each transition of the machine.
 func (a *agent) trace(t machine.Transition) {
 	a.member.StateChanged()
 	a.journal.Trace(t)
 	a.notify.Changed()
 }
 
-// work watches what the process does beside running: its checkpoints and its progress.
+// work watches the process's checkpoints and progress.
 func (a *agent) work(ctx context.Context, p plan.Plan, logDir string) {
 	// The last output of the process is still read after a cancelled run: settle ends it.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -75,7 +75,7 @@ func (r *progressReader) Write(b []byte) (int, error) {
 	for {
 		line, rest, ok := bytes.Cut(r.rest, []byte("\n"))
 		if !ok {
-			if len(r.rest) > 64<<10 { // no line of ours is that long
+			if len(r.rest) > 64<<10 { // no progress line is that long
 				r.rest = nil
 			}
 			return len(b), nil
@@ -95,10 +95,10 @@ func (a *agent) setProgress(f float64) {
 	a.progress = &f
 }
 
-// source is what the local API answers from.
+// source is the agent as the local API's source.
 func (a *agent) source(logDir string) status.Source {
 	var peers *status.Peers
-	if a.currentPlan().MPI != nil { // else no process starts programs in other instances
+	if a.currentPlan().MPI != nil { // otherwise no process starts programs in other instances
 		peers = a.member.Peers()
 	}
 	return status.Source{
@@ -122,7 +122,7 @@ func (a *agent) source(logDir string) status.Source {
 	}
 }
 
-// snapshot is the agent as the outside sees it now.
+// snapshot is the agent's present state for the status.
 func (a *agent) snapshot() status.State {
 	s := a.loop.State()
 	outage, way := a.member.Fence().Outage(), a.data.Activity()
@@ -192,7 +192,7 @@ func (a *agent) outlook() notify.Outlook {
 	return known.At(now)
 }
 
-// outageCause says why a process was stopped, or goes on, although nothing is heard of the registry.
+// outageCause explains why the process was stopped, or runs on, although the registry is unreachable.
 func outageCause(o *status.Outage) string {
 	switch {
 	case o == nil:
@@ -228,7 +228,7 @@ func exitInfo(x *machine.Exit) *status.Exit {
 	}
 }
 
-// shellCode is a process's end as a shell shows it.
+// shellCode is a process's end as a shell's exit code.
 func shellCode(x *machine.Exit) int {
 	switch {
 	case x.Signal != 0:
@@ -239,7 +239,7 @@ func shellCode(x *machine.Exit) int {
 	return 127
 }
 
-// epilogue leaves exit.json and says the last word.
+// epilogue writes exit.json and logs the end of the agent.
 func (a *agent) epilogue(final machine.State, code, mapped int) {
 	if final.Instance.Component == "" {
 		return
@@ -260,7 +260,7 @@ func (a *agent) epilogue(final machine.State, code, mapped int) {
 	file.PAI = paiRow(a.plan.PAI, final)
 	a.mu.Unlock()
 	if settle != nil {
-		settle() // a process may say how far it came right before it ends
+		settle() // a process may report progress right before its end
 	}
 	snapshot := a.snapshot()
 	dir := filepath.Join(a.logDir, final.Instance.String())

@@ -34,7 +34,7 @@ import (
 // stageRoom prepares the container of the index that was claimed.
 type stageRoom struct{ *agent }
 
-// Do plans, takes ports, lays files out, parks the guard and opens the local API.
+// Do plans, takes ports, stages files, starts the guard and opens the local API.
 func (r stageRoom) Do(ctx context.Context, _ machine.Effect, s machine.State) (machine.Event, bool) {
 	r.logFile.open(filepath.Join(r.logDir, s.Instance.String(), "agent.log"), r.log)
 	r.linkLogs(s.Instance)
@@ -49,11 +49,11 @@ func (r stageRoom) Do(ctx context.Context, _ machine.Effect, s machine.State) (m
 	for _, u := range p.Engine.Unenforced {
 		r.log.Warn("limit is not enforced", "limit", u.Limit, "cause", u.Why)
 	}
-	debug.FreeOSMemory() // what staging took; from here on the agent waits
+	debug.FreeOSMemory() // the memory of staging; from here on the agent waits
 	return machine.Event{Kind: machine.Staged, Policy: r.policy(p)}, true
 }
 
-// stageClass is the class of a staging that failed.
+// stageClass is the class of a failed staging.
 func stageClass(err error) registry.Class {
 	class := fault.ClassOf(err)
 	switch {
@@ -111,8 +111,8 @@ func (r stageRoom) stage(ctx context.Context, in registry.Instance) (plan.Plan, 
 	return p, r.process.Install(ctx)
 }
 
-// previousPorts are those that the index had before, where the next holder should have them: a member that goes by its
-// name keeps its row wherever it comes up, if its ports are the same.
+// previousPorts are the ports that the index had before, which its next holder should have: a member that peers find by
+// DNS name keeps its row on any host, if its ports are the same.
 func (r stageRoom) previousPorts() map[string]int {
 	if before := r.member.Previous(); before != nil && (before.Machine == r.facts.Machine || r.dns.Domain != "") {
 		return before.Ports
@@ -120,7 +120,7 @@ func (r stageRoom) previousPorts() map[string]int {
 	return nil
 }
 
-// layOut brings what the plan stages into the instance's folder.
+// layOut stages the plan's items into the instance's folder.
 func (r stageRoom) layOut(ctx context.Context, p plan.Plan, in registry.Instance) error {
 	return r.container.LayOut(ctx, p, in, func(work files.Folder) error {
 		if err := r.stores.MakeDefault(p, work); err != nil {
@@ -144,7 +144,7 @@ func (r stageRoom) planAgain(ctx context.Context, in registry.Instance) (plan.Pl
 	return plan.Resolve(p, plan.Dirs{Work: r.workDir, Log: r.logDir}), nil
 }
 
-// containerConfig is what this agent's container is prepared with.
+// containerConfig configures the preparation of this agent's container.
 func (a *agent) containerConfig(requireLimits bool) prepare.Config {
 	return prepare.Config{
 		Log: a.log, App: a.app, AppID: a.id.appID, Run: a.id.run, WorkDir: a.workDir, LogDir: a.logDir,
@@ -169,7 +169,7 @@ func (a *agent) storesOf() *stores.Stores {
 	}
 }
 
-// dataConfig is what this agent's data is brought and left with.
+// dataConfig configures this agent's data manager.
 func (a *agent) dataConfig() manager.Config {
 	return manager.Config{
 		Log: a.log, App: a.app.App, WorkDir: a.workDir, Loop: a.loop, Stores: a.stores,
@@ -192,7 +192,7 @@ func (a *agent) dataConfig() manager.Config {
 	}
 }
 
-// checkpointConfig is what this agent's checkpoints are kept with.
+// checkpointConfig configures this agent's checkpoints.
 func (a *agent) checkpointConfig() checkpoint.Config {
 	return checkpoint.Config{
 		Log: a.log, AppID: a.id.appID, Run: a.id.run, Inc: a.inc, Loop: a.loop,
@@ -204,7 +204,7 @@ func (a *agent) checkpointConfig() checkpoint.Config {
 	}
 }
 
-// policy is the plan's word on failure and stop as the machine needs it.
+// policy is the plan's rules for failures and stops in the machine's form.
 func (r stageRoom) policy(p plan.Plan) *machine.Policy {
 	barrier := plan.Seconds(p.Barrier.Timeout)
 	if r.times.Barrier > 0 {
@@ -223,8 +223,8 @@ func (r stageRoom) policy(p plan.Plan) *machine.Policy {
 	}
 }
 
-// exitOf is what is known of a staging that failed beside its class: the end of a command, and that an image may come
-// another time; nil: nothing.
+// exitOf is what a failed staging knows beside its class: the end of a command, and whether an image may come another
+// time; nil: nothing.
 func exitOf(err error) *machine.Exit {
 	failed, ok := errors.AsType[*fault.Error](err)
 	if !ok || !failed.Command && !failed.Passing {
@@ -233,14 +233,14 @@ func exitOf(err error) *machine.Exit {
 	return &machine.Exit{Code: failed.Code, Passing: failed.Passing}
 }
 
-// remember leaves what the next agent here needs if this one is killed.
+// remember records what the next agent of this host needs if this one is killed.
 func (a *agent) remember(in registry.Instance, g *sandbox.Guard) error {
 	var known status.AppFile
 	err := status.ReadJSON(filepath.Join(a.state.App(a.id.appID), "app.json"), &known)
-	// else `muster run`, or another agent of this run, has written it
+	// otherwise `muster run`, or another agent of this run, has written it
 	if err != nil || known.Run != a.id.run || !status.ProcessLives(known.Pid) {
 		begun := a.started
-		if err == nil && known.Run == a.id.run { // what has ended in it counts
+		if err == nil && known.Run == a.id.run { // keep the beginning of the run
 			begun = known.Started
 		}
 		if err := a.writeAppFile(begun); err != nil {
@@ -258,26 +258,26 @@ func (a *agent) remember(in registry.Instance, g *sandbox.Guard) error {
 	})
 }
 
-// record is where remember writes.
+// record is the path of that record.
 func (a *agent) record(in registry.Instance) string {
 	return filepath.Join(a.state.App(a.id.appID), in.String()+".json")
 }
 
-// forget takes the record away when nothing is left to be cleared.
+// forget removes the record once nothing is left to clear up.
 func (a *agent) forget(in registry.Instance) {
 	if a.mine(in) {
 		_ = os.Remove(a.record(in)) // the next agent replaces it
 	}
 }
 
-// mine tells that no other agent has taken this index over on this host.
+// mine tells that no other agent of this host has taken over the index.
 func (a *agent) mine(in registry.Instance) bool {
 	var f status.InstanceFile
 	err := status.ReadJSON(a.record(in), &f)
 	return err == nil && f.Inc == a.inc
 }
 
-// writeAppFile tells later commands on this host where the run is.
+// writeAppFile records the run for later commands on this host.
 func (a *agent) writeAppFile(begun time.Time) error {
 	file := status.AppFile{
 		Version: 1, App: a.id.appID, Name: a.app.Name, Run: a.id.run, Registry: a.registryAddr,
@@ -294,8 +294,7 @@ func (a *agent) writeAppFile(begun time.Time) error {
 	return nil
 }
 
-// open makes the agent's socket, which the container shows its process. What asks there is answered once the rest
-// stands: by the function that it returns.
+// open makes the agent's socket, which the container shows its process. Requests are answered once serve is called.
 func (r stageRoom) open(ctx context.Context, in registry.Instance) (serve func(logDir string), err error) {
 	l, err := r.listen(in)
 	if err != nil {
@@ -307,7 +306,7 @@ func (r stageRoom) open(ctx context.Context, in registry.Instance) (serve func(l
 	served := false
 	r.atEnd(func() {
 		if !served {
-			_ = l.Close() // nobody was answered there
+			_ = l.Close() // it served no request
 		}
 	})
 	return func(logDir string) {
@@ -330,7 +329,8 @@ func (r stageRoom) open(ctx context.Context, in registry.Instance) (serve func(l
 	}, nil
 }
 
-// giveSocket lets the process ask its agent. A container shows it the socket; else it has a way to go.
+// giveSocket lets the process reach its agent: by the socket that its container shows, or by a path that its user may
+// pass.
 func (r stageRoom) giveSocket(path string) error {
 	u := r.container.Credential()
 	switch {
@@ -342,7 +342,7 @@ func (r stageRoom) giveSocket(path string) error {
 	return os.Lchown(path, int(u.UID), int(u.GID))
 }
 
-// atEnd has something done when the agent ends, before all that was asked for earlier.
+// atEnd registers undo for the end of the agent. The last one registered runs first.
 func (a *agent) atEnd(undo func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
