@@ -82,7 +82,7 @@ func Sign(file string, key SecretKey, comment string) (path string, err error) {
 }
 
 // Verify checks that one of the keys has signed file, by the signature at path. Its errors wrap ErrUnsigned where there
-// is no signature, *UnknownKeyError where another key has signed, ErrForged where the file or the comment is not what
+// is no signature, *unknownKeyError where another key has signed, ErrForged where the file or the comment is not what
 // was signed.
 func Verify(file, path string, keys ...PublicKey) (Signature, error) {
 	for _, path := range []string{file, path} { // a pipe would wait for somebody to write to it

@@ -11,7 +11,8 @@ import (
 	"path"
 )
 
-// The patterns name sources only, so that what a Python leaves beside them is never embedded. One for each depth.
+// embedded are the sources of the library, with one pattern for each depth. The patterns name sources only, so that no
+// file that a Python leaves beside them is embedded.
 //
 //go:embed python/resource_management/*.py
 //go:embed python/resource_management/*/*.py

@@ -37,7 +37,7 @@ const (
 // (StandingBy). It returns with the claim (T3). While it waits it may conduct. ctx limits only the joining; the
 // membership lives until Leave or Close.
 //
-// It refuses with *registry.HeldError, *DigestError, *TimesError, *RunError, *FinishedError or *IndexError. notify is
+// It refuses with *conductor.HeldError, *DigestError, *TimesError, *RunError, *FinishedError or *IndexError. notify is
 // called from one goroutine, in order, until the membership is closed; it may call the membership's methods, except
 // Close and Leave.
 func (c *Client) Join(

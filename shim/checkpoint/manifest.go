@@ -18,7 +18,7 @@ import (
 	"github.com/muster-agent/muster/shim/checkpoint/format"
 )
 
-// Manifest describes a checkpoint that is kept in a store. Nothing of it is trusted: ParseManifest bounds every field,
+// Manifest describes a checkpoint that is kept in a store. Nothing of it is trusted: parseManifest limits every field,
 // and no path in it leads out of a folder.
 type Manifest struct {
 	Version int    `json:"version"`

@@ -126,7 +126,7 @@ var errTorn = errors.New("not as it was stored")
 var errAbsent = errors.New("not in the store, as this host sees it")
 
 // Read reads a manifest and gives the SHA-256 of its text. Without the digest that lies beside it, with another, or of
-// another checkpoint, it is ErrTorn; without a folder it is ErrAbsent.
+// another checkpoint, it is errTorn; without a folder it is errAbsent.
 func (s Store) Read(ctx context.Context, k storedCopy) (Manifest, string, error) {
 	dir := s.Folder(k)
 	text, err := s.read(ctx, dir+"/"+manifestName, mostManifest)

@@ -55,7 +55,7 @@ type route struct {
 var (
 	reading = []string{http.MethodGet, http.MethodHead}
 	pinging = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete}
-	// A HEAD must not stop anything: it asks about an answer.
+	// stopping has no HEAD: a question about an answer must not stop anything.
 	stopping = []string{http.MethodGet, http.MethodPost}
 )
 

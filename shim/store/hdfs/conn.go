@@ -17,7 +17,8 @@ const (
 	dialTime = 20 * time.Second // until one stands; Hadoop's ipc.client.connect.timeout
 	nameTime = 2 * time.Minute  // without a byte from a NameNode that was asked; its ipc.client.rpc-timeout.ms
 	dataTime = time.Minute      // without a byte from a DataNode; its dfs.client.socket-timeout
-	// more for each DataNode of a block that is written: the first waits so for the others, and tells which it is.
+	// nodeTime is added for each DataNode of a block that is written: the first one waits for the others, and reports
+	// which one is silent.
 	nodeTime = 5 * time.Second
 )
 
