@@ -23,22 +23,22 @@ import (
 //	| PacketHeaderProto | checksums | data           →
 //	                                                 ←  for each: PipelineAckProto, delimited
 //
-// Nothing is kept of what has been sent: a block whose pipeline breaks is given up.
+// No bytes that were sent are kept: a block whose pipeline breaks is abandoned.
 
 const (
 	// headSize is the room for what goes before the data of a packet: lengths, header, checksums.
 	headSize = 6 + headerSize + packetSize/chunkSize*4
 	// headerSize is that of a PacketHeaderProto: two fixed numbers of 8 bytes, a flag, one of 4 bytes, and their tags.
 	headerSize = 9 + 9 + 2 + 5
-	// heartbeat is the time after which a DataNode hears from who has nothing to write. It gives a silent one up after
-	// a minute.
+	// heartbeat is how often a writer without data sends a message. A DataNode closes a silent connection after a
+	// minute.
 	heartbeat = 20 * time.Second
 	// lastWords is how long is listened on a connection that takes nothing any more.
 	lastWords = time.Second
 	idleSeqno = -1 // of a packet that is only a sign of life
 )
 
-// place is a block as the NameNode gives it out.
+// place is a block as the NameNode allocates it.
 type place struct {
 	id       []byte // ExtendedBlockProto
 	token    []byte
@@ -85,7 +85,7 @@ func numbers(f field) []uint64 {
 	return all
 }
 
-// sized is the block with a length, as a NameNode is told of it.
+// sized is the block with its length, for a NameNode.
 func (p place) sized(bytes int64) []byte {
 	all := fields(p.id)
 	return slices.Concat( //nolint:gosec // a length
@@ -127,7 +127,7 @@ func (p place) request(writer []byte) []byte {
 	return append([]byte{0, version, writeOp}, pieceOf(message)...)
 }
 
-// block is one that is written.
+// block is a block that is being written.
 type block struct {
 	place   place
 	conn    net.Conn
@@ -198,7 +198,7 @@ func (b *block) begin(writer []byte) error {
 	if lost, ok := errors.AsType[*nodeError](err); ok && errors.Is(lost.cause, io.EOF) {
 		return &setUpError{b.address, &nodeError{dataNode, b.address, errTookNone}}
 	}
-	if err != nil { // where it was another, it would have said so by now
+	if err != nil { // a broken node behind it would have been reported by now
 		return &setUpError{b.address, err}
 	}
 	if status := number(said, 1); status != 0 {
@@ -212,7 +212,7 @@ func (b *block) begin(writer []byte) error {
 	return nil
 }
 
-// message is what the DataNode says next.
+// message is the next message of the DataNode.
 func (b *block) message() ([]field, error) {
 	const most = 1 << 20
 	size, err := binary.ReadUvarint(b.in)
@@ -266,7 +266,7 @@ func (b *block) flush() error {
 	return err
 }
 
-// end sends what is left, and waits until all DataNodes have the block.
+// end sends the rest, and waits until all DataNodes have the block.
 func (b *block) end() error {
 	if err := b.flush(); err != nil {
 		return err
@@ -327,7 +327,7 @@ func (b *block) put(parts ...[]byte) error {
 	return nil
 }
 
-// listen waits for what a DataNode says that takes nothing any more: it may say why.
+// listen waits for the message of a DataNode that accepts no more data: it may name the reason.
 func (b *block) listen() {
 	timer := time.NewTimer(lastWords)
 	defer timer.Stop()
@@ -354,8 +354,8 @@ func (b *block) live() {
 			b.mu.Lock()
 			over := b.last != 0
 			b.mu.Unlock()
-			if !over { // a DataNode that has the last packet reads no more, and would cut what it has to say
-				_ = b.put(sign) // who writes next hears of it
+			if !over { // a DataNode that has the last packet reads no more, and a further packet would cut its answer
+				_ = b.put(sign) // the next write reports it
 			}
 			b.sending.Unlock()
 			if over {
@@ -371,7 +371,7 @@ func (b *block) hear() {
 	for want := int64(1); ; {
 		said, err := b.message()
 		if lost, ok := errors.AsType[*nodeError](err); ok && errors.Is(lost.cause, os.ErrDeadlineExceeded) {
-			err = &ackError{0, err} // it hangs: of another that does, it would have told by now
+			err = &ackError{0, err} // it hangs: it would have reported another node by now
 		}
 		if err != nil {
 			b.fail(err)
@@ -400,7 +400,7 @@ func (b *block) hear() {
 	}
 }
 
-// restarts is the first of the statuses by which a DataNode says that it will be back (OOB_RESTART and those after it).
+// restarts is the first of the statuses of a DataNode that restarts (OOB_RESTART and those after it).
 const restarts = 8
 
 // refused tells which DataNode did not take a packet.

@@ -11,15 +11,15 @@ import (
 // parseCache reads a ticket cache of kind FILE, versions 1 to 4.
 func parseCache(text []byte) (c *credentials.CCache, err error) {
 	defer shielded(&err)
-	// The library makes as much room as a count says, which in a torn file is gigabytes, and panics where a file ends
+	// The library allocates as much as a count says, which in a torn file is gigabytes, and panics if a file ends
 	// early.
 	walkCache(text)
 	c = new(credentials.CCache)
 	return c, c.Unmarshal(slices.Clip(text)) // it reads as far as there is room
 }
 
-// cacheWalk goes through a ticket cache without keeping anything: each length and count is held against what is there.
-// It panics where the file ends too early. The format is MIT's "Credential cache file format".
+// cacheWalk checks a ticket cache without storing anything: each length and count is compared with the rest of the
+// file. It panics if the file ends too early. The format is MIT's "Credential cache file format".
 type cacheWalk struct {
 	rest    []byte
 	order   binary.ByteOrder
@@ -54,7 +54,7 @@ func (w *cacheWalk) credential() {
 	w.principal() // the server
 	w.skip(2)     // the kind of the key
 	if w.version == 3 {
-		w.skip(2) // which version 3 says twice
+		w.skip(2) // which version 3 repeats
 	}
 	w.data()
 	w.skip(4*4 + 1 + 4) // four times, is_skey, the flags

@@ -64,7 +64,7 @@ func clusterOf(c Config, conf Conf, name string, addresses []string, who identit
 	if conf.Secure() {
 		made.ticket = &ticket{keytab: who.keytab, principal: who.principal, cache: who.cache}
 	}
-	if c.Dial != nil { // its connections are nobody else's
+	if c.Dial != nil { // its connections are not shared
 		return made
 	}
 	if clusters.by == nil {
@@ -86,7 +86,8 @@ type link struct {
 	broken bool
 }
 
-// take gives a connection that nobody else uses; it is cut when ctx ends. place is where it counts; nil: nowhere.
+// take gives a connection for one user alone; it is cut when ctx ends. place is the count that it belongs to; nil:
+// none.
 func (c *cluster) take(ctx context.Context, place chan struct{}) (*link, error) {
 	if place != nil {
 		select {
@@ -165,7 +166,7 @@ func (c *cluster) watch() {
 	}
 }
 
-// drop closes what is not used: where one connection was lost the others are, too.
+// drop closes the unused connections: if one was lost, the others are, too.
 func (c *cluster) drop() {
 	c.mu.Lock()
 	over := c.idle
@@ -179,7 +180,7 @@ func (c *cluster) drop() {
 // close ends a connection. What the library still does with it ends with that.
 func (l *link) close() {
 	l.wires.close()
-	_ = l.Close() // of what has been cut
+	_ = l.Close() // it has been cut
 }
 
 // connect makes a new connection, to the first NameNode that answers.
@@ -235,7 +236,7 @@ func (c *cluster) options(ctx context.Context, w *wires) (client.ClientOptions, 
 	}
 	tickets := o.KerberosClient
 	w.session = func(address string) (types.EncryptionKey, error) {
-		_, key, err := tickets.GetServiceTicket(servicePrincipal(principal, address)) // the one that was just shown
+		_, key, err := tickets.GetServiceTicket(servicePrincipal(principal, address)) // the ticket that was just used
 		return key, err
 	}
 	if err := serviceTicket(ctx, o.KerberosClient, principal, c.addresses); err != nil {
@@ -247,8 +248,8 @@ func (c *cluster) options(ctx context.Context, w *wires) (client.ClientOptions, 
 	return o, nil
 }
 
-// protect says how data is protected on its way. Keys of the whole cluster (dfs.encrypt.data.transfer) are the
-// cluster's word.
+// protect is how data is protected on its way. The cluster decides about keys of the whole cluster
+// (dfs.encrypt.data.transfer).
 func (c *cluster) protect(o *client.ClientOptions, w *wires) {
 	o.DataTransferProtection = "" // see protected
 	w.least = c.conf.leastProtection()
@@ -275,7 +276,7 @@ func (c *cluster) forms(l *link) (block int64, copies int, err error) {
 	return block, copies, err
 }
 
-// standards are what the cluster says of itself.
+// standards are the cluster's defaults.
 func (c *cluster) standards(l *link) (client.ServerDefaults, error) {
 	c.mu.Lock()
 	known := c.defaults
@@ -321,7 +322,7 @@ func (c *cluster) probe(ctx context.Context, nodes [][]byte) {
 				return
 			}
 			c.bad.reached(address)
-			_ = conn.Close() // nothing was said
+			_ = conn.Close() // nothing was sent
 		})
 	}
 	all.Wait()
@@ -347,7 +348,7 @@ func (l *link) ask(method string, message []byte) ([]byte, error) {
 	all.set(q)
 	err := l.Client.Chmod(inPlace, 0)
 	all.set(nil)
-	if pathError, ok := errors.AsType[*fs.PathError](err); ok { // of a path that nobody knows
+	if pathError, ok := errors.AsType[*fs.PathError](err); ok { // of an unknown path
 		err = pathError.Err
 	}
 	if err != nil {

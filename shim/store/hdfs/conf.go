@@ -21,10 +21,10 @@ const maxConf = 16 << 20
 // Conf is Hadoop's configuration: values by their names.
 type Conf map[string]string
 
-// confFiles are those that are read, later ones over earlier ones, unless what an earlier one says is final.
+// confFiles are the files to read. A later one overrides an earlier one, except its final values.
 var confFiles = []string{"core-site.xml", "hdfs-site.xml"}
 
-// older are names that newer ones have taken the place of (Hadoop: DeprecatedProperties.html).
+// older are the deprecated names of keys (Hadoop: DeprecatedProperties.html).
 var older = map[string]string{
 	"fs.default.name": "fs.defaultFS", "dfs.block.size": "dfs.blocksize", "dfs.umaskmode": "fs.permissions.umask-mode",
 	"dfs.federation.nameservices": "dfs.nameservices",
@@ -203,12 +203,12 @@ func (c Conf) Nameservices() []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// Secure tells whether the cluster knows who is who by Kerberos.
+// Secure tells whether the cluster identifies users by Kerberos.
 func (c Conf) Secure() bool {
 	return strings.EqualFold(c.get("hadoop.security.authentication"), "kerberos")
 }
 
-// leastProtection is the least of the qualities that will do for what is asked of NameNodes.
+// leastProtection is the weakest protection that is accepted for requests to NameNodes.
 func (c Conf) leastProtection() string {
 	least := ""
 	for _, one := range c.list(rpcProtection) {
@@ -237,7 +237,7 @@ func (c Conf) blockSize() int64 {
 	return n << shift
 }
 
-// replication is how many copies of new files there are to be; 0: nobody says.
+// replication is the number of copies of new files; 0: not configured.
 func (c Conf) replication() int {
 	n, err := strconv.Atoi(c.get("dfs.replication"))
 	if err != nil {
@@ -273,7 +273,7 @@ func (c Conf) check() error {
 	return nil
 }
 
-// umask is what new files and folders are not allowed: 022 unless something else is said.
+// umask is the mode bits that new files and folders do not get; the default is 022.
 func (c Conf) umask() fs.FileMode {
 	if mask, ok := parseUmask(c.get("fs.permissions.umask-mode")); ok {
 		return mask
@@ -283,7 +283,7 @@ func (c Conf) umask() fs.FileMode {
 
 var umaskClause = regexp.MustCompile(`^([ugoa]+)=([rwx]*)$`)
 
-// parseUmask reads octal digits, or as Hadoop's symbolic form what is allowed to each: u=rwx,g=rx,o=.
+// parseUmask reads octal digits, or Hadoop's symbolic form of the permitted bits: u=rwx,g=rx,o=.
 func parseUmask(text string) (fs.FileMode, bool) {
 	if n, err := strconv.ParseUint(text, 8, 9); err == nil {
 		return fs.FileMode(n), true

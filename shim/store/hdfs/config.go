@@ -19,20 +19,20 @@ import (
 // Config is how clusters are reached; the zero value is what Hadoop's own commands take from the environment.
 type Config struct {
 	Conf      string // folder of Hadoop's configuration; empty: ConfDir()
-	User      string // who acts, where Kerberos does not say it; empty: HADOOP_USER_NAME, else this process's user
+	User      string // the user where Kerberos does not say it; empty: HADOOP_USER_NAME, else this process's user
 	Keytab    string // to log in with; empty: the ticket cache
 	Principal string // of the keytab: NAME[@REALM]
 	CCache    string // ticket cache, FILE:PATH or PATH; empty: KRB5CCNAME, else /tmp/krb5cc_<uid>
 	// Patience is how long a cluster is waited for that does not answer, has no active NameNode, or is in safe mode; 0:
 	// 1m.
 	Patience time.Duration
-	// Notice is told once of each wait; nil: nobody.
+	// Notice gets each wait once; may be nil.
 	Notice func(text string)
 	// Dial makes connections; nil: net.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// defaultPatience is longer than a NameNode takes to become active in another's place.
+// defaultPatience is longer than a failover to another NameNode takes.
 const defaultPatience = time.Minute
 
 // ConfDir is the folder of Hadoop's configuration: HADOOP_CONF_DIR, HADOOP_HOME/etc/hadoop, else /etc/hadoop/conf.
@@ -120,7 +120,7 @@ func (c Conf) defaultAuthority(dir string) (string, error) {
 	return authority, nil
 }
 
-// identity is who we are to a cluster: the user, or the ticket.
+// identity is the client's identity for a cluster: the user, or the ticket.
 type identity struct{ user, keytab, principal, cache string }
 
 func (c Config) identity(conf Conf) (identity, error) {

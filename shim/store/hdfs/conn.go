@@ -14,7 +14,7 @@ import (
 
 // Times of connections.
 const (
-	dialTime = 20 * time.Second // until one stands; Hadoop's ipc.client.connect.timeout
+	dialTime = 20 * time.Second // limit of connecting; Hadoop's ipc.client.connect.timeout
 	nameTime = 2 * time.Minute  // without a byte from a NameNode that was asked; its ipc.client.rpc-timeout.ms
 	dataTime = time.Minute      // without a byte from a DataNode; its dfs.client.socket-timeout
 	// nodeTime is added for each DataNode of a block that is written: the first one waits for the others, and reports
@@ -186,8 +186,8 @@ func (w *wires) openData(_ context.Context, network, address string) (net.Conn, 
 	return c, err
 }
 
-// toData connects with a DataNode, which may say nothing for a time, and of which so much is read at once; key is the
-// cluster's, if it encrypts all data.
+// toData connects to a DataNode, with a limit of silence and a size of the read buffer; key is the cluster's, if it
+// encrypts all data.
 func (w *wires) toData(network, address string, idle time.Duration, buffer int, key []field) (net.Conn, error) {
 	c, err := w.open(network, address, dataNode, idle, buffer)
 	if err != nil {
@@ -222,7 +222,7 @@ func (w *wires) forget(c *conn) {
 	}
 }
 
-// said is what a NameNode refused last; what others have refused before explains nothing later.
+// said is the last refusal of a NameNode; refusals on other connections before it explain nothing later.
 func (w *wires) said() refusal {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -235,7 +235,7 @@ func (w *wires) said() refusal {
 	return last
 }
 
-// close cuts all of them, and whoever waits for one.
+// close cuts all connections, also for those who wait for one.
 func (w *wires) close() {
 	w.cut()
 	w.closeData()

@@ -27,16 +27,16 @@ var (
 	errLeftOut = fmt.Errorf("%w: none of the DataNodes", store.ErrUnreachable)
 )
 
-// Conditions of a file that is written, whose writer may write it anew.
+// Errors of a file that is being written; its writer may write it again.
 var (
 	errNotYet = fmt.Errorf("%w: the last block has arrived on no DataNode", store.ErrUnreachable)
 	errLease  = fmt.Errorf("%w: it is kept for this one no more", errBusy)
 )
 
-// leftOutForm is how a NameNode says so.
+// leftOutForm is the NameNode's message for that.
 var leftOutForm = regexp.MustCompile(`There are (\d+) datanode\(s\) running and (\d+) node\(s\) are excluded`)
 
-// allLeftOut tells that no DataNode is there but those that the writer has excluded.
+// allLeftOut tells that the writer has excluded all DataNodes that there are.
 func allLeftOut(text string) bool {
 	counts := leftOutForm.FindStringSubmatch(text)
 	if counts == nil {
@@ -47,7 +47,7 @@ func allLeftOut(text string) bool {
 	return errors.Join(err, other) == nil && excluded > 0 && running <= excluded
 }
 
-// What the library says in words only.
+// Errors of the library that have no type, by their text.
 const (
 	noNameNodes  = "no available namenodes"
 	standbyClass = "StandbyException"
@@ -63,8 +63,7 @@ func remote(err error) (refusal, bool) {
 	return refusal{said.Exception(), firstLine(said.Message())}, true
 }
 
-// meaning makes a condition of an error of the library's; said is what the NameNode answered, where the library has
-// dropped it.
+// meaning turns an error of the library into a sentinel; said is the NameNode's answer, if the library has dropped it.
 func meaning(err error, said refusal) error {
 	if err == nil {
 		return nil
@@ -142,7 +141,7 @@ func noNode(text string, said refusal) error {
 	return awayError{firstLine(why)}
 }
 
-// unknownHost is a name that nobody knows: it is not asked for again.
+// unknownHost is a host name that does not resolve: it is not tried again.
 type unknownHost struct{ why string }
 
 func (e unknownHost) Error() string { return "not reached: " + e.why }
@@ -280,10 +279,10 @@ func hint(err error) string {
 	return ""
 }
 
-// refusal is what a NameNode said.
+// refusal is the answer of a NameNode that refuses.
 type refusal struct{ exception, message string }
 
-// firstLine is what a Java exception says, without where it was thrown.
+// firstLine is the message of a Java exception, without its stack.
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	const most = 400
@@ -293,8 +292,8 @@ func firstLine(text string) string {
 	return strings.TrimSpace(line)
 }
 
-// nodeError is a node that was lost, or never reached. The end of a connection is no end of a file: its cause is told,
-// not wrapped.
+// nodeError is a node that was lost, or never reached. The end of a connection is not the end of a file: the cause is
+// part of the text, and not wrapped.
 type nodeError struct {
 	node, address string
 	cause         error

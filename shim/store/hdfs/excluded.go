@@ -14,8 +14,8 @@ const (
 	mostNodes = 10_000           // that are remembered
 )
 
-// excluded are the DataNodes of a cluster that were not reached, or took nothing: a NameNode takes minutes to notice
-// that one is lost, and does not notice one that hangs or whose disk is full.
+// excluded are the DataNodes of a cluster that were unreachable or accepted nothing: a NameNode takes minutes to notice
+// a lost node, and does not notice one that hangs or whose disk is full.
 type excluded struct {
 	mu    sync.Mutex
 	known map[string][]byte // by address: the DataNode as the NameNode writes it
@@ -46,7 +46,7 @@ func (e *excluded) met(addresses [2]string, node []byte) {
 // lost leaves a DataNode out for a while that was not reached.
 func (e *excluded) lost(address string) { e.leave(address, false) }
 
-// refused leaves a DataNode out for a while that was reached, and did not do what it is for.
+// refused excludes a DataNode for a while that was reached and failed.
 func (e *excluded) refused(address string) { e.leave(address, true) }
 
 func (e *excluded) leave(address string, refused bool) {
@@ -73,7 +73,7 @@ func (e *excluded) forget() bool {
 	return had
 }
 
-// nodes are those that are left out.
+// nodes are the excluded DataNodes.
 func (e *excluded) nodes() [][]byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// field is one of a protobuf message: number for varints, data for what is delimited.
+// field is one field of a protobuf message: number for varints, data for delimited values.
 type field struct {
 	id     uint64
 	number uint64
@@ -49,7 +49,7 @@ func fields(b []byte) []field {
 	return all
 }
 
-// delimited cuts the first delimited piece off; nil: there is none that is whole.
+// delimited splits off the first delimited value; nil: there is no complete one.
 func delimited(b []byte) (piece, rest []byte) {
 	size, n := binary.Uvarint(b)
 	if n <= 0 || size > uint64(len(b)-n) {

@@ -20,14 +20,14 @@ import (
 	"github.com/jcmturner/gokrb5/v8/types"
 )
 
-// ticket is who we are to Kerberos: by a keytab, from which we log in ourselves and again before it ends, or by the
-// cache that kinit fills, which is read again when it has changed.
+// ticket is our Kerberos identity: by a keytab, with which muster logs in and renews, or by the cache that kinit fills,
+// which is read again when it has changed.
 type ticket struct {
 	keytab, principal, cache string
 
 	mu     sync.Mutex
 	client *krb.Client
-	of     string // of which state of the file it is
+	of     string // the state of the file that it was read from
 }
 
 // get gives a client that has a ticket. The library's users share it.
@@ -183,7 +183,7 @@ func krb5Conf() (*config.Config, error) {
 	return conf, nil
 }
 
-// The library's readers take a file for whole, and panic where it is not.
+// The library's readers expect complete files, and panic otherwise.
 
 func parseKrb5(text []byte) (conf *config.Config, err error) {
 	defer shielded(&err)

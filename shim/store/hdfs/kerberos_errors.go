@@ -8,8 +8,8 @@ import (
 	"github.com/muster-agent/muster/shim/store"
 )
 
-// ErrKerberos is that nobody believes who we are: there is no ticket, it has expired, a keytab is wrong, the clocks
-// differ. The text says which.
+// ErrKerberos is a failed authentication: there is no ticket, it has expired, a keytab is wrong, or the clocks differ.
+// The text says which.
 var ErrKerberos = errors.New("kerberos")
 
 // refused is an ErrKerberos with what would do.
@@ -19,7 +19,7 @@ func refused(hint, format string, args ...any) error {
 	}
 }
 
-// explainKerberos says what the words of Kerberos mean (RFC 4120, 7.5.9).
+// explainKerberos explains the error codes of Kerberos (RFC 4120, 7.5.9).
 func explainKerberos(err error, keytab, principal string) error {
 	if _, told := errors.AsType[*store.Error](err); told {
 		return err
@@ -27,7 +27,7 @@ func explainKerberos(err error, keytab, principal string) error {
 	text := err.Error()
 	for _, known := range []struct{ word, says, hint string }{
 		{"KRB_AP_ERR_SKEW", "the clocks of this machine and the KDC differ too much", "set them by NTP"},
-		// before what the library says of it, too
+		// also before the library's own message
 		{"clock skew", "the clocks of this machine and the KDC differ too much", "set them by NTP"},
 		{"KDC_ERR_PREAUTH_FAILED", "the keytab's key is not the principal's", "get a new keytab: the principal's key " +
 			"was changed after it was made"},

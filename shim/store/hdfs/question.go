@@ -5,10 +5,9 @@ import (
 	"sync"
 )
 
-// The library writes blocks in a way of its own, and lets nobody else ask a NameNode for them. So what it does not ask
-// is asked in the place of another question: it is told to change the mode of a file whose name no file can have, and
-// on the connection that question becomes ours. Greeting, protection, fail-over and the order of questions stay the
-// library's.
+// The library writes blocks in a way of its own, and has no call to ask a NameNode for them. So muster asks in place of
+// another request: it has the library change the mode of a file with an impossible name, and replaces that request on
+// the connection. Greeting, protection, failover and the order of requests stay the library's.
 
 // inPlace is the file that the library asks about. A NameNode that were asked about it would refuse: names begin with
 // /.
@@ -24,11 +23,11 @@ type question struct {
 
 // questions are those of one client, one at a time, and what its connections have seen of the library's own.
 type questions struct {
-	turn sync.Mutex // of who asks
+	turn sync.Mutex // one request at a time
 
 	mu      sync.Mutex
 	now     *question
-	writer  []byte  // who writes: the client's name in the last question that made a file
+	writer  []byte  // the client's name in the last request that made a file
 	created uint64  // the number of that file
 	coded   bool    // its blocks are to be stripes
 	key     []field // DataEncryptionKeyProto; nil: the cluster has none
@@ -40,7 +39,7 @@ func (q *questions) set(now *question) {
 	q.now = now
 }
 
-// take gives the question that a request stands for; nil: it stands for itself.
+// take gives the request that another stands for; nil: it stands for itself.
 func (q *questions) take(method string, message []byte) *question {
 	if method != "setPermission" || string(data(fields(message), 1)) != inPlace {
 		return nil
@@ -50,14 +49,14 @@ func (q *questions) take(method string, message []byte) *question {
 	return q.now
 }
 
-// wrote notes who makes a file.
+// wrote notes the client that makes a file.
 func (q *questions) wrote(message []byte) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.writer = slices.Clone(data(fields(message), 3))
 }
 
-// heard notes an answer to a question of ours, or of the library's.
+// heard notes an answer to a request of ours, or of the library's.
 func (q *questions) heard(method string, asked *question, message []byte) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -84,7 +83,7 @@ func (q *questions) clusterKey() []field {
 	return q.key
 }
 
-// made is who writes the file that was made last, its number, and whether its blocks are stripes.
+// made is the client that made the last file, the file's number, and whether its blocks are striped.
 func (q *questions) made() (writer []byte, file uint64, coded bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -14,10 +14,10 @@ import (
 
 // What is read at once.
 const (
-	// portion is less than the chunk of 512 bytes that a checksum is of: only then does the library keep to itself what
-	// does not match it. It looks at more at a time, and gives it away, checked or not.
+	// portion is less than a checksum's chunk of 512 bytes: only then does the library hold back bytes that do not
+	// match. It reads more at a time, and returns it, checked or not.
 	portion = 511
-	// mostAtOnce is what one Read gives, so that who waits hears of each packet.
+	// mostAtOnce is how much one Read returns, so that a watcher notices each packet.
 	mostAtOnce = 64 << 10
 )
 
@@ -40,7 +40,7 @@ type reader struct {
 	free   bool // it counts with another that is open
 }
 
-// place is where it counts among the files that are open.
+// place counts it among the open files.
 func (r *reader) place() chan struct{} {
 	if r.free {
 		return nil
@@ -118,7 +118,7 @@ func (r *reader) Read(p []byte) (int, error) {
 // patiently reads, and again where what went wrong may pass.
 func (r *reader) patiently(p []byte) (int, error) {
 	for failed := 0; ; failed++ {
-		if r.ctx.Err() != nil { // who closes the connections may come later than what is on its way
+		if r.ctx.Err() != nil { // data on its way may arrive before the connections are closed
 			return 0, context.Cause(r.ctx)
 		}
 		n, err := r.read(p)
@@ -150,7 +150,7 @@ func (r *reader) read(p []byte) (n int, err error) {
 	}
 	r.at += int64(n)
 	switch {
-	case n > 0: // the library gives the error again, or goes on
+	case n > 0: // the library returns the error again, or continues
 		return n, nil
 	case errors.Is(err, io.EOF):
 		if r.at != r.info.Size {

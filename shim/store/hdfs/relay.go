@@ -6,9 +6,9 @@ import (
 	"fmt"
 )
 
-// relay is a connection to a DataNode of a cluster that encrypts all data by one key. There the library greets by
-// itself, and reads wrongly what is not encrypted by AES. So it is answered here, in the DataNode's place, that nothing
-// is protected; the DataNode is greeted as in other clusters, and nothing goes to it in the clear.
+// relay is a connection to a DataNode of a cluster that encrypts all data by one key. There the library does its own
+// greeting, and misreads data that is not encrypted by AES. So relay answers in the DataNode's place that nothing is
+// protected, greets the DataNode as in other clusters, and sends nothing in the clear.
 type relay struct {
 	protected
 	greeting *digest

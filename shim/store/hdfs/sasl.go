@@ -21,10 +21,10 @@ import (
 	"strings"
 )
 
-// What goes to and from DataNodes is protected by DIGEST-MD5 (RFC 2831), with a block's token for a password, and by
-// AES where both sides know it (Hadoop: DataTransferSaslUtil, SaslParticipant). The library speaks it, too, and mixes
-// up what a DataNode of today says in more than one message; so it is told that there is no protection, and a
-// connection greets the DataNode itself when it sees the request, which has the token in it:
+// Data to and from DataNodes is protected by DIGEST-MD5 (RFC 2831), with a block's token for a password, and by AES if
+// both sides know it (Hadoop: DataTransferSaslUtil, SaslParticipant). The library knows it, too, but misreads the
+// greeting of a present DataNode, which comes in more than one message. So the library is told that there is no
+// protection, and a connection greets the DataNode itself when it sees the request, which contains the token:
 //
 //	DEADBEEF, hello     →
 //	                    ←  challenge: nonce, qop, ciphers
@@ -58,7 +58,7 @@ type digest struct {
 
 var directive = regexp.MustCompile(`([a-z-]+)=("((?:[^"\\]|\\.)*)"|[^,]*)`)
 
-// directives are what a challenge or an answer to one says.
+// directives are the directives of a challenge or its answer.
 func directives(text []byte) map[string]string {
 	said := map[string]string{}
 	for _, m := range directive.FindAllStringSubmatch(string(text), -1) {
@@ -159,7 +159,7 @@ func (s *sealer) mac(message []byte, number []byte) []byte {
 	return h.Sum(nil)[:macSize]
 }
 
-// wrap makes a message of bytes: them and their MAC, sealed together, then what it is and its number.
+// wrap makes a message of bytes: they and their MAC, sealed together, then the message's type and number.
 func (s *sealer) wrap(p []byte) []byte {
 	number := binary.BigEndian.AppendUint32(nil, s.next)
 	s.next++
@@ -191,7 +191,7 @@ func (s *sealer) open(message []byte) ([]byte, error) {
 	return text, nil
 }
 
-// Write protects what is written, and greets before the first request.
+// Write protects the bytes, and greets before the first request.
 func (p *protected) Write(b []byte) (int, error) {
 	if !p.greeted {
 		if err := p.greet(b); err != nil {
@@ -298,7 +298,7 @@ func (p *protected) credentials(request []byte) (digest, error) {
 	return digest{user: text(identifier), password: text(password)}, nil
 }
 
-// encryptor is a DataTransferEncryptorMessageProto that says success.
+// encryptor is a DataTransferEncryptorMessageProto with status success.
 func encryptor(payload string, aes bool) []byte {
 	out := []byte{1 << 3, 0}
 	if payload != "" {
@@ -317,7 +317,7 @@ func (p *protected) said() ([]field, error) {
 	if err != nil {
 		return nil, &nodeError{p.node, p.address, err}
 	}
-	const most = 64 << 10 // in bytes, of one who has proved nothing yet
+	const most = 64 << 10 // in bytes, of a peer that has proved nothing yet
 	if size > most {
 		return nil, fmt.Errorf("got a greeting of %d bytes", size)
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/jcmturner/gokrb5/v8/types"
 )
 
-// seal signs or seals what goes to a NameNode (hadoop.rpc.protection). The library reads what comes back so, and sends
-// in the clear; a NameNode takes both. A request goes into a message of the greeting's own, whole (Hadoop:
-// SaslRpcClient, RpcSaslProto with state WRAP), as a token of GSS-API (RFC 4121, 4.2.4).
+// seal signs or seals requests to a NameNode (hadoop.rpc.protection). The library reads such answers, and sends in the
+// clear; a NameNode accepts both. A whole request goes into a message of the greeting's form (Hadoop: SaslRpcClient,
+// RpcSaslProto with state WRAP), as a token of GSS-API (RFC 4121, 4.2.4).
 type seal struct {
 	key   func() (types.EncryptionKey, error)
 	least string // the quality that must be; empty: any will do
@@ -34,7 +34,7 @@ const (
 	saslWrap      = 5
 )
 
-// heard follows the greeting. The library takes the best that the NameNode offers, and so does this.
+// heard follows the greeting. Like the library it takes the best protection that the NameNode offers.
 func (s *seal) heard(message []field) {
 	switch number(message, 2) {
 	case saslNegotiate:
@@ -56,8 +56,8 @@ func (s *seal) heard(message []field) {
 	}
 }
 
-// weigh refuses less than what must be. What a NameNode offers is not signed: who sits between could take the better
-// ones out.
+// weigh refuses less protection than required. A NameNode's offer is not signed: someone in between could remove the
+// better ones.
 func (s *seal) weigh() {
 	if slices.Index(strengths, s.offered) < slices.Index(strengths, s.least) && s.least != strengths[0] {
 		s.weak = fmt.Errorf(
@@ -120,7 +120,7 @@ func (s *seal) token(request []byte) ([]byte, error) {
 	return append(header, sealed.Cipher...), nil
 }
 
-// open is the answer in a sealed token; nil: it is none. That it is who it should be, the library makes sure of.
+// open is the answer in a sealed token; nil: it is none. The library checks that the peer is the expected one.
 func (s *seal) open(token []byte) []byte {
 	const head, length = 16, 4
 	if len(token) <= head || token[0] != 5 || token[1] != 4 || token[2]&2 == 0 {

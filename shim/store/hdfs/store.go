@@ -28,10 +28,10 @@ type Store struct {
 // URL is a path of this store as it is written elsewhere.
 func (s *Store) URL(path string) string { return s.cluster.url(path) }
 
-// User is who acts; with Kerberos it is the ticket that says so, and this is empty.
+// User is the client's user; empty with Kerberos, where the ticket names it.
 func (s *Store) User() string { return s.cluster.who.user }
 
-// explain makes a *store.Error of what went wrong with a path.
+// explain makes a *store.Error of an error about a path.
 func (s *Store) explain(op, path string, err error) error {
 	if err == nil {
 		return nil
@@ -139,7 +139,7 @@ func (s *Store) stat(ctx context.Context, path string) (info os.FileInfo, err er
 	return info, err
 }
 
-// describe takes the file's number into the validator: a file in another's place has another.
+// describe puts the file's number into the validator: a file that replaces another has another number.
 func describe(path string, info os.FileInfo) store.Info {
 	i := store.Info{Path: path, Size: info.Size(), ModTime: info.ModTime(), Dir: info.IsDir()}
 	if i.Dir {
@@ -180,7 +180,7 @@ func (s *Store) List(ctx context.Context, dir string) ([]store.Info, error) {
 	return all, err
 }
 
-// MkdirAll makes a folder and those above it; one that is there is as good.
+// MkdirAll makes a folder and those above it; an existing folder is no error.
 func (s *Store) MkdirAll(ctx context.Context, path string) error {
 	return s.call(ctx, "create", path, func(l *link) error { return s.mkdirAll(l, path) })
 }
@@ -208,7 +208,7 @@ func (s *Store) Chmod(ctx context.Context, name string, mode fs.FileMode, below 
 	return err
 }
 
-// Rename moves a file or folder at once. A file in its place is replaced, a folder with something in it is not.
+// Rename moves a file or folder in one step. It replaces a file, but no folder with content.
 func (s *Store) Rename(ctx context.Context, from, to string) error {
 	var id uint64
 	return s.call(ctx, "rename", from, func(l *link) error {
@@ -260,7 +260,7 @@ func idOf(info os.FileInfo) uint64 {
 	return 0
 }
 
-// Remove takes away a file, or a folder with all that is in it.
+// Remove removes a file, or a folder with its content.
 func (s *Store) Remove(ctx context.Context, path string) error {
 	if path == "/" {
 		return s.explain(
@@ -281,7 +281,7 @@ func (s *Store) Remove(ctx context.Context, path string) error {
 	})
 }
 
-// Prune takes away a folder if nothing is in it. One that has something in it stays, which is no error.
+// Prune removes an empty folder. A folder with content stays, which is no error.
 func (s *Store) Prune(ctx context.Context, path string) error {
 	err := s.call(ctx, "remove", path, func(l *link) error { return l.Client.Remove(path) })
 	if errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, fs.ErrNotExist) {
@@ -306,8 +306,8 @@ func (s *Store) Open(ctx context.Context, path string, at store.Position) (*stor
 	return c, nil
 }
 
-// Create makes a new file and the folders above it. It is whole, has as many copies as the cluster asks for at least,
-// and has been compared with what HDFS has of it, when Close has returned without error. It is written under ctx.
+// Create makes a new file and the folders above it. When Close has returned without error the file is complete, has at
+// least as many copies as the cluster requires, and its checksums match. It is written under ctx.
 func (s *Store) Create(ctx context.Context, path string) (io.WriteCloser, error) {
 	w := &writer{store: s, ctx: ctx, path: path}
 	if err := s.patiently(ctx, "create", path, w.create); err != nil {

@@ -13,7 +13,8 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // chunkSize is how many bytes a checksum is of.
 const chunkSize = 512
 
-// packetSize is what is sent at a time, in bytes: a DataNode takes up to 16 MiB, and has as much work with a small one.
+// packetSize is how much is sent at a time, in bytes: a DataNode accepts up to 16 MiB, and a small packet costs as much
+// work.
 const packetSize = 256 << 10
 
 // checksums appends the CRC32C of each chunk; the last may be shorter than the others.
@@ -29,7 +30,7 @@ func checksums(to, p []byte) []byte {
 // sums are what HDFS keeps of a file: of each chunk a CRC32C, of a block's the MD5, of the blocks' the MD5 again,
 // filled up with zeros (Hadoop: FileChecksumHelper).
 type sums struct {
-	size   int64 // of whole blocks, in bytes
+	size   int64 // of complete blocks, in bytes
 	crcs   hash.Hash
 	blocks []byte
 }
@@ -61,7 +62,7 @@ func (s *sums) file() []byte {
 	return h.Sum(nil)
 }
 
-// sumOf is the sum of what is read, in blocks of a size.
+// sumOf is the sum of a reader's bytes, in blocks of a size.
 func sumOf(r io.Reader, block int64) ([]byte, error) {
 	s, buffer, crcs := newSums(), make([]byte, packetSize), []byte(nil)
 	for {

@@ -11,8 +11,8 @@ import (
 	"github.com/jcmturner/gokrb5/v8/types"
 )
 
-// Tickets is a ticket cache for another process of ours, as MIT's libraries and Java read one: the file's content, and
-// when its ticket ends. By a keytab it is a login of its own; else what is in our own cache.
+// Tickets is a ticket cache for a child process, in the format of MIT's libraries and Java: the file's content, and
+// when its ticket ends. With a keytab it is a new login; else the content of our own cache.
 func (c Config) Tickets() (cache []byte, end time.Time, err error) {
 	if c.Keytab != "" {
 		return c.loginCache()
@@ -90,7 +90,7 @@ func encodeCache(a messages.ASRep) ([]byte, error) {
 	copy(flags, enc.Flags.Bytes)
 	w = append(w, flags...)
 	w.number(0) // addresses
-	w.number(0) // data about who we are
+	w.number(0) // data about the client
 	w.data(held)
 	w.data(nil)
 	return w, nil

@@ -7,19 +7,18 @@ import (
 	"sync"
 )
 
-// The library keeps to itself what a NameNode says when it refuses, and asks only what it needs itself. What it does
-// not tell is in the messages of the connection, which are framed alike in both directions (Hadoop: RpcHeader.proto,
-// ClientNamenodeProtocol.proto):
+// The library drops the text of a NameNode's refusal, and some answers that muster needs. They are in the messages of
+// the connection, which are framed alike in both directions (Hadoop: RpcHeader.proto, ClientNamenodeProtocol.proto):
 //
 //	length, 4 bytes | header, delimited | for a request: its name, delimited | message, delimited
 //
 // Delimited is a length as varint and as many bytes. Numbers below are those of fields in Hadoop's .proto files.
 
-// mostKept is how much of an answer is looked at, in bytes: all of what we look for stands at its beginning.
+// mostKept is how much of an answer is parsed, in bytes: what muster needs is at its beginning.
 const mostKept = 256 << 10
 
-// mostAnswer is how long an answer may be, in bytes (Hadoop: ipc.maximum.response.length). The library makes room for
-// whatever it is told.
+// mostAnswer is the limit of an answer, in bytes (Hadoop: ipc.maximum.response.length). The library allocates whatever
+// length it reads.
 const mostAnswer = 128 << 20
 
 // The number of calls that belong to the greeting: -33, as an answer and as a request have it.
@@ -28,7 +27,7 @@ const (
 	saslZigzag = 65
 )
 
-// nameBuffer is what is read at once from a NameNode, in bytes.
+// nameBuffer is how much is read at once from a NameNode, in bytes.
 const nameBuffer = 8 << 10
 
 // requests sees what goes to a NameNode and what comes back, one at a time: the library asks nothing before the last
@@ -36,10 +35,10 @@ const nameBuffer = 8 << 10
 type requests struct {
 	questions *questions
 	method    string    // of the last request
-	asked     *question // that it stands for; nil: for itself
+	asked     *question // the request that it stands for; nil: itself
 	seal      *seal     // nil: there is no Kerberos
 
-	mu      sync.Mutex // of what is told to others
+	mu      sync.Mutex // guards the fields below
 	refused refusal
 
 	head []byte // of the answer that is coming
@@ -66,7 +65,7 @@ func (r *requests) outgoing(p []byte) ([]byte, error) {
 	return r.seal.wrap(out, data(h, 4))
 }
 
-// mended is a request, or the question of ours that it stands for.
+// mended is a request, or our request that it stands for.
 func (r *requests) mended(p, rest []byte, call uint64) []byte {
 	r.method, r.asked = "", nil
 	if call&1 == 1 { // a negative one belongs to the greeting
@@ -94,7 +93,7 @@ func (r *requests) mended(p, rest []byte, call uint64) []byte {
 	return out
 }
 
-// incoming is told of the bytes that came. An answer that is too long is an error before anybody makes room for it.
+// incoming takes the bytes that arrive. An answer that is too long is an error before memory is allocated for it.
 func (r *requests) incoming(p []byte) error {
 	for len(p) > 0 {
 		if len(r.head) < 4 {
@@ -126,7 +125,7 @@ func (r *requests) incoming(p []byte) error {
 	return nil
 }
 
-// answer looks at a whole answer.
+// answer parses a complete answer.
 func (r *requests) answer(b []byte) {
 	header, rest := delimited(b)
 	h := fields(header)
@@ -181,7 +180,7 @@ func signed(token []byte) []byte {
 	return token[head+4 : len(token)-check]
 }
 
-// said is what the NameNode refused last, once.
+// said is the NameNode's last refusal, once.
 func (r *requests) said() refusal {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -28,7 +28,7 @@ type writer struct {
 	file     uint64 // its number
 	sum      *sums
 	block    *block // that is written; nil: none
-	last     []byte // the whole block before it, with its length; nil: none
+	last     []byte // the complete block before it, with its length; nil: none
 	failed   error
 	closed   bool
 	unsure   bool // an answer to the creation was lost: it may have been made
@@ -64,7 +64,7 @@ func (w *writer) create() error {
 func (w *writer) make(l *link, copies int) error {
 	mode := 0o666 &^ w.store.cluster.conf.umask()
 	one := func() error {
-		_, err := l.CreateFile(w.path, copies, w.size, mode) // what it makes blocks with is not used
+		_, err := l.CreateFile(w.path, copies, w.size, mode) // its writer of blocks is not used
 		coded := false
 		if w.holder, w.file, coded = l.wires.questions.made(); err == nil && coded { // only now it is known
 			return errors.Join(notPlain("erasure coded"), l.Client.Remove(w.path))
@@ -90,7 +90,7 @@ func (w *writer) make(l *link, copies int) error {
 	return one()
 }
 
-// Write hands bytes to the DataNodes. After an error nothing is written any more, unless it goes on.
+// Write sends bytes to the DataNodes. After an error it writes nothing more until Resume.
 func (w *writer) Write(p []byte) (n int, err error) {
 	if w.failed != nil || w.closed {
 		return 0, errors.Join(w.failed, closedError(w.closed))
@@ -153,7 +153,7 @@ func (w *writer) begin() error {
 	}
 }
 
-// leaveOut leaves out the DataNodes that are not reached, and the one that did not take what it was to.
+// leaveOut excludes the unreachable DataNodes, and the one that failed.
 func (w *writer) leaveOut(p place, err error) {
 	w.store.cluster.probe(w.ctx, p.nodes)
 	c := w.store.cluster
@@ -165,7 +165,7 @@ func (w *writer) leaveOut(p place, err error) {
 	}
 }
 
-// place asks for a block. DataNodes that have been lost are left out, unless there are no others.
+// place asks for a block. Lost DataNodes are excluded, unless there are no others.
 func (w *writer) place() (place, error) {
 	bad := w.store.cluster.bad
 	answer, err := w.ask("addBlock", w.addBlock(bad.nodes()))
@@ -197,7 +197,7 @@ func (w *writer) addBlock(without [][]byte) []byte {
 	return append(message, numberField(5, w.file)...)
 }
 
-// abandon gives a block back that has not become whole.
+// abandon returns an incomplete block.
 func (w *writer) abandon(p place) error {
 	_, err := w.ask(
 		"abandonBlock",
@@ -208,7 +208,7 @@ func (w *writer) abandon(p place) error {
 	return err
 }
 
-// end ends a block: it is whole on all its DataNodes.
+// end completes a block on all its DataNodes.
 func (w *writer) end() error {
 	if err := w.block.end(); err != nil {
 		return err
@@ -249,8 +249,8 @@ func (w *writer) key() ([]field, error) {
 	return fields(data(fields(answer), 1)), err
 }
 
-// broken sorts what went wrong with a pipeline. It is not mended: its block is written anew by who can, or the whole
-// file is.
+// broken classifies the error of a pipeline. The pipeline is not repaired: the block, or the whole file, is written
+// again.
 func (w *writer) broken(p place, err error) error {
 	if w.ctx.Err() != nil {
 		return context.Cause(w.ctx)
@@ -262,9 +262,9 @@ func (w *writer) broken(p place, err error) error {
 	return anew{err}
 }
 
-// hopeful tells what nobody can mend but by the whole file once more: a block that was taken and has not shown up for
-// the store's patience, as its DataNodes are lost; a lease that ended while the NameNode could not be asked, or this
-// process stood still.
+// hopeful tells that only writing the whole file again helps: a block was accepted and has not appeared for the store's
+// patience, since its DataNodes are lost; or a lease ended while the NameNode was unreachable, or this process was
+// suspended.
 func (w *writer) hopeful(err error) error {
 	missing := errors.Is(err, errNotYet) && errors.Is(err, store.ErrWaited)
 	if !missing && !errors.Is(err, errLease) {
@@ -280,8 +280,8 @@ func (w *writer) hopeful(err error) error {
 	}
 }
 
-// Resume makes a file ready to be written on after an error, from the byte on that it tells: what came before is whole
-// blocks. Everything after that is under this context.
+// Resume prepares a file for more writing after an error, from the returned offset on: complete blocks are kept.
+// Everything after that runs under this context.
 func (w *writer) Resume(ctx context.Context) (at int64, err error) {
 	if w.hopeless {
 		return 0, w.store.explain(
@@ -323,7 +323,7 @@ func (w *writer) resume() error {
 	return nil
 }
 
-// renew keeps a file with a holder whose name is not that of the connection, as long as that stands.
+// renew renews the lease of a file whose holder's name is not that of the connection, as long as the connection lives.
 func renew(l *link, holder []byte) {
 	const often = 30 * time.Second // half the time after which another may take it
 	ticker := time.NewTicker(often)
@@ -338,13 +338,13 @@ func renew(l *link, holder []byte) {
 	}
 }
 
-// anew is an error after which something has to be written again: nothing here can mend it.
+// anew is an error after which bytes must be written again.
 type anew struct{ error }
 
 func (a anew) Unwrap() error { return a.error }
 
-// Close completes the file, and compares what HDFS has of it with what was written. After an error the file is not what
-// it should be, or not known to be.
+// Close completes the file, and compares its checksums in HDFS with the written bytes. After an error the file may be
+// wrong.
 func (w *writer) Close() error {
 	if w.closed {
 		return os.ErrClosed
@@ -367,7 +367,7 @@ func (w *writer) Close() error {
 	return w.store.explain("close", w.path, w.store.patiently(w.ctx, "close", w.path, w.verify))
 }
 
-// finish may be asked again where a NameNode was away, or waits for copies that are on their way.
+// finish may be repeated if a NameNode was unreachable, or waits for copies on their way.
 func (w *writer) finish() error {
 	message := slices.Concat(bytesField(1, []byte(w.path)), bytesField(2, w.holder))
 	if w.last != nil {
@@ -430,11 +430,11 @@ func (w *writer) verify() error {
 	if size == 0 || unsummed == nil && bytes.Equal(got, w.sum.file()) {
 		return nil
 	}
-	w.link.broken = w.link.broken || unsummed != nil // no DataNode told the sum of a block: what it holds will tell
+	w.link.broken = w.link.broken || unsummed != nil // no DataNode reported the sum of a block: its content is read
 	return w.readBack()
 }
 
-// relink goes on with another connection.
+// relink continues with another connection.
 func (w *writer) relink() error {
 	if w.link == nil { // it was given back
 		l, err := w.store.cluster.take(w.ctx, w.store.cluster.files)
@@ -442,7 +442,7 @@ func (w *writer) relink() error {
 			return err
 		}
 		w.use(l)
-		l.broken = true // nobody else is to have it
+		l.broken = true // no other user may get it
 		return nil
 	}
 	l, err := w.store.cluster.connect(w.ctx)
@@ -463,7 +463,7 @@ func (w *writer) use(l *link) {
 
 // readBack compares the content itself, where the cluster's sum is made in another way than ours.
 func (w *writer) readBack() error {
-	r := &reader{store: w.store, ctx: w.ctx, path: w.path, free: true} // the writer's place is enough for both
+	r := &reader{store: w.store, ctx: w.ctx, path: w.path, free: true} // the writer's place counts for both
 	if err := r.open(); err != nil {
 		return err
 	}
@@ -479,7 +479,7 @@ func (w *writer) readBack() error {
 	return nil
 }
 
-// release gives the connection back. A block that is not whole stays where it is, for Resume.
+// release returns the connection. An incomplete block stays, for Resume.
 func (w *writer) release() {
 	if w.link == nil {
 		return
