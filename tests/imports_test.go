@@ -161,7 +161,7 @@ var rooms = []room{
 		"appdef", "packages", "packages/cachedir", "registry", "registry/conductor", "registry/consul", "shim/data",
 		"shim/data/stores", "shim/data/stream", "shim/data/transfer", "shim/fault", "shim/files", "shim/journal",
 		"shim/machine", "shim/openapp", "shim/plan", "shim/sandbox", "shim/status", "shim/store", "shim/store/cache",
-		"shim/store/file", "shim/store/hdfs", "shim/wait", "shim/wording",
+		"shim/store/file", "shim/store/hdfs", "shim/wait", "shim/wording", "shim/workdir",
 	}},
 	{path: "shim/data/stores", may: []string{
 		"shim/files", "shim/hadoop", "shim/plan", "shim/secret", "shim/store", "shim/store/hdfs", "shim/store/schemes",

@@ -78,11 +78,14 @@ func MakeFilled(tmp *os.Root) (*os.Root, error) {
 	return tmp.OpenRoot(Filled)
 }
 
+// Unfinished begins the name of the folder beside a name in which Replace has Filled written.
+const Unfinished = ".stage-"
+
 // Replace has Filled written in a folder that nobody else may enter, dir by its path, and renames it to name when it is
 // complete, in the place of what has that name.
 func (f Folder) Replace(name string, fill func(tmp *os.Root, dir string) error) (err error) {
 	first, _, _ := strings.Cut(name, "/")
-	tmp := ".stage-" + first // one agent has this index: what is there is of one that was killed
+	tmp := Unfinished + first // one agent has this index: what is there is of one that was killed
 	if err := errors.Join(f.RemoveAll(tmp), f.Mkdir(tmp, 0o700)); err != nil {
 		return err
 	}

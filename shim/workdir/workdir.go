@@ -63,6 +63,12 @@ func usedBefore(dir string) bool {
 // as it likes.
 func markOf(instance string) string { return ".instance-" + instance }
 
+// InputsLedger is the file beside an instance's folder that records which of its inputs are there.
+func InputsLedger(instance string) string { return ".inputs-" + instance }
+
+// OutputsMark is the file beside an instance's folder that names the run that its outputs are of.
+func OutputsMark(instance string) string { return ".outputs-" + instance }
+
 // Made are the names in a work folder that a run makes there, in an order to remove them in: what shows that a folder
 // is muster's comes after that folder.
 func Made(dir string) ([]string, error) {
@@ -77,9 +83,11 @@ func Made(dir string) ([]string, error) {
 		if instance, ok := strings.CutPrefix(e.Name(), markOf("")); ok {
 			names = append(names, instance, e.Name())
 		}
-		// locks, and halves of files
-		for _, half := range []string{".package.", ".unpack-", ".app.json-", ".result.json-"} {
-			if strings.HasPrefix(e.Name(), half) {
+		// locks, what is known of an instance's data, and unfinished files
+		for _, prefix := range []string{
+			".package.", ".unpack-", ".app.json-", ".result.json-", InputsLedger(""), OutputsMark(""), files.Unfinished,
+		} {
+			if strings.HasPrefix(e.Name(), prefix) {
 				names = append(names, e.Name())
 			}
 		}

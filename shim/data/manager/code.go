@@ -117,7 +117,7 @@ func (m *Manager) placeCode(
 	ctx context.Context, p plan.Plan, item plan.StageItem, work files.Folder, name string, copies []transfer.Copy,
 ) (err error) {
 	first, _, _ := strings.Cut(name, "/")
-	tmp := ".stage-" + first // one agent has this index: an older folder is of a killed one
+	tmp := files.Unfinished + first // one agent has this index: an older folder is of a killed one
 	if err := errors.Join(work.RemoveAll(tmp), work.Mkdir(tmp, 0o700), work.Mkdir(tmp+"/whole", 0o755)); err != nil {
 		return err
 	}

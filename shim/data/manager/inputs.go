@@ -18,6 +18,7 @@ import (
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/store"
+	"github.com/muster-agent/muster/shim/workdir"
 )
 
 // bringInputs brings the instance's share of each input, or keeps its list for the start.
@@ -77,7 +78,7 @@ func (m *Manager) bringInputs(ctx context.Context, p plan.Plan, work files.Folde
 func (m *Manager) bringMissing(
 	ctx context.Context, p plan.Plan, work files.Folder, folder *os.Root, copies []transfer.Copy,
 ) (came int64, err error) {
-	ledger, err := transfer.OpenLedger(work.Root, inputsLedger(p))
+	ledger, err := transfer.OpenLedger(work.Root, workdir.InputsLedger(filepath.Base(p.Process.Folder)))
 	if err != nil {
 		return 0, err
 	}
@@ -93,9 +94,6 @@ func (m *Manager) bringMissing(
 	err = t.Bring(ctx, folder, copies)
 	return moved.Load(), err
 }
-
-// inputsLedger is the file in the work folder that records which inputs of an instance are there.
-func inputsLedger(p plan.Plan) string { return ".inputs-" + filepath.Base(p.Process.Folder) }
 
 // emptyFolders makes the folders of an instance that reads nothing.
 func emptyFolders(in *plan.Inputs, folder *os.Root) error {

@@ -21,6 +21,7 @@ import (
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/wording"
+	"github.com/muster-agent/muster/shim/workdir"
 )
 
 // warnOutputs and an output's name is a warning's kind: another app writes to the same location.
@@ -96,7 +97,7 @@ func (m *Manager) withinStaging(ctx context.Context) (context.Context, context.C
 
 // dropOlder empties the local folders that another run left in this work folder.
 func (m *Manager) dropOlder(p plan.Plan, in registry.Instance, work files.Folder, folder *os.Root) error {
-	owner, mark := m.outputsOwner(), outputsMark(in)
+	owner, mark := m.outputsOwner(), workdir.OutputsMark(in.String())
 	if text, err := work.ReadFile(mark); err == nil && string(text) == owner {
 		return nil
 	}
@@ -107,9 +108,6 @@ func (m *Manager) dropOlder(p plan.Plan, in registry.Instance, work files.Folder
 	}
 	return work.WriteHere(mark, owner, false)
 }
-
-// outputsMark is the file in the work folder that names the owner of an instance's local folders.
-func outputsMark(in registry.Instance) string { return ".outputs-" + in.String() }
 
 // leaveOf is one output of this instance in this run.
 func (m *Manager) leaveOf(ctx context.Context, p plan.Plan, one plan.Output) (data.Leave, error) {

@@ -17,6 +17,7 @@ import (
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/wait"
+	"github.com/muster-agent/muster/shim/workdir"
 )
 
 // No master of the job gives outputs their names. Each agent does it for its own when it sees the verdict, and the
@@ -366,7 +367,7 @@ func (m *Manager) leaveLate(ctx context.Context, o owedOutput, p plan.Plan, in r
 		return err
 	}
 	defer func() { err = errors.Join(err, work.Close()) }()
-	owner, err := work.ReadFile(outputsMark(in))
+	owner, err := work.ReadFile(workdir.OutputsMark(in.String()))
 	if err != nil || string(owner) != m.outputsOwner() {
 		return errors.New("its folders are not on this host")
 	}
