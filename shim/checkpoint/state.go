@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -36,6 +37,11 @@ func writeState(root *os.Root, framework string, found format.Found, newest form
 	if old, err := readSmall(root, stateName); err == nil && string(keepLines(old)) == text {
 		return nil
 	}
+	return replaceState(root, text, owner)
+}
+
+// replaceState puts a state file in the place of another; without an owner it is this process's user's.
+func replaceState(root *os.Root, text string, owner *fileOwner) error {
 	tmp := ownNames + stateName + "-" + rand.Text() // agents of several hosts may do so in one folder
 	err := writeNew(root, tmp, text)
 	if err == nil && owner != nil {
@@ -59,6 +65,56 @@ func dropState(root *os.Root, framework string) error {
 		return err
 	}
 	return nil
+}
+
+// RewriteStates has TensorFlow's own files below a checkpoint folder name the folder to where they name from: TensorFlow
+// writes absolute paths, and takes up nothing of a folder that was moved. A start does not do so: it writes the file only
+// where it brings or quarantines checkpoints.
+func RewriteStates(dir, from, to string) error {
+	top, err := os.OpenRoot(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	err = fs.WalkDir(top.FS(), ".", func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.Name() == stateName && e.Type().IsRegular() {
+			err = rewriteState(top, path, from, to)
+		}
+		if errors.Is(err, fs.ErrPermission) { // of another user: the move does not fail for it
+			return nil
+		}
+		return err
+	})
+	return errors.Join(err, top.Close())
+}
+
+// rewriteState replaces a file, which stays its owner's.
+func rewriteState(top *os.Root, path, from, to string) (err error) {
+	text, err := readSmall(top, path)
+	if err != nil || len(text) == mostSmall {
+		return err
+	}
+	next := strings.ReplaceAll(string(text), strings.TrimSuffix(quoted(from+"/"), `"`),
+		strings.TrimSuffix(quoted(to+"/"), `"`))
+	if next == string(text) {
+		return nil
+	}
+	folder, err := top.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, folder.Close()) }()
+	info, err := folder.Lstat(stateName)
+	if err != nil {
+		return err
+	}
+	var owner *fileOwner
+	if st, ok := info.Sys().(*syscall.Stat_t); ok && os.Geteuid() == 0 {
+		owner = &fileOwner{int(st.Uid), int(st.Gid)}
+	}
+	return replaceState(folder, next, owner)
 }
 
 // mostSmall is more than any of the small files here has, in bytes.

@@ -30,8 +30,10 @@ type app struct {
 	home   home
 	name   string
 	dir    string // of the app: its work folder, unless old
-	old    bool   // it lies where an earlier muster kept it, and its run goes on: nothing there is changed
+	old    bool   // it lies where an earlier muster kept it: nothing there is changed while its run goes on
 	record record
+
+	unmovable bool // it is old and stays so
 }
 
 func (h home) app(c *call, name string) *app {
@@ -121,9 +123,9 @@ func (a *app) definition(ctx context.Context) (appdef.App, error) {
 	return l.App, nil
 }
 
-// mayChange refuses to change an app that lies where an earlier muster kept it.
+// mayChange refuses to change an app whose run began before it could be moved from where an earlier muster kept it.
 func (a *app) mayChange() error {
-	if !a.old {
+	if !a.old || a.unmovable {
 		return nil
 	}
 	return exit.With(exit.Held, fmt.Errorf("%s runs since before the last update of muster: muster slider stop %s and "+

@@ -8,10 +8,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/muster-agent/muster/cmd/internal/detach"
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/checkpoint"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/files"
@@ -26,7 +30,8 @@ import (
 //
 // Such an app is moved once. Everything is first moved into the old work folder, the record last, and that folder is
 // then renamed to the new one: at each moment the app is found either in the old place or in the new one, and a move
-// that was interrupted goes on where it stopped.
+// that was interrupted goes on where it stopped. Where a rename is not possible the steps are taken back, and the app
+// stays usable where it is.
 
 // oldStore is the folder of that store.
 func (h home) oldStore() string { return filepath.Join(string(h), "slider") }
@@ -82,7 +87,13 @@ func (h home) adopt(ctx context.Context, c *call, name string) (*app, error) {
 		return nil, exit.With(exit.Forbidden, err)
 	}
 	defer func() { _ = lock.Release() }() // this process ends
-	return a.move()
+	moved, err := a.move()
+	if errors.Is(err, unix.EXDEV) || errors.Is(err, unix.EBUSY) { // a mount point, or another filesystem
+		a.unmovable = true
+		fmt.Fprintf(c.Err, "warning: %v; it stays in %s\n", err, a.dir)
+		return a, nil
+	}
+	return moved, err
 }
 
 // move moves an app of the old store, whose work folder is locked, and opens it in its new place.
@@ -93,7 +104,8 @@ func (a *app) move() (*app, error) {
 	return a.home.opened(a.call, a.name)
 }
 
-// moveTo moves it to its work folder. Files that others have put beside it stay.
+// moveTo moves it to its work folder. Files that others have put beside it stay. If it fails on the way, the steps
+// before are taken back.
 func (a *app) moveTo(to string) error {
 	if err := free(to); err != nil {
 		return err
@@ -105,26 +117,55 @@ func (a *app) moveTo(to string) error {
 	if err := checkOwn(kept); err != nil {
 		return err
 	}
-	for _, step := range [][2]string{
-		{definitions, filepath.Join(kept, definitions)},
-		{detach.Out, filepath.Join(a.work(), detach.Out)},
-		{detach.Err, filepath.Join(a.work(), detach.Err)},
-	} {
-		if err := moveFile(filepath.Join(a.dir, step[0]), step[1]); err != nil {
-			return err
-		}
+	err := a.gather(kept, to)
+	if err == nil {
+		err = moveFile(a.work(), to)
 	}
-	if err := a.rewritePaths(to); err != nil {
-		return exit.With(exit.Forbidden, err)
+	if errors.Is(err, unix.EXDEV) || errors.Is(err, unix.EBUSY) {
+		return errors.Join(err, a.scatter(kept, to))
 	}
-	if err := moveFile(filepath.Join(a.dir, recordFile), filepath.Join(kept, recordFile)); err != nil {
-		return err
-	}
-	if err := moveFile(a.work(), to); err != nil {
+	if err != nil {
 		return err
 	}
 	_, _ = os.Remove(a.dir), os.Remove(a.home.oldStore()) // they stay where something else lies in them
 	return nil
+}
+
+// beside are the files beside the old work folder, and where they lie in it before it is moved. The record is the last.
+func (a *app) beside(kept string) [][2]string {
+	return [][2]string{
+		{filepath.Join(a.dir, definitions), filepath.Join(kept, definitions)},
+		{filepath.Join(a.dir, detach.Out), filepath.Join(a.work(), detach.Out)},
+		{filepath.Join(a.dir, detach.Err), filepath.Join(a.work(), detach.Err)},
+		{filepath.Join(a.dir, recordFile), filepath.Join(kept, recordFile)},
+	}
+}
+
+// gather moves everything into the old work folder and has it name the new one.
+func (a *app) gather(kept, to string) error {
+	all := a.beside(kept)
+	for i, step := range all {
+		if i == len(all)-1 {
+			if err := a.rewritePaths(a.work(), to); err != nil {
+				return exit.With(exit.Forbidden, err)
+			}
+		}
+		if err := moveFile(step[0], step[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scatter takes back what gather has done.
+func (a *app) scatter(kept, to string) error {
+	for _, step := range slices.Backward(a.beside(kept)) {
+		if err := moveFile(step[1], step[0]); err != nil {
+			return err
+		}
+	}
+	_ = os.Remove(kept) // empty; a later move makes it again or finds it
+	return exit.With(exit.Forbidden, a.rewritePaths(to, a.work()))
 }
 
 // free is an error that names the path when a file is there.
@@ -149,8 +190,12 @@ func moveFile(from, to string) error {
 	return exit.With(exit.Forbidden, os.Rename(from, to))
 }
 
-// rewritePaths has the files that describe the last run name its new work folder.
-func (a *app) rewritePaths(to string) error {
+// rewritePaths has the files that describe the last run, and the state files of TensorFlow in the checkpoint folder,
+// name another work folder.
+func (a *app) rewritePaths(from, to string) error {
+	if err := checkpoint.RewriteStates(filepath.Join(a.work(), "checkpoint"), from, to); err != nil {
+		return err
+	}
 	paths := []string{filepath.Join(a.work(), "app.json"), filepath.Join(a.work(), "result.json")}
 	state := a.lookup().State.App(a.name)
 	entries, err := os.ReadDir(state)
@@ -162,7 +207,7 @@ func (a *app) rewritePaths(to string) error {
 			paths = append(paths, filepath.Join(state, e.Name()))
 		}
 	}
-	rename := strings.NewReplacer(`"`+a.work()+`"`, `"`+to+`"`, `"`+a.work()+`/`, `"`+to+`/`)
+	rename := strings.NewReplacer(`"`+from+`"`, `"`+to+`"`, `"`+from+`/`, `"`+to+`/`)
 	for _, path := range paths {
 		text, err := files.ReadPlain(path)
 		if errors.Is(err, fs.ErrNotExist) {

@@ -6,16 +6,19 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/status"
+	"github.com/muster-agent/muster/tests/need"
 )
 
 // oldHome is a home with an app that the old store has, and what asks for it.
@@ -38,7 +41,8 @@ func oldStored(t *testing.T) oldHome {
 	for path, text := range map[string]string{
 		"definition/1/package/app/metainfo.json": "{}", "run.out": "tf1: stopped", "run.err": "words",
 		"work/log/worker-0/stdout.log": "step 1", "work/checkpoint/ckpt-1": "1", "work/.instance-worker-0": "",
-		"work/worker-0/own": "x",
+		"work/worker-0/own":          "x",
+		"work/checkpoint/checkpoint": `model_checkpoint_path: "` + work + `/checkpoint/ckpt-1"` + "\n",
 	} {
 		write(t, filepath.Join(s.old, path), text)
 	}
@@ -99,9 +103,13 @@ func (s oldHome) checkMoved(t *testing.T) {
 	}
 	if diff := cmp.Diff(tree(t, to), []string{
 		".instance-worker-0", ".slider/definition/1/package/app/metainfo.json", ".slider/slider.json", "app.json",
-		"checkpoint/ckpt-1", "log/worker-0/stdout.log", "result.json", "run.err", "run.out", "worker-0/own",
+		"checkpoint/checkpoint", "checkpoint/ckpt-1", "log/worker-0/stdout.log", "result.json", "run.err", "run.out", "worker-0/own",
 	}); diff != "" {
 		t.Errorf("-got +want\n%s", diff)
+	}
+	state, err := os.ReadFile(filepath.Join(to, "checkpoint", "checkpoint"))
+	if want := `model_checkpoint_path: "` + to + `/checkpoint/ckpt-1"` + "\n"; string(state) != want {
+		t.Errorf("got %s, %v, want %s", state, err, want)
 	}
 	f, err := a.onHost(t.Context())
 	if err != nil || f.Local == nil || f.Local.LogDir != to+"/log" || f.Result == nil || f.Result.WorkDir != to {
@@ -130,7 +138,7 @@ func TestMoveGoesOn(t *testing.T) {
 		func(s oldHome) error { return s.rename("run.err", "work/run.err") },
 		func(s oldHome) error {
 			a := s.home.inOldStore(s.call, "tf1")
-			return errors.Join(a.read(), a.rewritePaths(filepath.Join(string(s.home), "tf1")))
+			return errors.Join(a.read(), a.rewritePaths(a.work(), filepath.Join(string(s.home), "tf1")))
 		},
 		func(s oldHome) error { return s.rename("slider.json", "work/.slider/slider.json") },
 		func(s oldHome) error { return s.rename("work", "../../tf1") },
@@ -237,4 +245,59 @@ func TestOldAppThatRunsStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.checkMoved(t)
+}
+
+// An app that no rename can move stays usable where it is, whichever of its folders is a mount point.
+func TestUnmovableAppStays(t *testing.T) {
+	need.Root(t)
+	for _, mounted := range []string{"tf1/work", "tf1", ""} {
+		done := make(chan struct{})
+		go func() { // its thread has the mount, and ends with it
+			defer close(done)
+			runtime.LockOSThread()
+			s := oldStored(t)
+			before, at := tree(t, s.old), filepath.Join(s.home.oldStore(), mounted)
+			err := errors.Join(unix.Unshare(unix.CLONE_NEWNS), unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, ""),
+				unix.Mount(at, at, "", unix.MS_BIND, ""))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for range 2 {
+				s.checkStays(t, before)
+			}
+			if err := unix.Unmount(at, 0); err != nil {
+				t.Error(err)
+				return
+			}
+			s.checkMoved(t)
+		}()
+		<-done
+	}
+}
+
+// checkStays holds that the app is opened where it is and may be changed there.
+func (s oldHome) checkStays(t *testing.T, before []string) {
+	t.Helper()
+	said := s.call.Err.(*bytes.Buffer)
+	said.Reset()
+	a, err := s.home.find(t.Context(), s.call, "tf1")
+	if err != nil || !a.old || a.work() != s.old+"/work" || a.mayChange() != nil {
+		t.Errorf("got %+v, %v", a, err)
+		return
+	}
+	if text := said.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "it stays in "+s.old) {
+		t.Errorf("said %s", text)
+	}
+	if diff := cmp.Diff(tree(t, s.old), before); diff != "" {
+		t.Errorf("-got +want\n%s", diff)
+	}
+	for _, dir := range []string{s.old, s.state.App("tf1")} {
+		for _, path := range tree(t, dir) {
+			text, err := os.ReadFile(filepath.Join(dir, path))
+			if err != nil || strings.Contains(string(text), filepath.Join(string(s.home), "tf1")) {
+				t.Errorf("%s: %s, %v", path, text, err)
+			}
+		}
+	}
 }
