@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/muster-agent/muster/shim/checkpoint/format"
+	"github.com/muster-agent/muster/shim/files"
 )
 
 // stateName is the file in which TensorFlow names its newest checkpoint.
@@ -71,7 +72,7 @@ func dropState(root *os.Root, framework string) error {
 // writes absolute paths, and takes up nothing of a folder that was moved. A start does not do so: it writes the file only
 // where it brings or quarantines checkpoints.
 func RewriteStates(dir, from, to string) error {
-	top, err := os.OpenRoot(dir)
+	top, err := files.As(nil).Below(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -80,7 +81,7 @@ func RewriteStates(dir, from, to string) error {
 	}
 	err = fs.WalkDir(top.FS(), ".", func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.Name() == stateName && e.Type().IsRegular() {
-			err = rewriteState(top, path, from, to)
+			err = rewriteState(top.Root, path, from, to)
 		}
 		if errors.Is(err, fs.ErrPermission) { // of another user: the move does not fail for it
 			return nil

@@ -100,7 +100,7 @@ func (r Run) launch() (*process, error) {
 	if err != nil {
 		return nil, exit.With(exit.Forbidden, err)
 	}
-	defer func() { _ = lock.Release() }() // for an early return; released below before the run wants it
+	defer func() { _ = lock.Release() }() // the run has it then, and nobody else can touch its files
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -119,8 +119,7 @@ func (r Run) launch() (*process, error) {
 		outputs[i] = f
 	}
 	cmd.Stdout, cmd.Stderr = outputs[0], outputs[1]
-	_ = lock.Release() // of this process, which has it
-	if err := cmd.Start(); err != nil {
+	if err := lock.Start(cmd); err != nil {
 		return nil, exit.With(exit.Internal, fmt.Errorf("start %s: %w", r.App, err))
 	}
 	p := &process{pid: cmd.Process.Pid, ended: make(chan struct{})}
