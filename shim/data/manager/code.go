@@ -56,7 +56,7 @@ func (m *Manager) bringCode(ctx context.Context, p plan.Plan, item plan.StageIte
 	}
 	top, err := opened.Stat(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fault.Definition(errors.New("does not exist, want a folder; check codeDir"))
+		return fault.Definition(errors.New("it is not there, want a folder; check codeDir"))
 	}
 	if err != nil {
 		return err
