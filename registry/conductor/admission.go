@@ -18,7 +18,7 @@ func Admit(look Snapshot, me Newcomer, alive func(registry.Process) Life) Admiss
 		return Found{App: foundRecord(me, look.Now), Directive: firstDirective(me, look.Now)}
 	}
 	if look.App == nil || look.Directive == nil {
-		return Retry{Why: "the app's record and its directive do not stand together"}
+		return Retry{Why: "the app's record and its directive contradict each other"}
 	}
 	if d := refusal(look, me); d != nil {
 		return d

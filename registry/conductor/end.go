@@ -17,7 +17,7 @@ func (r *decision) conclude(v registry.Verdict) bool {
 		return r.only(r.end(v))
 	}
 	next.Gen = r.d.Gen + 1
-	why := fmt.Sprintf("formed anew after %s (%s)", v.Cause, r.c.Facts.ordinal(r.d.Retries, next))
+	why := fmt.Sprintf("gang restarted after %s (%s)", v.Cause, r.c.Facts.ordinal(r.d.Retries, next))
 	r.d.Retries = next
 	return r.rebuild(v.First, why, r.d.Budget.Fresh())
 }
@@ -64,7 +64,7 @@ func advice(c registry.Class, app string, first registry.Instance, exit *registr
 		return fmt.Sprintf("raise yarn.memory of %s, let it grow with muster.memory.autoscale, or make the program "+
 			"use less", first.Component)
 	case registry.ClassHost, registry.ClassPreempted:
-		return "launch the app again: it goes on from its checkpoint"
+		return "launch the app again: it resumes from its checkpoint"
 	case registry.ClassGPU:
 		return "launch the app again, on another host if the device stays faulty"
 	case registry.ClassNetwork:

@@ -33,7 +33,7 @@ func (g *gang) came(ago time.Duration) { g.c.Came = g.now.Add(-ago) }
 func (g *gang) wantAnew(used int) {
 	g.t.Helper()
 	g.want(registry.ActWait, 2)
-	if g.dir.Why != "all agents were launched anew" || g.dir.First != "" || g.dir.Budget.Used != 0 {
+	if g.dir.Why != "all agents were relaunched" || g.dir.First != "" || g.dir.Budget.Used != 0 {
 		g.t.Errorf("got why %q, first %q, budget %+v", g.dir.Why, g.dir.First, g.dir.Budget)
 	}
 	for _, name := range trio() {

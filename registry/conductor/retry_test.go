@@ -166,7 +166,7 @@ func TestRetry(t *testing.T) {
 		g.failFinal("worker-1", 1)
 		g.settle()
 		g.want(registry.ActWait, 2)
-		if want := "formed anew after worker-1 exited with 1 (retry 1 of 2)"; g.dir.Why != want || g.dir.First != "worker-1" || g.dir.Verdict != nil {
+		if want := "gang restarted after worker-1 exited with 1 (retry 1 of 2)"; g.dir.Why != want || g.dir.First != "worker-1" || g.dir.Verdict != nil {
 			t.Errorf("got why %q, first %s, verdict %v, want %q", g.dir.Why, g.dir.First, g.dir.Verdict, want)
 		}
 		g.ack("worker-1")
@@ -179,7 +179,7 @@ func TestRetry(t *testing.T) {
 		g.failFinal("worker-0", 1)
 		g.settle()
 		g.want(registry.ActWait, 3)
-		if want := "formed anew after worker-0 exited with 1 (retry 2 of 2, after a pause of 1 s)"; g.dir.Why != want {
+		if want := "gang restarted after worker-0 exited with 1 (retry 2 of 2, after a pause of 1 s)"; g.dir.Why != want {
 			t.Errorf("got why %q, want %q", g.dir.Why, want)
 		}
 		again(g)
@@ -257,7 +257,7 @@ func TestRetry(t *testing.T) {
 		g.end("worker-0")
 		g.settle()
 		g.want(registry.ActWait, 2)
-		if want := "formed anew after all 1 instances of worker are done (retry 1)"; g.dir.Why != want {
+		if want := "gang restarted after all 1 instances of worker are done (retry 1)"; g.dir.Why != want {
 			t.Errorf("got why %q, want %q", g.dir.Why, want)
 		}
 		again(g)
@@ -293,7 +293,7 @@ func TestRetry(t *testing.T) {
 		g.ack("worker-0")
 		g.pass(30 * time.Minute)
 		g.want(registry.ActWait, 2)
-		if want := "formed anew after 1 of 2 instances were not ready within 1800 s: worker-1 (never joined) (not counted, after a pause of 30 s)"; g.dir.Why != want {
+		if want := "gang restarted after 1 of 2 instances were not ready within 1800 s: worker-1 (never joined) (not counted, after a pause of 30 s)"; g.dir.Why != want {
 			t.Errorf("got why %q, want %q", g.dir.Why, want)
 		}
 		g.join("worker-1", "b", "h")

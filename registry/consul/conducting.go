@@ -150,7 +150,7 @@ func (c *conducting) do(ctx context.Context, e conductor.Effect) error {
 // consistency, and then everything else.
 func (c *conducting) recover(ctx context.Context, why error) error {
 	if !isRefusal(why) {
-		c.log.Warn("conducting is held up", "err", why)
+		c.log.Warn("conducting delayed", "err", why)
 	}
 	for {
 		if err := pause(ctx, c.b.next()); err != nil {

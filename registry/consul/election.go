@@ -182,7 +182,7 @@ func (g *gang) conductUnder(b *conductorLock) {
 	if errors.Is(err, errDone) {
 		g.releaseLock(b.session)
 	}
-	g.log.Info("conducting no more", "app", g.me.App, "why", err)
+	g.log.Info("stopped conducting", "app", g.me.App, "why", err)
 	g.mail.send(registry.Conducting{On: false})
 }
 

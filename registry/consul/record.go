@@ -12,7 +12,7 @@ import (
 )
 
 // errSame: a change changes nothing, so nothing is written.
-var errSame = errors.New("the record says so already")
+var errSame = errors.New("record unchanged")
 
 // writing is one change of the own record, with everything that goes into the same transaction.
 type writing struct {

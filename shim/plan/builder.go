@@ -37,7 +37,7 @@ func (b *builder) cannot(where spot, got, want, hint string) {
 		b.problem(where, got, want, hint)
 		return
 	}
-	b.warn(where, got, want, hint+": it is planned, and a run of it is refused")
+	b.warn(where, got, want, hint+": it can be planned, but not run")
 }
 
 // at is a part of the component.

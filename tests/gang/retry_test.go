@@ -62,7 +62,7 @@ func noRetry(t *testing.T, at place) {
 func retriedTwice(t *testing.T, at place) {
 	g := newGang(t, at, alone(2, "muster.retry", "2"))
 	cast := g.begin()
-	for n, words := range []string{"formed anew after worker-1 exited with 5 (retry 1 of 2)", "formed anew after worker-1 exited with 5 (retry 2 of 2"} {
+	for n, words := range []string{"gang restarted after worker-1 exited with 5 (retry 1 of 2)", "gang restarted after worker-1 exited with 5 (retry 2 of 2"} {
 		cast["worker-1"].exit(5)
 		cast["worker-0"].gone()
 		g.sees("worker-0", "stopping", words)
@@ -113,7 +113,7 @@ func transientRetried(t *testing.T, at place) {
 	g := newGang(t, at, workers(2, map[string]string{"muster.dialect": "pai"}))
 	cast := g.begin()
 	cast["worker-0"].kill()
-	g.sees("worker-1", "stopping", "formed anew after worker-0 was killed by SIGKILL (not counted)")
+	g.sees("worker-1", "stopping", "gang restarted after worker-0 was killed by SIGKILL (not counted)")
 	cast = g.cast(g.def.instances()...)
 	cast["worker-1"].exit(1)
 	g.fails(registry.ClassApp, "worker-1", 1, 93)
@@ -127,7 +127,7 @@ func retriedAlways(t *testing.T, at place) {
 	if again.generation() != 2 {
 		t.Errorf("generation %d, want 2", again.generation())
 	}
-	g.sees("worker-0", "installed", "formed anew after all 1 instances of worker are done (retry 1)")
+	g.sees("worker-0", "installed", "gang restarted after all 1 instances of worker are done (retry 1)")
 	if _, code := g.verb("stop", g.app); code != 0 {
 		t.Errorf("muster stop: exit code %d, want 0", code)
 	}

@@ -158,16 +158,16 @@ func ending(app *appdef.App) string {
 func retries(n int, dialect string) string {
 	switch {
 	case n == appdef.RetryAlways:
-		return "the whole gang is formed anew after every end"
+		return "the whole gang restarts after every end"
 	case n == appdef.RetryForever:
-		return "the whole gang is formed anew after every failure that may pass"
+		return "the whole gang restarts after every failure that may pass"
 	case n > 0 && dialect == "pai":
-		return "the whole gang is formed anew after failures that the program cannot help, and after others " +
+		return "the whole gang restarts after failures that the program cannot help, and after others " +
 			appdef.Counted(n, "time")
 	case n > 0:
-		return "the whole gang is formed anew after a failure, " + appdef.Counted(n, "time")
+		return "the whole gang restarts after a failure, " + appdef.Counted(n, "time")
 	case dialect == "pai":
-		return "the whole gang is formed anew after failures that the program cannot help, and after no other"
+		return "the whole gang restarts after failures that the program cannot help, and after no other"
 	}
 	return ""
 }
