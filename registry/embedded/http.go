@@ -12,8 +12,8 @@ import (
 	"unicode"
 )
 
-// route is one endpoint. A handler returns what to answer, or an error: a httpError with its
-// code, anything else 500, as Consul does.
+// route is one endpoint. A handler returns the answer or an error: an httpError with its code, any other error as 500,
+// as in Consul.
 type route struct {
 	pattern string
 	methods []string
@@ -35,7 +35,7 @@ func (s *server) routes() []route {
 	}
 }
 
-// reply is an answer. Without raw the body is JSON; a nil body is an empty one.
+// reply is an answer. Without raw the body is JSON; a nil body is empty.
 type reply struct {
 	code  int    // 0: 200
 	index uint64 // to wait on; 0: not a read
@@ -56,7 +56,7 @@ func tooLarge(format string, args ...any) error {
 	return httpError{http.StatusRequestEntityTooLarge, fmt.Sprintf(format, args...)}
 }
 
-// notHere names what only a real Consul has.
+// notHere answers requests that only a real Consul supports.
 func notHere(r *http.Request) (reply, error) {
 	return reply{}, httpError{
 		http.StatusNotImplemented,
@@ -98,7 +98,7 @@ func write(w http.ResponseWriter, r *http.Request, got reply, err error) int {
 		code = http.StatusOK
 	}
 	if got.raw {
-		// What is stored is a stranger's: no browser may run it.
+		// Values may come from a stranger: no browser may run them.
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Content-Security-Policy", "sandbox")
 		return writeBytes(w, code, "text/plain", got.body.([]byte))
@@ -114,7 +114,7 @@ func writeBytes(w http.ResponseWriter, code int, kind string, body []byte) int {
 	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(code)
-	_, _ = w.Write(body) // the reader has gone: nothing to tell it
+	_, _ = w.Write(body) // the reader has gone
 	return code
 }
 
@@ -139,7 +139,7 @@ func encode(body any, pretty bool) []byte {
 	return b
 }
 
-// printable refuses paths that would not look in a log as what they are.
+// printable refuses paths that would be misleading in a log.
 func printable(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.ContainsFunc(r.URL.Path, func(c rune) bool { return !unicode.IsPrint(c) }) {

@@ -146,7 +146,7 @@ func (s *server) kvDelete(key string, query url.Values) (reply, error) {
 	return s.apply(op)
 }
 
-// apply answers true, or false for what the state of the key refused.
+// apply answers true, or false if the state of the key refuses the operation.
 func (s *server) apply(op operation) (reply, error) {
 	var ok bool
 	var err error

@@ -14,9 +14,9 @@ import (
 // maxSocketPath is the longest path of a unix socket, in bytes (unix(7): sun_path with its NUL).
 const maxSocketPath = 107
 
-// ListenUnix listens on a unix socket that only its owner can open (0600). A socket that nobody
-// answers on is replaced; one that is served, or a file of another kind, is an error. Closing the
-// listener removes the socket. ctx bounds the listening, not the listener.
+// ListenUnix listens on a unix socket that only its owner can open (0600). It replaces a socket that no process serves;
+// a served one, or a file of another kind, is an error. Closing the listener removes the socket. ctx limits the
+// listening, not the listener.
 func ListenUnix(ctx context.Context, path string) (net.Listener, error) {
 	if len(path) > maxSocketPath {
 		return nil, fmt.Errorf("listen on %s: got a path of %d bytes, want at most %d", path, len(path), maxSocketPath)
@@ -24,8 +24,7 @@ func ListenUnix(ctx context.Context, path string) (net.Listener, error) {
 	if err := clearStale(path); err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", path, err)
 	}
-	// The mode of the socket before bind(2) is that of the file it makes: there is no moment
-	// at which others could open it.
+	// bind(2) makes the file with the mode of the socket before it: there is no moment at which others could open it.
 	private := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
 		var failed error
 		err := c.Control(func(fd uintptr) { failed = syscall.Fchmod(int(fd), 0o600) })
@@ -56,8 +55,8 @@ func clearStale(path string) error {
 	return os.Remove(path)
 }
 
-// ListenLoopback listens on HOST:PORT, where HOST is localhost or a loopback address; port 0 takes a
-// free one. Every user of the machine can connect to it: a unix socket is better where it will do.
+// ListenLoopback listens on HOST:PORT, where HOST is localhost or a loopback address; port 0 takes a free one. Every
+// user of the machine can connect to it: prefer a unix socket.
 func ListenLoopback(ctx context.Context, addr string) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {

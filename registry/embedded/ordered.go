@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// ordered maps keys to values and walks a prefix in the order of the keys. Adding and removing a key
-// moves the tail of a slice of strings; with the ten thousand keys of a large gang that is less
-// than what the JSON of one answer costs.
+// ordered maps keys to values and walks a prefix in the order of the keys. Adding or removing a key moves the tail of a
+// slice of strings. For the ten thousand keys of a large gang that costs less than the JSON of one answer.
 type ordered[V any] struct {
 	values map[string]V
 	keys   []string

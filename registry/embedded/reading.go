@@ -20,8 +20,8 @@ type waiting struct {
 	wait  time.Duration
 }
 
-// parseWaiting reads the query as Consul does, in its order. Stale, consistent and default reads are
-// the same here: there is one copy of everything.
+// parseWaiting reads the query as Consul does, in its order. Stale, consistent and default reads are the same here,
+// because there is one copy of everything.
 func parseWaiting(q url.Values) (w waiting, err error) {
 	if q.Has("stale") && q.Has("consistent") {
 		return w, badRequest("Cannot specify ?stale with ?consistent, conflicting semantics.")
@@ -39,8 +39,8 @@ func parseWaiting(q url.Values) (w waiting, err error) {
 	return w, nil
 }
 
-// length is how long the reader waits: up to a sixteenth longer than it said, so that readers who
-// came together do not all come back together.
+// length is how long the reader waits: up to a sixteenth longer than asked, so that readers that came together do not
+// all return together.
 func (w waiting) length() time.Duration {
 	d := min(w.wait, maxWait)
 	if d <= 0 {

@@ -4,7 +4,7 @@ import "net/http"
 
 func (s *server) statusLeader(*http.Request) (reply, error) { return reply{body: s.leader}, nil }
 
-// agentSelf says what answers here: Consul's API of the version below, by muster.
+// agentSelf describes this server: Consul's API of the version below, by muster.
 func (s *server) agentSelf(*http.Request) (reply, error) {
 	return reply{body: map[string]map[string]any{
 		"Config": {

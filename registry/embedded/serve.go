@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// shutdownGrace is how long Serve lets requests finish that are being answered when it ends.
+// shutdownGrace is how long Serve lets running requests finish when it ends.
 const shutdownGrace = 2 * time.Second
 
-// Serve serves a new, empty registry on the listener until the context ends; then it answers the
-// readers that wait, lets other requests finish for two seconds, and returns nil. It returns
-// an error when the listener is not local or breaks. The listener is closed in any case.
+// Serve serves a new, empty registry on the listener until the context ends. Then it answers the waiting readers, lets
+// other requests finish for two seconds, and returns nil. It returns an error if the listener is not local or breaks.
+// It always closes the listener.
 func Serve(ctx context.Context, o Options) error {
 	if err := local(o.Listener.Addr()); err != nil {
 		return errors.Join(err, o.Listener.Close())
@@ -48,8 +48,8 @@ func Serve(ctx context.Context, o Options) error {
 	return closed
 }
 
-// busy knows the connections on which a request is being answered. http.Server.Shutdown is not used
-// because it waits five seconds for connections that a client opened and never used.
+// busy tracks the connections with a running request. http.Server.Shutdown is not used, because it waits five seconds
+// for connections that a client opened and never used.
 type busy struct {
 	mu      sync.Mutex
 	conns   map[net.Conn]struct{}
@@ -80,7 +80,7 @@ func (b *busy) count() int {
 	return len(b.conns)
 }
 
-// wait returns when no request is being answered or the context ends.
+// wait returns when no request is running or the context ends.
 func (b *busy) wait(ctx context.Context) {
 	for b.count() > 0 {
 		select {

@@ -16,14 +16,14 @@ type Options struct {
 	// Listener is where Serve accepts connections: a unix socket or loopback TCP, nothing else.
 	// Serve closes it. Handler needs none.
 	Listener net.Listener
-	// Logger is told of sessions that ended by themselves, and of each request at debug level.
+	// Logger logs sessions that expired, and each request at debug level.
 	Logger *slog.Logger
 }
 
 // nodeName is the name of the one node, in sessions and in /v1/agent/self.
 const nodeName = "muster-embedded"
 
-// server is a registry and its time. It is safe for concurrent use. Close it.
+// server is a registry with its clock. It is safe for concurrent use. Close it.
 type server struct {
 	log    *slog.Logger
 	leader string // the address told by /v1/status/leader
@@ -59,29 +59,29 @@ func New(o Options) *server {
 	return s
 }
 
-// Close answers all waiting readers with what they would read now and ends no more sessions.
+// Close answers all waiting readers with the current state, and ends no more sessions.
 func (s *server) Close() {
 	s.closeOnce.Do(func() { close(s.closed) })
 	s.sweeper.Wait()
 }
 
-// write runs a change of the store and wakes who waits for it.
+// write changes the store and wakes the readers that wait for the change.
 func (s *server) write(change func(*keyStore, time.Time) changes) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.watchers.ring(change(s.store, time.Now()))
 }
 
-// look runs a read of the store. What it hands out must be values or things that are never changed.
+// look reads the store. It may hand out only values, or objects that never change.
 func (s *server) look(read func(*keyStore)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	read(s.store)
 }
 
-// query reads and, when the index of what it found is not above the reader's, waits for a change of
-// the target and reads again, until the wait is over. found is false when there is nothing there yet:
-// then only its appearance or, the first time, a newer index ends the wait, as in Consul.
+// query reads. If the index of the result is not above the reader's, it waits for a change of the target and reads
+// again, until the wait is over. found is false if the target does not exist yet: then only its appearance or, the
+// first time, a newer index ends the wait, as in Consul.
 func (s *server) query(
 	ctx context.Context, w waiting, on target, read func(*keyStore) (index uint64, found bool),
 ) uint64 {
@@ -130,8 +130,8 @@ func (s *server) listen(ctx context.Context, b *bell, timeout <-chan time.Time) 
 	return true
 }
 
-// sweep ends sessions at their deadlines. A renewal only moves a deadline away, so the sweeper then
-// wakes for nothing and looks again; a session with an earlier deadline kicks it.
+// sweep ends sessions at their deadlines. A renewal only moves a deadline away, so the sweeper then wakes for nothing
+// and looks again; a session with an earlier deadline kicks it.
 func (s *server) sweep() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()

@@ -17,7 +17,7 @@ const (
 	maxLockDelay     = time.Minute
 )
 
-// behavior says what the end of a session does to the keys that it holds.
+// behavior is what the end of a session does to the keys that it holds.
 type behavior string
 
 // The behaviours of Consul.
@@ -44,7 +44,7 @@ type sessionInfo struct {
 	ModifyIndex   uint64
 }
 
-// serviceCheck names a service's health check. There are no services here, so none exists.
+// serviceCheck names the health check of a service. There are no services here, so none exists.
 type serviceCheck struct {
 	ID        string
 	Namespace string
@@ -125,7 +125,7 @@ func (s *keyStore) session(id string) (*sessionInfo, uint64) {
 	return &found, index
 }
 
-// renew moves the end of the session to 2 × TTL from now. It returns nil when there is no such session.
+// renew moves the end of the session to 2 × TTL from now. It returns nil if the session does not exist.
 func (s *keyStore) renew(now time.Time, id string) *sessionInfo {
 	l := s.sessions[id]
 	if l == nil {
@@ -136,8 +136,8 @@ func (s *keyStore) renew(now time.Time, id string) *sessionInfo {
 	return &found
 }
 
-// destroy ends the session: its keys are released or deleted in one write, and cannot be locked
-// before its lock delay is over. A session that does not exist is no error.
+// destroy ends the session: one write releases or deletes its keys, and they cannot be locked before its lock delay is
+// over. A missing session is no error.
 func (s *keyStore) destroy(now time.Time, id string) changes {
 	l := s.sessions[id]
 	if l == nil {
@@ -199,7 +199,7 @@ func (s *keyStore) expire(now time.Time) ([]sessionInfo, changes) {
 	return ended, touched
 }
 
-// next tells when the next session ends unless it is renewed; false when none ever does.
+// next is when the next session ends unless it is renewed; false if none ever does.
 func (s *keyStore) next() (next time.Time, ok bool) {
 	for _, l := range s.sessions {
 		if l.ttl > 0 && (!ok || l.deadline.Before(next)) {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// sessionBody is what /v1/session/create takes; what it lacks has Consul's defaults.
+// sessionBody is the body of /v1/session/create; missing fields have Consul's defaults.
 type sessionBody struct {
 	Name, Node    string
 	LockDelay     lockDelay
@@ -21,8 +21,8 @@ type sessionBody struct {
 	Checks        []string
 }
 
-// lockDelay is a duration in Consul's spellings: "15s", or a number of nanoseconds; what is below a
-// microsecond, in either, means seconds. 0 is no delay; only its absence means 15 s.
+// lockDelay is a duration in Consul's spellings: "15s", or a number of nanoseconds; a value below a microsecond, in
+// either form, means seconds. 0 is no delay; only a missing field means 15 s.
 type lockDelay time.Duration
 
 // UnmarshalJSON never leaves the delay as it was, but for null.
@@ -72,8 +72,8 @@ func (s *server) sessionCreate(r *http.Request) (reply, error) {
 	return reply{body: struct{ ID string }{id}}, nil
 }
 
-// settleChecks decides between the old field Checks and the new NodeChecks, both of which have a
-// default: an empty list in either means no check at all.
+// settleChecks chooses between the old field Checks and the new NodeChecks, which both have a default: an empty list in
+// either means no check at all.
 func (b *sessionBody) settleChecks() {
 	switch {
 	case len(b.Checks) == 0:

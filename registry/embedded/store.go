@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// firstIndex is what a store reports before its first write. Consul never reports 0, because a
-// reader that sends index 0 does not wait.
+// firstIndex is the index of a store before its first write. Consul never reports 0, because a reader that sends index
+// 0 does not wait.
 const firstIndex = 1
 
-// tombstoneAge is how long the deletion of a key keeps the index of its prefixes up by itself
-// (Consul's tombstone TTL). Later deletions share one floor, so that an index never falls.
+// tombstoneAge is how long the deletion of a key itself holds the index of its prefixes up (Consul's tombstone TTL).
+// After that, deletions share one floor, so that an index never falls.
 const tombstoneAge = 15 * time.Minute
 
-// entry is one key. Entries and their values are never changed once they are in the store; a write
-// puts a new one in place. The field names are those of Consul's JSON.
+// entry is one key. Entries and their values never change in the store; a write replaces them. The field names are
+// those of Consul's JSON.
 type entry struct {
 	LockIndex   uint64
 	Key         string
@@ -30,22 +30,21 @@ func (e *entry) same(o *entry) bool {
 	return e.LockIndex == o.LockIndex && e.Flags == o.Flags && e.Session == o.Session && bytes.Equal(e.Value, o.Value)
 }
 
-// changes names what a write changed, for those who wait. Names may come twice.
+// changes names what a write changed, for waiting readers. Names may be repeated.
 type changes struct {
 	Keys     []string
 	Sessions []string
 }
 
-// keyStore is the state of the registry and every rule about it. Its methods are functions of the
-// state, the arguments and the time given with them. It is not safe for concurrent use. Times must
-// not go back from call to call.
+// keyStore is the state of the registry and all rules about it. Its methods depend on the state, the arguments and the
+// given time only. It is not safe for concurrent use. Times must not go back from call to call.
 type keyStore struct {
 	index    uint64 // of the last write
 	kvIndex  uint64 // of the last write that changed a key
-	floor    uint64 // no list reports less: of the newest forgotten tombstone
+	floor    uint64 // no list reports less: index of the newest forgotten tombstone
 	entries  ordered[*entry]
 	graves   ordered[uint64] // deleted key or subtree → index of the deletion
-	burials  []burial        // the same in the order of time
+	burials  []burial        // deletions in the order of time
 	sessions map[string]*lease
 	delays   map[string]time.Time // key → until when it cannot be locked
 	node     string
@@ -80,8 +79,8 @@ func (s *keyStore) get(key string) (*entry, uint64) {
 	return e, e.ModifyIndex
 }
 
-// list returns all keys under the prefix in their order, and the index to wait on: of the last write
-// or deletion under the prefix, or of the last change of any key when nothing is known of it.
+// list returns all keys under the prefix in their order, and the index to wait on: of the last write or deletion under
+// the prefix, or of the last change of any key if none is known.
 func (s *keyStore) list(prefix string) ([]*entry, uint64) {
 	var list []*entry
 	var index uint64
@@ -92,8 +91,8 @@ func (s *keyStore) list(prefix string) ([]*entry, uint64) {
 	return list, s.listIndex(prefix, index)
 }
 
-// keys is list with the names alone. With a separator each name ends after the first separator that
-// follows the prefix, and comes once.
+// keys is list with the names alone. With a separator each name ends after the first separator behind the prefix, and
+// comes once.
 func (s *keyStore) keys(prefix, separator string) ([]string, uint64) {
 	names := []string{}
 	var index uint64
@@ -123,9 +122,9 @@ func (s *keyStore) listIndex(prefix string, newest uint64) uint64 {
 	return max(newest, s.floor)
 }
 
-// apply does one operation by itself, as a KV request does. ok is false when the operation was
-// refused for the state of the key: a stale index, a lock of somebody else, a lock delay. The error
-// is for what is wrong whatever the state, such as a session that does not exist.
+// apply does one operation by itself, as a KV request does. ok is false if the state of the key refuses the operation:
+// a stale index, a lock of another session, a lock delay. The error is for operations that are wrong in any state, such
+// as one with a missing session.
 func (s *keyStore) apply(now time.Time, op operation) (ok bool, touched changes, err error) {
 	if what := s.precheck(now, op); what != nil {
 		return false, changes{}, refusalOrError(what)

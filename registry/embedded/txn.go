@@ -37,12 +37,12 @@ type operation struct {
 	Session string
 }
 
-// opResult is what one operation of a transaction answers; only reads carry the value.
+// opResult is the answer to one operation of a transaction; only reads have a value.
 type opResult struct {
 	KV *entry
 }
 
-// opError says why an operation of a transaction was refused.
+// opError is why an operation of a transaction was refused.
 type opError struct {
 	OpIndex int
 	What    string
@@ -60,8 +60,8 @@ func refusalOrError(err error) error {
 	return err
 }
 
-// txn does all operations or none. All that were refused are named; later operations see what
-// earlier ones wrote. A lock delay or a missing key name refuses before anything is looked at.
+// txn does all operations or none. It names all that were refused; later operations see what earlier ones wrote. A lock
+// delay or a missing key name refuses the transaction before any read.
 func (s *keyStore) txn(now time.Time, ops []operation) ([]opResult, []opError, changes) {
 	var refused []opError
 	for i, op := range ops {
@@ -98,7 +98,7 @@ func (s *keyStore) precheck(now time.Time, op operation) error {
 	return nil
 }
 
-// tx writes into the store at once and remembers what was there before.
+// tx writes into the store at once, and remembers what was there before.
 type tx struct {
 	s      *keyStore
 	now    time.Time
@@ -147,8 +147,7 @@ func (t *tx) look(key string) *entry {
 	return e
 }
 
-// put stores the entry unless it says the same as the one that is there, which then stays with its
-// index. It returns what the store holds.
+// put stores the entry. If it equals the existing one, that stays with its index. It returns what the store holds.
 func (t *tx) put(e entry) *entry {
 	old := t.look(e.Key)
 	if old != nil && old.same(&e) {
@@ -248,7 +247,7 @@ func (t *tx) checkSession(op operation) (*entry, error) {
 	return e, nil
 }
 
-// bare is the result of everything but a read: the entry without its value.
+// bare is the result of all operations but reads: the entry without its value.
 func bare(e *entry, err error) ([]opResult, error) {
 	if err != nil {
 		return nil, err
@@ -258,8 +257,8 @@ func bare(e *entry, err error) ([]opResult, error) {
 	return []opResult{{&short}}, nil
 }
 
-// set keeps the holder of a lock but, as in Consul, not the count of locks: a write that is not a
-// lock sets LockIndex to 0.
+// set keeps the holder of a lock but, as in Consul, not the count of locks: a write that is no lock sets LockIndex to
+// 0.
 func (t *tx) set(op operation) *entry {
 	e := entry{Key: op.Key, Value: op.Value, Flags: op.Flags}
 	if old := t.look(op.Key); old != nil {
@@ -319,7 +318,7 @@ func (t *tx) delete(key string) {
 	t.graves = append(t.graves, key)
 }
 
-// deleteCAS takes a key that is already gone for deleted, whatever the index.
+// deleteCAS treats a missing key as deleted, whatever the index.
 func (t *tx) deleteCAS(op operation) error {
 	if e := t.look(op.Key); e != nil && e.ModifyIndex != op.Index {
 		return refusal(fmt.Sprintf("failed to delete key %q, index is stale", op.Key))

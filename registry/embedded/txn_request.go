@@ -11,8 +11,7 @@ import (
 // maxOps is the number of operations that one transaction may have.
 const maxOps = 128
 
-// txnOp is one element of a transaction's body. The kinds other than KV are known only so that they
-// can be named.
+// txnOp is one element of a transaction's body. Kinds other than KV are decoded only to name them in the refusal.
 type txnOp struct {
 	KV                   *kvOp
 	Node, Service, Check json.RawMessage
@@ -58,7 +57,7 @@ func (s *server) txn(r *http.Request) (reply, error) {
 	return reply{body: answer}, nil
 }
 
-// decodeTxn reads the operations; an element without any is passed over.
+// decodeTxn reads the operations; it skips an element without any.
 func decodeTxn(body io.Reader) ([]operation, error) {
 	var sent []*txnOp
 	d := json.NewDecoder(body)

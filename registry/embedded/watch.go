@@ -16,14 +16,14 @@ const (
 	oneSession
 )
 
-// bell is rung once, by closing its channel, for all who wait on one target.
+// bell is rung once, by closing its channel, for all readers that wait on one target.
 type bell struct {
 	rung    chan struct{}
 	waiting int
 }
 
-// watchers holds the bells. A write looks up its own keys and compares them with each prefix that
-// somebody waits on; prefixes are few (a gang has some five), readers of one target share a bell.
+// watchers holds the bells. A write looks up its own keys and compares them with each prefix that a reader waits on;
+// prefixes are few (a gang has about five), and readers of one target share a bell.
 type watchers struct {
 	bells    map[target]*bell
 	prefixes map[string]*bell
@@ -55,7 +55,7 @@ func (w *watchers) find(on target) *bell {
 	return w.bells[on]
 }
 
-// leave forgets the bell with its last reader, unless it has been rung and replaced.
+// leave removes the bell with its last reader, unless it has been rung and replaced.
 func (w *watchers) leave(on target, b *bell) {
 	b.waiting--
 	if b.waiting == 0 && w.find(on) == b {
@@ -71,7 +71,7 @@ func (w *watchers) drop(on target) {
 	}
 }
 
-// ring wakes everybody who waits on something that was touched.
+// ring wakes all readers of what was touched.
 func (w *watchers) ring(t changes) {
 	for _, key := range t.Keys {
 		w.ringOne(target{oneKey, key})
