@@ -176,7 +176,7 @@ func (a *agent) dataConfig() manager.Config {
 		Self:    manager.Self{AppID: a.id.appID, Run: a.id.run, Inc: a.inc, Instance: a.id.instance},
 		Notices: manager.Notices{Warn: a.journal.Warn, Mended: a.journal.Mended, Event: a.journal.Event},
 		Gang: manager.Gang{
-			Registry: a.client, Counts: func() map[string]int { return a.member.Counts() },
+			Live: a.client.Live, Status: a.client.Status, Counts: func() map[string]int { return a.member.Counts() },
 			PlanAgain: stageRoom{a}.planAgain,
 			Dead:      func(m registry.Member) bool { dead, _ := member.Dead(m); return dead },
 		},

@@ -74,19 +74,16 @@ type Notices struct {
 
 // Gang is what the manager asks about the other agents.
 type Gang struct {
-	Registry
+	// Live are the instances with an agent at work.
+	Live func(ctx context.Context, app string) (map[registry.Instance]bool, error)
+	// Status is what the registry knows of the app.
+	Status func(ctx context.Context, app string) (consul.Status, error)
 	// Counts are the numbers of instances that the gang goes by.
 	Counts func() map[string]int
 	// PlanAgain plans for an instance that will not start.
 	PlanAgain func(ctx context.Context, in registry.Instance) (plan.Plan, error)
 	// Dead tells that an agent of this host has ended.
 	Dead func(registry.Member) bool
-}
-
-// Registry knows the agents at work.
-type Registry interface {
-	Live(ctx context.Context, app string) (map[registry.Instance]bool, error)
-	Status(ctx context.Context, app string) (consul.Status, error)
 }
 
 // Membership is the index that this agent holds.
