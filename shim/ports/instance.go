@@ -134,7 +134,7 @@ func wanted(port plan.Port) (Want, error) {
 			return w, fault.Definition(fmt.Errorf("slider.allowed.ports: %w", err))
 		}
 		for _, r := range allowed {
-			w.Allowed = append(w.Allowed, Range(r))
+			w.Allowed = append(w.Allowed, portRange(r))
 		}
 	}
 	if port.Exact {

@@ -9,14 +9,14 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// Range is a span of port numbers, both ends included.
-type Range struct{ From, To int }
+// portRange is a span of port numbers, both ends included.
+type portRange struct{ From, To int }
 
 // Ranges are spans as they were given; they may overlap.
-type Ranges []Range
+type Ranges []portRange
 
 // Default is where ports come from when nobody says otherwise.
-var Default = Range{appdef.FirstPort, appdef.LastPort}
+var Default = portRange{appdef.FirstPort, appdef.LastPort}
 
 // ParseRanges reads `20000-29999` or a list such as `48000, 49000, 50001-50010`. It also reads the
 // kernel's ip_local_reserved_ports.
@@ -28,7 +28,7 @@ func ParseRanges(text string) (Ranges, error) {
 		if !span {
 			to = from
 		}
-		r := Range{number(from), number(to)}
+		r := portRange{number(from), number(to)}
 		if r.From == 0 || r.To == 0 || r.From > r.To {
 			return nil, fmt.Errorf("ports %q: got %q, want a number of 1-65535 or two with a dash, the smaller first",
 				text, part)
@@ -48,7 +48,7 @@ func number(text string) int {
 }
 
 // String prints what ParseRanges reads.
-func (r Range) String() string {
+func (r portRange) String() string {
 	if r.From == r.To {
 		return strconv.Itoa(r.From)
 	}
@@ -66,7 +66,7 @@ func (rs Ranges) String() string {
 
 // Contains tells whether port lies in one of the ranges.
 func (rs Ranges) Contains(port int) bool {
-	return slices.ContainsFunc(rs, func(r Range) bool { return r.From <= port && port <= r.To })
+	return slices.ContainsFunc(rs, func(r portRange) bool { return r.From <= port && port <= r.To })
 }
 
 // numbers are the ports of rs, each once, in the given order.
@@ -95,10 +95,10 @@ func (rs Ranges) Without(others Ranges) Ranges {
 				continue
 			}
 			if r.From < o.From {
-				next = append(next, Range{r.From, o.From - 1})
+				next = append(next, portRange{r.From, o.From - 1})
 			}
 			if o.To < r.To {
-				next = append(next, Range{o.To + 1, r.To})
+				next = append(next, portRange{o.To + 1, r.To})
 			}
 		}
 		left = next
