@@ -68,9 +68,9 @@ func dropState(root *os.Root, framework string) error {
 	return nil
 }
 
-// RewriteStates has TensorFlow's own files below a checkpoint folder name the folder to where they name from: TensorFlow
-// writes absolute paths, and takes up nothing of a folder that was moved. A start does not do so: it writes the file only
-// where it brings or quarantines checkpoints.
+// RewriteStates replaces the folder from by the folder to in TensorFlow's own state files below a checkpoint folder:
+// TensorFlow writes absolute paths, and does not resume from a folder that was moved. A start does not call it: it
+// writes the file only where it brings or quarantines checkpoints.
 func RewriteStates(dir, from, to string) error {
 	top, err := files.As(nil).Below(dir)
 	if errors.Is(err, fs.ErrNotExist) {
