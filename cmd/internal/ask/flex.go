@@ -161,6 +161,9 @@ func (x *flexing) await(ctx context.Context, limit time.Duration) (registry.Dire
 	done := wait.Until(waiting, func() bool {
 		st, err := x.lookup.Status(ctx, x.address, x.app)
 		switch {
+		case errors.Is(err, registry.ErrUnreachable) && socketGone(ctx, x.address):
+			over = x.ended()
+			return true
 		case errors.Is(err, registry.ErrUnreachable): // it is waited for
 			return false
 		case err != nil:
@@ -173,7 +176,7 @@ func (x *flexing) await(ctx context.Context, limit time.Duration) (registry.Dire
 		case inForce:
 			return true
 		case last.Verdict != nil || last.Run != x.run:
-			over = fmt.Errorf("%s: its run ended before the counts were in force", x.app)
+			over = x.ended()
 			return true
 		}
 		x.tell(st)
@@ -193,6 +196,10 @@ func (x *flexing) await(ctx context.Context, limit time.Duration) (registry.Dire
 	}
 	return last, exit.With(exit.Timeout, fmt.Errorf("%s: the counts are not in force after %s: %s; the request stands",
 		x.app, limit, why))
+}
+
+func (x *flexing) ended() error {
+	return fmt.Errorf("%s: its run ended before the counts were in force", x.app)
 }
 
 // tell names who has to join before the gang can grow, when that has changed.

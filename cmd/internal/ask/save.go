@@ -116,6 +116,11 @@ func (x *saving) await(ctx context.Context, limit time.Duration) error {
 	done := wait.Until(waiting, func() bool {
 		st, err := x.lookup.Status(ctx, x.address, x.app)
 		switch {
+		case errors.Is(err, registry.ErrUnreachable) && socketGone(ctx, x.address):
+			if x.save == nil {
+				over = x.ended()
+			}
+			return true
 		case errors.Is(err, registry.ErrUnreachable): // it is waited for
 			return false
 		case err != nil:
@@ -123,7 +128,7 @@ func (x *saving) await(ctx context.Context, limit time.Duration) error {
 			return true
 		}
 		if d := st.Directive; d.Verdict != nil && x.save == nil || d.Run != x.run {
-			over = fmt.Errorf("%s: its run ended before anything was saved", x.app)
+			over = x.ended()
 			return true
 		}
 		return x.look(st)
@@ -142,6 +147,10 @@ func (x *saving) await(ctx context.Context, limit time.Duration) error {
 	saved, failed, open := x.count()
 	return exit.With(exit.Timeout, fmt.Errorf("%s: after %s %d of %d have saved, %s not yet; the save goes on", x.app,
 		limit, saved, saved+len(failed)+len(open), strings.Join(open, ", ")))
+}
+
+func (x *saving) ended() error {
+	return fmt.Errorf("%s: its run ended before anything was saved", x.app)
 }
 
 // look takes in what the registry says; true: all have answered. A run that has ended meanwhile has answered.

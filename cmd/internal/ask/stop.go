@@ -178,17 +178,23 @@ func awaitVerdict(ctx context.Context, c *consul.Client, k apps.Lookup, facts ap
 
 // awaitNoSocket waits until nobody serves the socket of an embedded registry; false: it has none, or ctx ended.
 func awaitNoSocket(ctx context.Context, address registry.Address) bool {
+	if _, ok := address.Socket(); !ok {
+		return false
+	}
+	return wait.Until(ctx, func() bool { return socketGone(ctx, address) })
+}
+
+// socketGone tells that the registry is an embedded one that has ended, and its run with it.
+func socketGone(ctx context.Context, address registry.Address) bool {
 	path, ok := address.Socket()
 	if !ok {
 		return false
 	}
-	return wait.Until(ctx, func() bool {
-		c, err := (&net.Dialer{Timeout: apps.SocketPatience}).DialContext(ctx, "unix", path)
-		if err == nil {
-			_ = c.Close() // nothing was written
-		}
-		return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED)
-	})
+	c, err := (&net.Dialer{Timeout: apps.SocketPatience}).DialContext(ctx, "unix", path)
+	if err == nil {
+		_ = c.Close() // nothing was written
+	}
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED)
 }
 
 // endPatience is how much longer than the grace the end of all agents is waited for.
