@@ -11,8 +11,9 @@ import (
 	"github.com/muster-agent/muster/shim/launcher/known"
 )
 
-// How long a run's folder stays that nobody waits for: after the run's verdict, for a launcher starts agents once
-// more that end with it; and without a verdict, for a job may wait in a queue, and an interrupted run may be resumed.
+// How long a run's folder stays that no --wait has removed (waiter.end): after the run's verdict, for a launcher may
+// start agents once more until it sees that the job ended; and without a verdict, for a job may wait in a queue, and an
+// interrupted run may be resumed.
 const (
 	keptAfterVerdict = 10 * time.Minute
 	keptUnheard      = 30 * 24 * time.Hour

@@ -180,13 +180,16 @@ func (x *waiter) done() bool {
 		!x.jobOver.IsZero() && time.Since(x.jobOver) > endPatience
 }
 
-// end reports how the job ended, and removes what it was brought, unless the run was interrupted: it may be resumed.
+// end reports how the job ended, and removes what it was brought, unless the job goes on or the run was interrupted: it may
+// be resumed.
 func (x *waiter) end(ctx context.Context) error {
 	x.watch.look(ctx) // the last agent may have written its end since
 	x.st = x.watch.st
 	v := x.verdict()
 	var kept error
-	if v != nil || x.st == nil && !x.watch.silent { // the run has ended, or never came about
+	// The run has ended, or never came about. A job that goes on may start an agent once more: its folder is removed by
+	// a later submission (tidy).
+	if x.state.Over && (v != nil || x.st == nil && !x.watch.silent) {
 		kept = x.artifacts.remove(ctx)
 	}
 	code, text := x.outcome(v)

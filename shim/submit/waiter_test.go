@@ -110,17 +110,20 @@ func TestWhatAnEndTakesAway(t *testing.T) {
 		nobody   bool
 		says     string
 		stays    bool
+		on       bool // the launcher has not said that the job ended
 	}{
-		{"a verdict", "yarn", false, &consul.Status{Verdict: verdict}, 0, false, "d1: succeeded", false},
-		{"a failure", "yarn", false, &consul.Status{Verdict: &registry.Verdict{Outcome: registry.Failed, Class: registry.ClassApp, Exit: &registry.MemberExit{Code: new(3)}}}, 3, false, "d1: failed", false},
-		{"interrupted", "yarn", false, &consul.Status{}, 143, false, "d1: interrupted: yarn says KILLED; submitted again with --run r1 it goes on", true},
-		{"interrupted, as a JobSet", "k8s", false, &consul.Status{}, 143, false, "submitted again it begins as a new run", true},
-		{"interrupted, as the launcher's second", "slurm", false, second, 143, false, "submitted again with --run r1-1 it goes on", true},
-		{"nobody came", "yarn", true, nil, 1, true, "d1: no agent has joined: yarn says KILLED", false},
-		{"nobody can tell", "yarn", false, nil, 1, true, "does not answer: yarn says KILLED", true},
+		{"a verdict", "yarn", false, &consul.Status{Verdict: verdict}, 0, false, "d1: succeeded", false, false},
+		{"a verdict of a job that goes on", "yarn", false, &consul.Status{Verdict: verdict}, 0, false, "d1: succeeded", true, true},
+		{"a failure", "yarn", false, &consul.Status{Verdict: &registry.Verdict{Outcome: registry.Failed, Class: registry.ClassApp, Exit: &registry.MemberExit{Code: new(3)}}}, 3, false, "d1: failed", false, false},
+		{"interrupted", "yarn", false, &consul.Status{}, 143, false, "d1: interrupted: yarn says KILLED; submitted again with --run r1 it goes on", true, false},
+		{"interrupted, as a JobSet", "k8s", false, &consul.Status{}, 143, false, "submitted again it begins as a new run", true, false},
+		{"interrupted, as the launcher's second", "slurm", false, second, 143, false, "submitted again with --run r1-1 it goes on", true, false},
+		{"nobody came", "yarn", true, nil, 1, true, "d1: no agent has joined: yarn says KILLED", false, false},
+		{"nobody can tell", "yarn", false, nil, 1, true, "does not answer: yarn says KILLED", true, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			x, out, file := waiting(t, tt.launcher, tt.answers)
+			x.state.Over = !tt.on
 			if x.watch.st = tt.st; tt.st != nil && tt.st.App.Run == "" {
 				tt.st.App.Run = "r1"
 			}
