@@ -4,9 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"os"
-	"sync"
-	"syscall"
 	"time"
 
 	"github.com/muster-agent/muster/registry"
@@ -14,30 +11,63 @@ import (
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/notify"
 	"github.com/muster-agent/muster/shim/outlook"
-	"github.com/muster-agent/muster/shim/signals"
 )
 
 // Run is the whole life of an agent: it joins the gang, runs the process, and ends with the verdict. It returns the
 // exit code for the launcher, and an error if the log does not explain the code yet.
 func Run(ctx context.Context, o Options) (code int, err error) {
+	early, callOff := context.WithCancelCause(ctx)
+	defer callOff(nil)
+	ear := hear(ctx, o, func(w wish) { callOff(w) })
+	defer ear.close()
 	last, manager := "", notify.New(o.Output.logger(o.Output.To), outlook.Loading(o.App, time.Now()))
 	defer func() { manager.Close(cmp.Or(last, outlook.OfError(err))) }()
 	open := o.Open
 	open.Policy, open.Hadoop = &o.Policy, o.Hadoop
-	app, err := open.Load(ctx, o.App, o.Output.To)
+	app, err := open.Load(early, o.App, o.Output.To)
 	if err != nil {
-		return exit.CodeOf(err), err
+		return endedEarly(early, exit.CodeOf(err), err)
 	}
 	defer app.Close()
-	a, err := prepareAgent(ctx, o, app, manager)
+	a, err := prepareAgent(early, o, app, manager)
 	if err != nil {
-		return exit.CodeOf(err), err
+		return endedEarly(early, exit.CodeOf(err), err)
 	}
-	defer a.close()
-	defer a.hear(o)()
-	final := a.run(ctx)
+	defer func() {
+		a.close()
+		if w := a.hurriedBy(); w != nil && code == 0 && a.data.Undone() != nil {
+			code, err = w.code(), a.data.Undone()
+		}
+	}()
+	ear.from(a.wished)
+	if early.Err() != nil {
+		return endedEarly(early, 0, nil)
+	}
+	final := a.run(context.WithoutCancel(ctx)) // its end is a wish that is heard
 	last = outlook.Last(final)
 	return a.end(o, final)
+}
+
+// wished passes a wish to the machine. Once that has ended, nothing but the end of the agent is left to be wished for:
+// outputs that a store does not take are waited for no longer.
+func (a *agent) wished(w wish) {
+	if w.by != "" {
+		a.log.Warn(w.by)
+	}
+	a.loop.Tell(machine.Event{Kind: machine.Term, Signal: int(w.signal)})
+	if a.loop.State().Phase.Final() {
+		a.mu.Lock()
+		a.hurried = &w
+		a.mu.Unlock()
+		a.data.CutShort()
+	}
+}
+
+// hurriedBy is the wish that came after the machine's end; nil: none did.
+func (a *agent) hurriedBy() *wish {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.hurried
 }
 
 // end writes the results and logs the end of the agent. It returns the exit code.
@@ -68,42 +98,4 @@ func classOf(final machine.State) registry.Class {
 		return v.Class
 	}
 	return final.Class
-}
-
-// hear turns signals and the end of the lifeline into events of the machine. stop ends that.
-func (a *agent) hear(o Options) (stop func()) {
-	var all sync.WaitGroup
-	done := make(chan struct{})
-	all.Go(func() {
-		var repeat signals.Repeat
-		for {
-			select {
-			case sig := <-o.Signals:
-				if repeat.Again(sig, time.Now()) {
-					continue
-				}
-				number, _ := sig.(syscall.Signal)
-				a.loop.Tell(machine.Event{Kind: machine.Term, Signal: int(number)})
-			case <-done:
-				return
-			}
-		}
-	})
-	if o.Lifeline != nil {
-		all.Go(func() {
-			_, err := o.Lifeline.Read(make([]byte, 1)) // only its end matters
-			if errors.Is(err, os.ErrClosed) {
-				return
-			}
-			a.log.Warn("the program that started this agent has ended")
-			a.loop.Tell(machine.Event{Kind: machine.Term, Signal: int(syscall.SIGTERM)})
-		})
-	}
-	return func() {
-		close(done)
-		if o.Lifeline != nil {
-			_ = o.Lifeline.Close() // ends the read
-		}
-		all.Wait()
-	}
 }

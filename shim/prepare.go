@@ -52,6 +52,7 @@ type agent struct {
 	publisher  string           // URL of the exports, for scripts
 	progress   *float64
 	settle     func() // ends the watching of checkpoints and progress, after a last look
+	hurried    *wish  // the wish to end that came after the machine's end; nil: none has
 	closers    []func()
 }
 
@@ -109,7 +110,7 @@ type rooms struct {
 	notify       *notify.Notifier // tells the service manager
 }
 
-// prepareAgent makes an agent, up to the registry's first answer.
+// prepareAgent makes an agent, up to the registry's first answer. Of one that cannot be made nothing stays.
 func prepareAgent(ctx context.Context, o Options, app *openapp.App, manager *notify.Notifier) (*agent, error) {
 	late := &lateFile{also: o.Output.To}
 	a := &agent{
@@ -120,31 +121,38 @@ func prepareAgent(ctx context.Context, o Options, app *openapp.App, manager *not
 			registryAddr: o.Registry.Address, times: o.Registry.Times,
 		},
 	}
-	environ := launcher.Environ(os.Environ())
-	found, err := member.DetectLauncher(o.Launcher, environ)
-	if err != nil {
+	if err := a.prepare(ctx, o); err != nil {
+		a.close()
 		return nil, err
 	}
-	if a.id, err = o.Name.identity(found, app); err != nil {
-		return nil, err
+	return a, nil
+}
+
+func (a *agent) prepare(ctx context.Context, o Options) error {
+	found, err := member.DetectLauncher(o.Launcher, launcher.Environ(os.Environ()))
+	if err != nil {
+		return err
+	}
+	if a.id, err = o.Name.identity(found, a.app); err != nil {
+		return err
 	}
 	if err := a.surroundings(ctx, o); err != nil {
-		return nil, err
+		return err
 	}
 	if err := a.open(ctx, o, found); err != nil {
-		return nil, err
+		return err
 	}
 	if err := a.allocate(ctx, o, found); err != nil {
-		return nil, err
+		return err
 	}
 	newRun := o.Name.NewRun || found.RunID != "" // the launcher's unique id names a new run as well
 	a.makeRooms(ctx, o, newRun)
 	a.notify.Look(a.outlook)
 	if err := member.AwaitRegistry(ctx, a.client, a.registryAddr, a.log); err != nil {
-		return a, err
+		return err
 	}
-	a.dns, err = member.FindDNS(ctx, a.client, &app.App, a.log)
-	return a, err
+	a.dns, err = member.FindDNS(ctx, a.client, &a.app.App, a.log)
+	return err
 }
 
 // surroundings finds out what this host permits and what its environment says.

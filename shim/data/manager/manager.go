@@ -108,6 +108,10 @@ func New(ctx context.Context, cfg Config) *Manager {
 	return m
 }
 
+// CutShort has nothing be waited for any more, for an agent that was asked to end after its machine had ended. What is
+// undone then stays undone.
+func (m *Manager) CutShort() { m.stop() }
+
 // Close ends the work of the manager's goroutines and waits for them.
 func (m *Manager) Close() {
 	m.stop()

@@ -56,7 +56,7 @@ func (m *Manager) owedOutputs() []owedOutput {
 const settlePause = 500 * time.Millisecond
 
 // persist retries until do succeeds, cannot succeed, takes longer than muster.stage.timeout, or a signal asks the agent
-// to end.
+// to end: after the machine's end, by CutShort.
 func (m *Manager) persist(ctx context.Context, do func(context.Context) error) error {
 	ctx, cancel := m.withinStaging(ctx)
 	defer cancel()
