@@ -160,7 +160,7 @@ func (l *line) conf(v appdef.Value) {
 		l.carried[right] = text
 		hint := appdef.DidYouMean(right, append(known, idleConfs[:]...))
 		if hint == "" {
-			hint = "it is carried, without effect here"
+			hint = "it is kept in the app and ignored"
 		}
 		l.warn(v.Place, "the unknown conf "+appdef.Quote(name), "a conf of HBox", hint)
 	}

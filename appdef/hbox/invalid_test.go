@@ -24,7 +24,7 @@ func TestBrokenCommandLines(t *testing.T) {
 		"--hbox-cmd python|a.py python b.py":                 `command line#: got a command behind the options, "python", beside --hbox-cmd, want one of the two; it runs in place of --hbox-cmd; does the last line of the options end in a backslash?`,
 		"--app-type vpc sleep 5":                             `command line#: got a command with the app type VPC, want no command; it is not run: the job waits for its duration`,
 		"--conf hbox.worker.num=2 hbox.worker.cores=1 true":  `command line#: got the word "hbox.worker.cores=1", with which the command would begin, want an option or a command; each NAME=VALUE has a --conf of its own before it`,
-		"--conf xlearning.a.b=2 xlearning.worker.num=1 true": "--conf#/hbox.a.b: got the unknown conf \"xlearning.a.b\", want a conf of HBox; it is carried, without effect here\ncommand line#: got the word \"xlearning.worker.num=1\", with which the command would begin, want an option or a command; each NAME=VALUE has a --conf of its own before it",
+		"--conf xlearning.a.b=2 xlearning.worker.num=1 true": "--conf#/hbox.a.b: got the unknown conf \"xlearning.a.b\", want a conf of HBox; it is kept in the app and ignored\ncommand line#: got the word \"xlearning.worker.num=1\", with which the command would begin, want an option or a command; each NAME=VALUE has a --conf of its own before it",
 		// Numbers, sizes, yes and no.
 		"--worker-num two true":                                             `--worker-num#: got "two", want a whole number, 1 or more`,
 		"--worker-num 0 true":                                               `--worker-num#: got "0", want a whole number, 1 or more`,
@@ -61,7 +61,7 @@ func TestBrokenCommandLines(t *testing.T) {
 		"--conf hbox.worker.num true":                                           `--conf#: got "hbox.worker.num", want NAME=VALUE`,
 		"--conf =2 true":                                                        `--conf#: got "=2", want NAME=VALUE`,
 		"--conf hbox.worker.nmu=2 true":                                         `--conf#/hbox.worker.nmu: got the unknown conf "hbox.worker.nmu", want a conf of HBox; did you mean hbox.worker.num?`,
-		"--conf my.own=2 true":                                                  `--conf#/my.own: got the unknown conf "my.own", want a conf of HBox; it is carried, without effect here`,
+		"--conf my.own=2 true":                                                  `--conf#/my.own: got the unknown conf "my.own", want a conf of HBox; it is kept in the app and ignored`,
 		"--conf hbox.container.env.1A=x true":                                   `--conf#/hbox.container.env.1A: got "1A", want a variable's name after muster.env.`,
 		"--conf muster.hbox.type=MXNET true":                                    `--conf#/muster.hbox.type: got "muster.hbox.type=MXNET", want --app-type TYPE`,
 		"--conf muster.restart=always true":                                     `--conf#/muster.restart: got "always", want instance, gang, never`,

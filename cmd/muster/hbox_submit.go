@@ -116,7 +116,7 @@ func hboxHelp() string {
 	for _, o := range hbox.Options() {
 		meaning := o.Meaning
 		if o.Idle {
-			meaning += " (taken, without effect here)"
+			meaning += " (ignored)"
 		}
 		fmt.Fprintf(&b, "  %-26s %s\n", o.Name, meaning)
 	}
@@ -161,7 +161,7 @@ func (f *hboxFlags) submit(cmd *cobra.Command, s console.Streams, words []string
 		return hboxCode(f.there(cmd.Context(), s, where, job))
 	}
 	if names := job.CarriedNames(); len(names) > 0 {
-		fmt.Fprintf(s.Err, "note: without effect here: %s\n", strings.Join(names, ", "))
+		fmt.Fprintf(s.Err, "note: ignored: %s\n", strings.Join(names, ", "))
 	}
 	if f.explain || f.keep != "" {
 		return exit.With(hboxRefused, f.look(cmd.Context(), s, job))

@@ -85,7 +85,7 @@ func (g Gathering) Run(ctx context.Context, from io.Reader) (left Left, err erro
 // part is one file that is being written.
 type part struct {
 	name string
-	file *lasting
+	file *retried
 	zip  *gzip.Writer
 	size int64 // before it is compressed, bytes
 }
@@ -99,7 +99,7 @@ func (g Gathering) roll(ctx context.Context, full *part, number int) (*part, err
 }
 
 func (g Gathering) create(ctx context.Context, name string) (*part, error) {
-	file, err := g.lasting(ctx, name)
+	file, err := g.retried(ctx, name)
 	if err != nil {
 		return nil, fmt.Errorf("create %s: %w", name, transfer.Explain(err, g.Dir))
 	}

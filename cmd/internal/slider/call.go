@@ -104,7 +104,7 @@ func (c *call) noteIgnored() {
 	for _, o := range c.ignored {
 		all = append(all, o.Name()+" ("+o.ignored+")")
 	}
-	fmt.Fprintf(c.Err, "note: without meaning here: %s\n", strings.Join(all, ", "))
+	fmt.Fprintf(c.Err, "note: ignored: %s\n", strings.Join(all, ", "))
 }
 
 // wait is --wait, nil when it was not given.

@@ -12,9 +12,9 @@ import (
 	"github.com/muster-agent/muster/shim/store"
 )
 
-// lasting is a file that survives failures of its store: a copy on this host is written again where the store loses the
+// retried is a file that survives failures of its store: a copy on this host is written again where the store loses the
 // file.
-type lasting struct {
+type retried struct {
 	ctx    context.Context //nolint:containedctx // Write takes none; it ends with the file
 	g      Gathering
 	name   string
@@ -31,8 +31,8 @@ const mostKept = 10 << 30
 // keptName is the name of the copy, for a moment.
 const keptName = ".muster-stdout.gz"
 
-func (g Gathering) lasting(ctx context.Context, name string) (*lasting, error) {
-	l := &lasting{ctx: ctx, g: g, name: name}
+func (g Gathering) retried(ctx context.Context, name string) (*retried, error) {
+	l := &retried{ctx: ctx, g: g, name: name}
 	if g.Beside != nil {
 		var err error
 		if l.kept, err = files.Unnamed(g.Beside, keptName); err != nil {
@@ -49,7 +49,7 @@ func (g Gathering) lasting(ctx context.Context, name string) (*lasting, error) {
 	return l, nil
 }
 
-func (l *lasting) create() error {
+func (l *retried) create() error {
 	file, err := l.g.Store.Create(l.ctx, l.name)
 	if err == nil {
 		l.file = file
@@ -58,7 +58,7 @@ func (l *lasting) create() error {
 }
 
 // giveUp closes a lost file, if one is open.
-func (l *lasting) giveUp() {
+func (l *retried) giveUp() {
 	if l.file != nil {
 		_ = l.file.Close() // its error does not matter
 		l.file = nil
@@ -66,14 +66,14 @@ func (l *lasting) giveUp() {
 }
 
 // forget drops the copy.
-func (l *lasting) forget(why error) {
+func (l *retried) forget(why error) {
 	why = errors.Join(why, l.drop())
 	if l.g.Bare != nil {
 		l.g.Bare(why)
 	}
 }
 
-func (l *lasting) drop() error {
+func (l *retried) drop() error {
 	if l.kept == nil {
 		return nil
 	}
@@ -83,7 +83,7 @@ func (l *lasting) drop() error {
 }
 
 // keep adds to the copy while it has room.
-func (l *lasting) keep(b []byte) {
+func (l *retried) keep(b []byte) {
 	if l.kept == nil {
 		return
 	}
@@ -98,7 +98,7 @@ func (l *lasting) keep(b []byte) {
 }
 
 // Write may write everything again that was written before.
-func (l *lasting) Write(b []byte) (int, error) {
+func (l *retried) Write(b []byte) (int, error) {
 	l.keep(b)
 	_, err := l.file.Write(b)
 	if err == nil {
@@ -111,7 +111,7 @@ func (l *lasting) Write(b []byte) (int, error) {
 }
 
 // begin resumes the file where the store can, else makes a new one.
-func (l *lasting) begin() (at int64, err error) {
+func (l *retried) begin() (at int64, err error) {
 	if at, err = store.Resume(l.ctx, l.file); err == nil {
 		return at, nil
 	}
@@ -126,7 +126,7 @@ func (l *lasting) begin() (at int64, err error) {
 }
 
 // rewrite writes the part of the copy that the store has lost.
-func (l *lasting) rewrite(err error) error {
+func (l *retried) rewrite(err error) error {
 	if l.size > l.best { // as with copies: a try that got further does not count
 		l.best, l.failed = l.size, 0
 	}
@@ -143,13 +143,13 @@ func (l *lasting) rewrite(err error) error {
 	return err
 }
 
-func (l *lasting) retry(err error) bool {
+func (l *retried) retry(err error) bool {
 	l.failed++
 	return l.ctx.Err() == nil && l.g.Again != nil && l.g.Again(l.ctx, l.name, l.failed, err)
 }
 
 // Close makes the file durable and drops the copy.
-func (l *lasting) Close() error {
+func (l *retried) Close() error {
 	err := l.file.Close()
 	for err != nil {
 		if lost := l.rewrite(err); lost != nil {
@@ -163,7 +163,7 @@ func (l *lasting) Close() error {
 }
 
 // abandon closes a file that will stay incomplete.
-func (l *lasting) abandon() error {
+func (l *retried) abandon() error {
 	l.giveUp()
 	return l.drop()
 }
