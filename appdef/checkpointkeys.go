@@ -31,8 +31,8 @@ func setRanks(c *Checkpoint, text string) error {
 	return nil
 }
 
-// whole is when a match of muster.checkpoint.pattern is a complete checkpoint, besides that it exists and is not empty.
-type whole struct {
+// Whole is when a match of muster.checkpoint.pattern is a complete checkpoint, besides that it exists and is not empty.
+type Whole struct {
 	Files  []string      // globs: a folder has a file of each that is not empty
 	Size   int64         // least number of bytes of all its files
 	Steady time.Duration // nothing in it has changed for this long
@@ -40,25 +40,25 @@ type whole struct {
 
 // ParseWhole reads muster.checkpoint.whole: words with blanks between them, `files=GLOB` (any number of times),
 // `size=BYTES`, `steady=DURATION`. It returns false for any other word or value.
-func ParseWhole(text string) (whole, bool) {
-	var w whole
+func ParseWhole(text string) (Whole, bool) {
+	var w Whole
 	for word := range strings.FieldsSeq(text) {
 		name, value, _ := strings.Cut(word, "=")
 		var err error
 		switch name {
 		case "files":
 			if w.Files = append(w.Files, value); value == "" || !globOK(value) {
-				return whole{}, false
+				return Whole{}, false
 			}
 		case "size":
 			w.Size, err = strconv.ParseInt(value, 10, 64)
 		case "steady":
 			w.Steady, err = time.ParseDuration(value)
 		default:
-			return whole{}, false
+			return Whole{}, false
 		}
 		if err != nil || w.Size < 0 || w.Steady < 0 {
-			return whole{}, false
+			return Whole{}, false
 		}
 	}
 	return w, true

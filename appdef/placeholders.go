@@ -2,9 +2,9 @@ package appdef
 
 import "slices"
 
-// placeholderRow is a name that may stand between `${` and `}`. The manual prints the table; a test compares it with
+// PlaceholderRow is a name that may stand between `${` and `}`. The manual prints the table; a test compares it with
 // the resolver.
-type placeholderRow struct {
+type PlaceholderRow struct {
 	Name    string // COMPONENT, DICTIONARY and KEY stand for any
 	Lower   bool   // NAME.lc is the same in lower case
 	Meaning string
@@ -12,9 +12,9 @@ type placeholderRow struct {
 }
 
 // PlaceholderTable lists all placeholders in the order of the manual.
-func PlaceholderTable() []placeholderRow { return slices.Clone(placeholderTable[:]) }
+func PlaceholderTable() []PlaceholderRow { return slices.Clone(placeholderTable[:]) }
 
-var placeholderTable = [...]placeholderRow{
+var placeholderTable = [...]PlaceholderRow{
 	{"COMPONENT.ALLOCATED_PORT", false, "a port for the component of exactly that name, reserved until its process " +
 		"opens it; {DEFAULT_n} and {PER_CONTAINER} may follow", false},
 	{"@//site/DICTIONARY/KEY", false, "the value of site.DICTIONARY.KEY, with its own placeholders filled in; also " +
@@ -44,22 +44,22 @@ var placeholderTable = [...]placeholderRow{
 	{"DEFAULT_DATA_DIR", false, "the app's folder in the default file system", true},
 }
 
-// injectedKey is a key of the dictionary global that has a value although no file sets it.
-type injectedKey struct {
+// InjectedKey is a key of the dictionary global that has a value although no file sets it.
+type InjectedKey struct {
 	Key    string
 	Value  string // with placeholders
 	Yields bool   // a value in the definition wins
 }
 
 // InjectedTable lists them with their values, sorted.
-func InjectedTable() []injectedKey {
-	var table []injectedKey
+func InjectedTable() []InjectedKey {
+	var table []InjectedKey
 	for _, key := range injectedKeys() {
 		value, _ := Resolver{}.injected(key)
 		if key == "app_container_tag" {
 			value = "${COMPONENT_ID}" // a number in a real run
 		}
-		table = append(table, injectedKey{Key: key, Value: value, Yields: yields(key)})
+		table = append(table, InjectedKey{Key: key, Value: value, Yields: yields(key)})
 	}
 	return table
 }

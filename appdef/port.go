@@ -167,13 +167,13 @@ const (
 	LastPort  = 29999
 )
 
-// portRange is a range of ports, both ends included.
-type portRange struct{ From, To int }
+// PortRange is a range of ports, both ends included.
+type PortRange struct{ From, To int }
 
 // ParsePortRanges reads a comma list of ports and ranges, `9000,9010-9020`; a range may name its
 // larger end first (the form of slider.allowed.ports).
-func ParsePortRanges(text string) ([]portRange, error) {
-	var ranges []portRange
+func ParsePortRanges(text string) ([]PortRange, error) {
+	var ranges []PortRange
 	for part := range strings.SplitSeq(text, ",") {
 		from, to, two := strings.Cut(strings.TrimSpace(part), "-")
 		if !two {
@@ -186,7 +186,7 @@ func ParsePortRanges(text string) ([]portRange, error) {
 			return nil, fmt.Errorf("ports %s: want numbers and ranges from 1 to 65535, such as 9000,9010-9020",
 				quote(part))
 		}
-		ranges = append(ranges, portRange{From: low, To: high})
+		ranges = append(ranges, PortRange{From: low, To: high})
 	}
 	return ranges, nil
 }

@@ -63,7 +63,7 @@ func TestFillWithoutPortsIsZero(t *testing.T) {
 }
 
 func TestParsePortRanges(t *testing.T) {
-	for text, want := range map[string][]portRange{
+	for text, want := range map[string][]PortRange{
 		"80":              {{80, 80}},
 		"80, 90":          {{80, 80}, {90, 90}},
 		"9000,9010-9020":  {{9000, 9000}, {9010, 9020}},

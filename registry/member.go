@@ -23,7 +23,7 @@ type findingKind string
 // The kinds.
 const (
 	NotReached findingKind = "unreachable" // its agent does not answer at the address of its exports
-	// it shares a host with another instance of its component although that is forbidden
+	// NotApart: it shares a host with another instance of its component although that is forbidden.
 	NotApart findingKind = "together"
 )
 

@@ -74,16 +74,24 @@ func (t Times) Check() []error {
 		hint string
 	}{
 		{"session ttl", t.TTL, t.TTL >= minTTL, "at least " + minTTL.String(), "the registry takes no shorter session"},
-		{"renewal", t.Renew, t.Renew > 0 && 3*t.Renew <= t.TTL,
-			fmt.Sprintf("at most a third of the session ttl %s", t.TTL), "three tries must fit in it"},
-		{"renewal's time-out", t.Request, t.Request > 0 && t.Request < t.Renew,
-			fmt.Sprintf("less than the renewal %s", t.Renew), "tries must not overlap"},
+		{
+			"renewal", t.Renew, t.Renew > 0 && 3*t.Renew <= t.TTL,
+			fmt.Sprintf("at most a third of the session ttl %s", t.TTL), "three tries must fit in it",
+		},
+		{
+			"renewal's time-out", t.Request, t.Request > 0 && t.Request < t.Renew,
+			fmt.Sprintf("less than the renewal %s", t.Renew), "tries must not overlap",
+		},
 		{"lost grace", t.Lost, t.Lost >= gone, "at least " + gone.String(), why},
-		{"lost mass", t.LostMass, t.LostMass >= max(gone, t.Lost), "at least " + max(gone, t.Lost).String(),
-			"it is the longer of the two graces, and " + why},
+		{
+			"lost mass", t.LostMass, t.LostMass >= max(gone, t.Lost), "at least " + max(gone, t.Lost).String(),
+			"it is the longer of the two graces, and " + why,
+		},
 		{"barrier timeout", t.Barrier, t.Barrier > 0, "more than 0", "it bounds the wait for the gang"},
-		{"blocking read", t.Wait, t.Wait > 0 && t.Wait <= maxWait, "at most " + maxWait.String(),
-			"a deleted token must be noticed"},
+		{
+			"blocking read", t.Wait, t.Wait > 0 && t.Wait <= maxWait, "at most " + maxWait.String(),
+			"a deleted token must be noticed",
+		},
 	}
 	var broken []error
 	for _, r := range rules {

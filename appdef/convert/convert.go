@@ -20,8 +20,8 @@ const (
 // Targets lists them.
 func Targets() []string { return []string{Slider, paiFormat, hboxFormat} }
 
-// conversion is the answer of muster convert --json.
-type conversion struct {
+// Conversion is the answer of muster convert --json.
+type Conversion struct {
 	Version int               `json:"version"`
 	Dialect string            `json:"dialect"`
 	Files   map[string]string `json:"files"` // by name; of hbox one, called command
@@ -29,8 +29,8 @@ type conversion struct {
 }
 
 // To writes an App for one of Targets. files are those of its package.
-func To(target string, app appdef.App, files fs.FS) conversion {
-	out := conversion{Version: 1, Dialect: target, Files: map[string]string{}, Lost: []string{}}
+func To(target string, app appdef.App, files fs.FS) Conversion {
+	out := Conversion{Version: 1, Dialect: target, Files: map[string]string{}, Lost: []string{}}
 	switch target {
 	case paiFormat:
 		text, lost := pai.Write(app)

@@ -33,8 +33,10 @@ var optionTable = [...]option{
 		name: "driver-cores", also: []string{"am-cores"}, conf: "hbox.driver.cores", idle: true,
 		meaning: "cores of the ApplicationMaster",
 	},
-	{name: "worker-memory", conf: "hbox.worker.memory",
-		meaning: "memory of a worker, MB, or with a unit such as 2g (default 1024)"},
+	{
+		name: "worker-memory", conf: "hbox.worker.memory",
+		meaning: "memory of a worker, MB, or with a unit such as 2g (default 1024)",
+	},
 	{name: "worker-cores", conf: "hbox.worker.cores", meaning: "cores of a worker (default 1)"},
 	{name: "worker-gpus", conf: "hbox.worker.gpus", meaning: "GPUs of a worker (default 0)"},
 	{name: "worker-num", conf: "hbox.worker.num", meaning: "how many workers (default 1)"},
@@ -96,8 +98,10 @@ var optionTable = [...]option{
 		name: "outputformat", also: []string{"outputFormatClass"}, conf: "hbox.outputformat.class",
 		meaning: "STREAM: Hadoop's OutputFormat",
 	},
-	{name: "stream-epoch", conf: "hbox.stream.epoch",
-		meaning: "STREAM: how often each worker reads its lines (default 1)"},
+	{
+		name: "stream-epoch", conf: "hbox.stream.epoch",
+		meaning: "STREAM: how often each worker reads its lines (default 1)",
+	},
 	{
 		name: "isRenameInputFile", conf: "hbox.inputfile.rename",
 		meaning: "true: give downloaded files unique names",
@@ -127,15 +131,19 @@ var optionTable = [...]option{
 		name: "board-reloadinterval", conf: "hbox.tf.board.reload.interval",
 		meaning: "how often TensorBoard reloads, s (default 1)",
 	},
-	{name: "board-logdir", conf: "hbox.tf.board.log.dir",
-		meaning: "the folder that the board shows (default eventLog)"},
+	{
+		name: "board-logdir", conf: "hbox.tf.board.log.dir",
+		meaning: "the folder that the board shows (default eventLog)",
+	},
 	{
 		name: "board-historydir", conf: "hbox.tf.board.history.dir", idle: true,
 		meaning: "where HBox keeps that folder after the run",
 	},
 	{name: "board-modelpb", also: []string{"board-modeldb"}, conf: "hbox.board.modelpb", meaning: "VisualDL's model"},
-	{name: "board-cacheTimeout", conf: "hbox.board.cache.timeout",
-		meaning: "timeout of VisualDL's cache, s (default 20)"},
+	{
+		name: "board-cacheTimeout", conf: "hbox.board.cache.timeout",
+		meaning: "timeout of VisualDL's cache, s (default 20)",
+	},
 	{name: "docker-image", meaning: "the image that --container-type docker runs"},
 	{name: "container-type", conf: "hbox.container.type", meaning: "docker: run the processes in an image"},
 	{name: "launcher", meaning: "where to run; none: on this host"},
@@ -145,18 +153,18 @@ var optionTable = [...]option{
 	{name: "version", bare: true, meaning: "print the version of muster"},
 }
 
-// helpOption is one option for a manual.
-type helpOption struct {
+// Option is one option for a manual.
+type Option struct {
 	Name    string
 	Meaning string
 	Idle    bool // accepted and ignored
 }
 
 // Options lists all options in the order of HBox's own help.
-func Options() []helpOption {
-	out := make([]helpOption, len(optionTable))
+func Options() []Option {
+	out := make([]Option, len(optionTable))
 	for i, o := range optionTable {
-		out[i] = helpOption{Name: "--" + o.name, Meaning: o.meaning, Idle: o.idle}
+		out[i] = Option{Name: "--" + o.name, Meaning: o.meaning, Idle: o.idle}
 	}
 	return out
 }

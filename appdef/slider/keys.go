@@ -26,8 +26,10 @@ func ResourceKeys() []Key { return slices.Clone(resourceTable[:]) }
 func ConfigKeys() []Key { return slices.Clone(configTable[:]) }
 
 var resourceTable = [...]Key{
-	{Name: priorityKey, Meaning: "the component's position, different for each component; 1 is first", Whole: true,
-		Least: 1},
+	{
+		Name: priorityKey, Meaning: "the component's position, different for each component; 1 is first", Whole: true,
+		Least: 1,
+	},
 	{Name: instancesKey, Meaning: "how many instances run", Whole: true},
 	{
 		Name: memoryKey, Default: strconv.Itoa(appdef.DefaultMemoryMB),

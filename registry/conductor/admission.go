@@ -37,8 +37,10 @@ func refusal(look Snapshot, me Newcomer) Admission {
 		if d := misplaced(look, me); d != nil {
 			return d
 		}
-		return NewRun{App: foundRecord(me, look.Now), AppIndex: look.AppIndex, Directive: nextRun(*d, me, look.Now),
-			Free: d.Claimable()}
+		return NewRun{
+			App: foundRecord(me, look.Now), AppIndex: look.AppIndex, Directive: nextRun(*d, me, look.Now),
+			Free: d.Claimable(),
+		}
 	}
 	switch {
 	case d.Verdict == nil && d.Run != me.Run:
@@ -256,8 +258,10 @@ func charged(r, m registry.Member, look Snapshot, me Newcomer) registry.Member {
 	r.Budget = b
 	if !ok {
 		r.Phase, r.Gen = registry.PhaseFailed, d.Gen
-		r.Exit = &registry.MemberExit{Gen: d.Gen, Class: registry.ClassHost, Why: "its agent died", Final: true,
-			At: wall(look.Now)}
+		r.Exit = &registry.MemberExit{
+			Gen: d.Gen, Class: registry.ClassHost, Why: "its agent died", Final: true,
+			At: wall(look.Now),
+		}
 	}
 	return r
 }

@@ -114,8 +114,10 @@ type absence struct {
 }
 
 func newDecision(c State, now time.Time, v View) *decision {
-	r := &decision{c: c, now: now, v: v, d: v.Directive, results: results{ended: map[string]int{},
-		done: map[string]int{}}}
+	r := &decision{c: c, now: now, v: v, d: v.Directive, results: results{
+		ended: map[string]int{},
+		done:  map[string]int{},
+	}}
 	rank := 0
 	for i := range c.Facts.Components {
 		f := &c.Facts.Components[i]

@@ -40,8 +40,10 @@ func stopped(c State, now time.Time, view View, a registry.Ask) End {
 	if who := a.Args["who"]; who != "" {
 		cause += " by " + who
 	}
-	return ending(c, now, view, registry.Verdict{Outcome: registry.Stopped, Class: registry.ClassStopped, Cause: cause,
-		By: a.By})
+	return ending(c, now, view, registry.Verdict{
+		Outcome: registry.Stopped, Class: registry.ClassStopped, Cause: cause,
+		By: a.By,
+	})
 }
 
 // noGrace stands for zero in a directive: there 0 means each instance's own grace.

@@ -150,8 +150,10 @@ func (g *gang) lockDirective(last *seenDirective) (*conductorLock, error) {
 		opIndex(g.keys.directive(), last.index),
 		opLock(g.keys.directive(), session, value))
 	if err == nil {
-		g.observe(&api.KVPair{Key: g.keys.directive(), Value: value, ModifyIndex: res.index(g.keys.directive()),
-			Session: session}, unsure)
+		g.observe(&api.KVPair{
+			Key: g.keys.directive(), Value: value, ModifyIndex: res.index(g.keys.directive()),
+			Session: session,
+		}, unsure)
 		return &conductorLock{session}, nil
 	}
 	// After an unknown result the lock decides: only this agent knows its session.
@@ -215,8 +217,10 @@ func (g *gang) releaseLock(session string) {
 			opIndex(g.keys.directive(), last.index),
 			opUnlock(g.keys.directive(), session, last.value))
 		if err == nil {
-			g.observe(&api.KVPair{Key: g.keys.directive(), Value: last.value,
-				ModifyIndex: res.index(g.keys.directive())}, unsure)
+			g.observe(&api.KVPair{
+				Key: g.keys.directive(), Value: last.value,
+				ModifyIndex: res.index(g.keys.directive()),
+			}, unsure)
 			break
 		}
 		if g.refresh(ctx) != nil {

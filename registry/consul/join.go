@@ -310,8 +310,10 @@ func (j *joining) createSession(ctx context.Context) (string, error) {
 func (j *joining) conductFrom(ctx context.Context, session string, value []byte, res results, err error) error {
 	if err == nil {
 		j.inherit(session)
-		j.start(&api.KVPair{Key: j.keys.directive(), Value: value, ModifyIndex: res.index(j.keys.directive()),
-			Session: session})
+		j.start(&api.KVPair{
+			Key: j.keys.directive(), Value: value, ModifyIndex: res.index(j.keys.directive()),
+			Session: session,
+		})
 		return nil
 	}
 	if !isUnknown(err) {

@@ -157,8 +157,10 @@ func (c *Client) Services(ctx context.Context, name, tag string) ([]Registered, 
 				all[known].Node = s.Node
 				continue
 			}
-			all = append(all, Registered{Service{s.ServiceID, s.ServiceName, s.ServiceTags, s.ServiceMeta,
-				s.ServiceAddress, s.ServicePort}, s.Node, false})
+			all = append(all, Registered{Service{
+				s.ServiceID, s.ServiceName, s.ServiceTags, s.ServiceMeta,
+				s.ServiceAddress, s.ServicePort,
+			}, s.Node, false})
 		}
 		return err
 	})
@@ -184,8 +186,10 @@ func (c *Client) Seen(ctx context.Context, s Service, tag string) (seen, blind b
 			return err
 		}
 		seen = slices.ContainsFunc(all, func(o *api.CatalogService) bool {
-			return s.Equal(Service{o.ServiceID, o.ServiceName, o.ServiceTags, o.ServiceMeta, o.ServiceAddress,
-				o.ServicePort})
+			return s.Equal(Service{
+				o.ServiceID, o.ServiceName, o.ServiceTags, o.ServiceMeta, o.ServiceAddress,
+				o.ServicePort,
+			})
 		})
 		blind = !seen && meta.ResultsFilteredByACLs
 		return nil

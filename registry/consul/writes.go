@@ -35,8 +35,10 @@ func (c *conducting) direct(ctx context.Context, index uint64, d registry.Direct
 	if err != nil {
 		return err
 	}
-	pair := &api.KVPair{Key: c.keys.directive(), Value: value, ModifyIndex: res.index(c.keys.directive()),
-		Session: c.session}
+	pair := &api.KVPair{
+		Key: c.keys.directive(), Value: value, ModifyIndex: res.index(c.keys.directive()),
+		Session: c.session,
+	}
 	c.observe(pair, unsure)
 	if d.Roster.ID != c.view.Directive.Roster.ID {
 		c.view.Roster = nil

@@ -54,7 +54,7 @@ func BenchmarkWake(b *testing.B) {
 	})
 }
 
-func benchWake(b *testing.B, s *server, readers int, get func(string) error) {
+func benchWake(b *testing.B, s *Server, readers int, get func(string) error) {
 	ask(s, "PUT", "/v1/kv/directive", "0")
 	for n := 1; b.Loop(); n++ {
 		b.StopTimer()

@@ -20,7 +20,7 @@ type route struct {
 	handle  func(*http.Request) (reply, error)
 }
 
-func (s *server) routes() []route {
+func (s *Server) routes() []route {
 	put, get := []string{http.MethodPut}, []string{http.MethodGet}
 	return []route{
 		{"/v1/kv/", []string{http.MethodGet, http.MethodPut, http.MethodDelete}, s.kv},
@@ -65,7 +65,7 @@ func notHere(r *http.Request) (reply, error) {
 }
 
 // answer runs the handler and writes what it returned.
-func (s *server) answer(to route) http.Handler {
+func (s *Server) answer(to route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
 		got, err := s.call(to, w, r)
@@ -74,7 +74,7 @@ func (s *server) answer(to route) http.Handler {
 	})
 }
 
-func (s *server) call(to route, w http.ResponseWriter, r *http.Request) (reply, error) {
+func (s *Server) call(to route, w http.ResponseWriter, r *http.Request) (reply, error) {
 	if to.methods != nil && !slices.Contains(to.methods, r.Method) {
 		w.Header().Set("Allow", strings.Join(append([]string{http.MethodOptions}, to.methods...), ","))
 		return reply{}, httpError{http.StatusMethodNotAllowed, fmt.Sprintf("method %s not allowed", r.Method)}

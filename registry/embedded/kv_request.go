@@ -15,7 +15,7 @@ import (
 // for kv_max_value_size and txn_max_req_len).
 const maxValue = 512 << 10
 
-func (s *server) kv(r *http.Request) (reply, error) {
+func (s *Server) kv(r *http.Request) (reply, error) {
 	query := r.URL.Query()
 	w, err := parseWaiting(query)
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *server) kv(r *http.Request) (reply, error) {
 	}
 }
 
-func (s *server) kvGet(r *http.Request, key string, raw bool, w waiting) (reply, error) {
+func (s *Server) kvGet(r *http.Request, key string, raw bool, w waiting) (reply, error) {
 	var found *entry
 	index := s.query(r.Context(), w, target{oneKey, key}, func(st *keyStore) (index uint64, ok bool) {
 		found, index = st.get(key)
@@ -55,7 +55,7 @@ func (s *server) kvGet(r *http.Request, key string, raw bool, w waiting) (reply,
 	return reply{index: index, body: []*entry{found}}, nil
 }
 
-func (s *server) kvList(r *http.Request, prefix string, w waiting) (reply, error) {
+func (s *Server) kvList(r *http.Request, prefix string, w waiting) (reply, error) {
 	var found []*entry
 	index := s.query(r.Context(), w, target{allUnder, prefix}, func(st *keyStore) (index uint64, ok bool) {
 		found, index = st.list(prefix)
@@ -67,7 +67,7 @@ func (s *server) kvList(r *http.Request, prefix string, w waiting) (reply, error
 	return reply{index: index, body: found}, nil
 }
 
-func (s *server) kvKeys(r *http.Request, prefix string, query url.Values, w waiting) (reply, error) {
+func (s *Server) kvKeys(r *http.Request, prefix string, query url.Values, w waiting) (reply, error) {
 	separator := query.Get("separator")
 	if !query.Has("separator") {
 		separator = query.Get("seperator") // Consul once spelt it so and still takes it
@@ -83,7 +83,7 @@ func (s *server) kvKeys(r *http.Request, prefix string, query url.Values, w wait
 	return reply{index: index, body: found}, nil
 }
 
-func (s *server) kvPut(r *http.Request, key string, query url.Values) (reply, error) {
+func (s *Server) kvPut(r *http.Request, key string, query url.Values) (reply, error) {
 	if err := conflicting(query, "cas", "acquire", "release"); err != nil {
 		return reply{}, err
 	}
@@ -128,7 +128,7 @@ func readValue(r *http.Request) ([]byte, error) {
 	return value, err
 }
 
-func (s *server) kvDelete(key string, query url.Values) (reply, error) {
+func (s *Server) kvDelete(key string, query url.Values) (reply, error) {
 	if err := conflicting(query, "recurse", "cas"); err != nil {
 		return reply{}, err
 	}
@@ -147,7 +147,7 @@ func (s *server) kvDelete(key string, query url.Values) (reply, error) {
 }
 
 // apply answers true, or false if the state of the key refuses the operation.
-func (s *server) apply(op operation) (reply, error) {
+func (s *Server) apply(op operation) (reply, error) {
 	var ok bool
 	var err error
 	s.write(func(st *keyStore, now time.Time) (touched changes) {

@@ -2,10 +2,10 @@ package embedded
 
 import "net/http"
 
-func (s *server) statusLeader(*http.Request) (reply, error) { return reply{body: s.leader}, nil }
+func (s *Server) statusLeader(*http.Request) (reply, error) { return reply{body: s.leader}, nil }
 
 // agentSelf describes this server: Consul's API of the version below, by muster.
-func (s *server) agentSelf(*http.Request) (reply, error) {
+func (s *Server) agentSelf(*http.Request) (reply, error) {
 	return reply{body: map[string]map[string]any{
 		"Config": {
 			"Datacenter": "dc1", "PrimaryDatacenter": "dc1", "NodeName": nodeName, "NodeID": "",

@@ -23,8 +23,8 @@ type Options struct {
 // nodeName is the name of the one node, in sessions and in /v1/agent/self.
 const nodeName = "muster-embedded"
 
-// server is a registry with its clock. It is safe for concurrent use. Close it.
-type server struct {
+// Server is a registry with its clock. It is safe for concurrent use. Close it.
+type Server struct {
 	log    *slog.Logger
 	leader string // the address told by /v1/status/leader
 
@@ -40,8 +40,8 @@ type server struct {
 }
 
 // New makes an empty registry. One goroutine ends its sessions until Close.
-func New(o Options) *server {
-	s := &server{
+func New(o Options) *Server {
+	s := &Server{
 		log:      o.Logger,
 		leader:   "embedded",
 		store:    newKeyStore(nodeName),
@@ -60,20 +60,20 @@ func New(o Options) *server {
 }
 
 // Close answers all waiting readers with the current state, and ends no more sessions.
-func (s *server) Close() {
+func (s *Server) Close() {
 	s.closeOnce.Do(func() { close(s.closed) })
 	s.sweeper.Wait()
 }
 
 // write changes the store and wakes the readers that wait for the change.
-func (s *server) write(change func(*keyStore, time.Time) changes) {
+func (s *Server) write(change func(*keyStore, time.Time) changes) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.watchers.ring(change(s.store, time.Now()))
 }
 
 // look reads the store. It may hand out only values, or objects that never change.
-func (s *server) look(read func(*keyStore)) {
+func (s *Server) look(read func(*keyStore)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	read(s.store)
@@ -82,7 +82,7 @@ func (s *server) look(read func(*keyStore)) {
 // query reads. If the index of the result is not above the reader's, it waits for a change of the target and reads
 // again, until the wait is over. found is false if the target does not exist yet: then only its appearance or, the
 // first time, a newer index ends the wait, as in Consul.
-func (s *server) query(
+func (s *Server) query(
 	ctx context.Context, w waiting, on target, read func(*keyStore) (index uint64, found bool),
 ) uint64 {
 	var timeout <-chan time.Time
@@ -119,7 +119,7 @@ func (s *server) query(
 }
 
 // listen waits for the bell; true when the wait ended without it.
-func (s *server) listen(ctx context.Context, b *bell, timeout <-chan time.Time) bool {
+func (s *Server) listen(ctx context.Context, b *bell, timeout <-chan time.Time) bool {
 	select {
 	case <-b.rung:
 		return false
@@ -132,7 +132,7 @@ func (s *server) listen(ctx context.Context, b *bell, timeout <-chan time.Time) 
 
 // sweep ends sessions at their deadlines. A renewal only moves a deadline away, so the sweeper then wakes for nothing
 // and looks again; a session with an earlier deadline kicks it.
-func (s *server) sweep() {
+func (s *Server) sweep() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -148,7 +148,7 @@ func (s *server) sweep() {
 	}
 }
 
-func (s *server) expire() (time.Time, bool) {
+func (s *Server) expire() (time.Time, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ended, touched := s.store.expire(time.Now())
@@ -162,7 +162,7 @@ func (s *server) expire() (time.Time, bool) {
 }
 
 // createSession gives the session its id and makes sure that the sweeper wakes for it.
-func (s *server) createSession(want sessionInfo) (id string, err error) {
+func (s *Server) createSession(want sessionInfo) (id string, err error) {
 	want.ID = newUUID()
 	s.write(func(st *keyStore, now time.Time) (touched changes) {
 		touched, err = st.createSession(now, want)
@@ -174,7 +174,7 @@ func (s *server) createSession(want sessionInfo) (id string, err error) {
 	return want.ID, err
 }
 
-func (s *server) watchDeadline(l *lease) {
+func (s *Server) watchDeadline(l *lease) {
 	if l.ttl == 0 || (!s.wakeAt.IsZero() && !l.deadline.Before(s.wakeAt)) {
 		return
 	}
@@ -193,7 +193,7 @@ func newUUID() string {
 }
 
 // Handler answers the HTTP API. Readers that wait end with their request's context or with Close.
-func (s *server) Handler() http.Handler {
+func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range s.routes() {
 		mux.Handle(r.pattern, s.answer(r))

@@ -17,13 +17,13 @@ import (
 )
 
 // ask sends one request to the server without a network.
-func ask(s *server, method, path, body string) *httptest.ResponseRecorder {
+func ask(s *Server, method, path, body string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	s.Handler().ServeHTTP(w, httptest.NewRequest(method, path, strings.NewReader(body)))
 	return w
 }
 
-func (s *server) waiting() int {
+func (s *Server) waiting() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := 0
@@ -150,7 +150,7 @@ func TestSweeper(t *testing.T) {
 }
 
 // beginOf is when the bubble's clock began: sessions above were made in its first moment.
-func beginOf(*server) time.Time { return time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) }
+func beginOf(*Server) time.Time { return time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 func TestNotHere(t *testing.T) {
 	s := New(Options{})

@@ -48,7 +48,7 @@ func (l *lockDelay) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-func (s *server) sessionCreate(r *http.Request) (reply, error) {
+func (s *Server) sessionCreate(r *http.Request) (reply, error) {
 	want := sessionBody{
 		Node:       nodeName,
 		LockDelay:  lockDelay(defaultLockDelay),
@@ -83,7 +83,7 @@ func (b *sessionBody) settleChecks() {
 	}
 }
 
-func (s *server) sessionDestroy(r *http.Request) (reply, error) {
+func (s *Server) sessionDestroy(r *http.Request) (reply, error) {
 	id, err := sessionID(r, "/v1/session/destroy/")
 	if err != nil {
 		return reply{}, err
@@ -92,7 +92,7 @@ func (s *server) sessionDestroy(r *http.Request) (reply, error) {
 	return reply{body: true}, nil
 }
 
-func (s *server) sessionRenew(r *http.Request) (reply, error) {
+func (s *Server) sessionRenew(r *http.Request) (reply, error) {
 	id, err := sessionID(r, "/v1/session/renew/")
 	if err != nil {
 		return reply{}, err
@@ -105,7 +105,7 @@ func (s *server) sessionRenew(r *http.Request) (reply, error) {
 	return reply{body: []*sessionInfo{found}}, nil
 }
 
-func (s *server) sessionInfo(r *http.Request) (reply, error) {
+func (s *Server) sessionInfo(r *http.Request) (reply, error) {
 	w, err := parseWaiting(r.URL.Query())
 	if err != nil {
 		return reply{}, err

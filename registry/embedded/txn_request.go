@@ -35,7 +35,7 @@ type txnAnswer struct {
 	Errors  []opError
 }
 
-func (s *server) txn(r *http.Request) (reply, error) {
+func (s *Server) txn(r *http.Request) (reply, error) {
 	if r.ContentLength > maxValue {
 		return reply{}, tooLarge("Request body(%d bytes) too large, max size: %d bytes.", r.ContentLength, maxValue)
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// needs is what must be allocated for an instance before its plan can be built.
-type needs struct {
+// Needs is what must be allocated for an instance before its plan can be built.
+type Needs struct {
 	Ports       []Port
 	GPUs        int
 	GPUType     string
@@ -20,12 +20,12 @@ type needs struct {
 // then its configuration name them, then those of its side processes. A port's name is the configuration key that
 // requests it (`global.ps.port`); further ports of one value get `.2`, `.3` and so on. The port of a side process is
 // `side.NAME`.
-func NeedsOf(app appdef.App, component string, index int) needs {
+func NeedsOf(app appdef.App, component string, index int) Needs {
 	c := app.Component(component)
 	if c == nil {
-		return needs{Ports: []Port{}}
+		return Needs{Ports: []Port{}}
 	}
-	return needs{
+	return Needs{
 		Ports: portsOf(&app, component, index),
 		GPUs:  c.Limits.GPUs, GPUType: c.Limits.GPUType, GPUMemoryMB: c.Limits.GPUMemory,
 	}

@@ -47,7 +47,7 @@ func TestNeeds(t *testing.T) {
 	})
 	app.Settings.AllowedPorts = "9000-9010"
 	got := NeedsOf(app, "ps", 0)
-	want := needs{
+	want := Needs{
 		Ports: []Port{
 			{Name: "global.ps.port", Allowed: "9000-9010"},
 			{Name: "hbase.a", Want: 9000, Allowed: "9000-9010", Shared: true},

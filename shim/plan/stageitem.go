@@ -30,7 +30,7 @@ const (
 	StageCopy     = "copy"     // a file or folder that is copied to To
 	StageUnpacked = "unpacked" // an archive whose content is the folder To
 	StageCode     = "code"     // a folder that is copied to To
-	// a folder that is copied to To, kept read-only there, and copied on into the instance's folder
+	// StageCodeBeside is a folder that is copied to To, kept read-only there, and copied on into the instance's folder.
 	StageCodeBeside = "code-beside"
 	StageOutput     = "output" // a folder that is created at From
 )

@@ -13,8 +13,8 @@ type Server struct {
 	Client *http.Client
 }
 
-// testCase is one test. Cases work under keys of their own, so many may run on one server at a time.
-type testCase struct {
+// Case is one test. Cases work under keys of their own, so many may run on one server at a time.
+type Case struct {
 	Name string
 	// Slow cases wait for seconds of the server's clock. They start no subtests, so they may run
 	// inside a testing/synctest bubble together with their server.
@@ -23,8 +23,8 @@ type testCase struct {
 }
 
 // Cases are all tests of the suite.
-func Cases() []testCase {
-	return []testCase{
+func Cases() []Case {
+	return []Case{
 		{Name: "keys", Run: keys},
 		{Name: "missing key", Run: missingKey},
 		{Name: "list", Run: list},
