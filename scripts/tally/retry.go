@@ -4,22 +4,30 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 )
 
-// mostTries is how often a failed test is run again.
-const mostTries = 2
+const (
+	mostTries    = 2  // how often a failed test is run again
+	mostFailures = 10 // above, something is missing that all of them need, and none is run again
+)
 
 // retry runs each failed test again alone, by run. One that passes is flaky: it counts as passed, and is named. A
-// package that failed outside of a test stays failed.
+// package that failed outside of a test stays failed. environ is the environment that the tests had.
 func retry(
-	c Counts, failures []*Failure, flags []string, run func(args []string) error, summary string,
+	c Counts, failures []*Failure, flags, environ []string, run func(args []string) error, summary string,
 ) (Counts, error) {
+	tries := mostTries
+	if len(failures) > mostFailures {
+		tries = 0
+		fmt.Printf("%d tests failed, which is more than %d: none is run again\n", len(failures), mostFailures)
+	}
 	for _, f := range failures {
 		args := f.command(flags)
-		line := fmt.Sprintf("FAIL  %s: %s\n      go %s", f.name(), f.First, strings.Join(f.command(nil), " "))
-		for try := 1; try <= mostTries && f.Test != ""; try++ {
+		line := fmt.Sprintf("FAIL  %s: %s\n      %s", f.name(), f.First, shell(environ, args))
+		for try := 1; try <= tries && f.Test != ""; try++ {
 			fmt.Printf("again %s, alone, try %d of %d\n", f.name(), try, mostTries)
 			if run(args) != nil {
 				continue
@@ -53,6 +61,31 @@ func (f *Failure) command(flags []string) []string {
 		args = append(args, "-run", "^"+f.Test+"$")
 	}
 	return append(args, f.Package)
+}
+
+// shell is a command of go as a shell takes it, with the variables that tests and their build look at.
+func shell(environ, args []string) string {
+	var words []string
+	for _, v := range environ {
+		name, value, _ := strings.Cut(v, "=")
+		if strings.HasPrefix(name, "MUSTER_") || strings.HasPrefix(name, "CGO_") || name == "GOFLAGS" {
+			words = append(words, name+"="+quoted(value))
+		}
+	}
+	words = append(words, "go")
+	for _, a := range args {
+		words = append(words, quoted(a))
+	}
+	return strings.Join(words, " ")
+}
+
+var plain = regexp.MustCompile(`^[A-Za-z0-9_./:=,+@%^-]+$`)
+
+func quoted(word string) string {
+	if plain.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // alone runs the go command; what it says goes to the terminal.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,7 +35,9 @@ func TestRetry(t *testing.T) {
 		return errors.New("exit status 1")
 	}
 	summary := filepath.Join(t.TempDir(), "summary")
-	counts, err = retry(counts, failures, []string{"-race"}, run, summary)
+	counts, err = retry(counts, failures, []string{"-race"}, []string{
+		"HOME=/root", "MUSTER_BINARY=/src/bin/muster", "CGO_CFLAGS=-O2 -g",
+	}, run, summary)
 	if err != nil || counts != (Counts{Passed: 3, Failed: 2}) {
 		t.Errorf("got %v, %v; want 3 passed, 2 failed", counts, err)
 	}
@@ -51,11 +54,37 @@ func TestRetry(t *testing.T) {
 	}
 	for _, line := range []string{
 		"FLAKY m/a TestX: passed alone at try 2; at first: x_test.go:3: got 1, want 2",
-		"FAIL  m/a TestY: y_test.go:3: broken", "go test -count=1 -run ^TestY$ m/a",
-		"FAIL  m/b: panic: in TestMain", "go test -count=1 m/b",
+		"FAIL  m/a TestY: y_test.go:3: broken", "      MUSTER_BINARY=/src/bin/muster CGO_CFLAGS='-O2 -g' go test -count=1 -race -run '^TestY$' m/a\n",
+		"FAIL  m/b: panic: in TestMain", " go test -count=1 -race m/b\n",
 	} {
 		if !strings.Contains(string(text), line) {
 			t.Errorf("the summary lacks %q:\n%s", line, text)
+		}
+	}
+}
+
+// Where more than ten tests failed none is run again, and each is named.
+func TestTooManyToRetry(t *testing.T) {
+	for _, n := range []int{mostFailures, mostFailures + 1} {
+		var failures []*Failure
+		for i := range n {
+			failures = append(failures, &Failure{Package: "m/a", Test: fmt.Sprintf("Test%d", i), Tests: 1, First: "broken"})
+		}
+		runs := 0
+		run := func([]string) error {
+			runs++
+			return errors.New("exit status 1")
+		}
+		summary := filepath.Join(t.TempDir(), "summary")
+		counts, err := retry(Counts{Failed: n}, failures, nil, nil, run, summary)
+		if err != nil || counts.Failed != n {
+			t.Errorf("got %v, %v", counts, err)
+		}
+		if n > mostFailures != (runs == 0) {
+			t.Errorf("%d failed: %d were run again", n, runs)
+		}
+		if text, err := os.ReadFile(summary); strings.Count(string(text), "FAIL ") != n {
+			t.Errorf("got %s, %v", text, err)
 		}
 	}
 }
