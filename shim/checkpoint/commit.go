@@ -114,13 +114,13 @@ func (u *uploader) prune(ctx context.Context, instance string) error {
 	if stored, err = member.Stored(ctx); err != nil {
 		return err
 	}
-	forget := func(c storedCopy) error { return member.Forget(ctx, u.url(c)) } // before the copy is removed
+	forget := func(c StoredCopy) error { return member.Forget(ctx, u.url(c)) } // before the copy is removed
 	return u.remote.Keep(ctx, instance, u.m.plan.Checkpoint.Keep, u.least(stored), namedBy(stored), forget)
 }
 
 // namedBy tells of a stored checkpoint whether the registry names it.
-func namedBy(stored map[registry.Instance]registry.Checkpoint) func(storedCopy) bool {
-	named := map[storedCopy]bool{}
+func namedBy(stored map[registry.Instance]registry.Checkpoint) func(StoredCopy) bool {
+	named := map[StoredCopy]bool{}
 	for _, c := range stored {
 		for _, s := range c.Steps {
 			if kept, ok := copyAt(s.URI); ok {
@@ -128,7 +128,7 @@ func namedBy(stored map[registry.Instance]registry.Checkpoint) func(storedCopy) 
 			}
 		}
 	}
-	return func(c storedCopy) bool { return named[c] }
+	return func(c StoredCopy) bool { return named[c] }
 }
 
 // warnApart warns early of ranks that have no checkpoint in common, so that the next failure would throw everything

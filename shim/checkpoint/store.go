@@ -44,8 +44,8 @@ const (
 	shortInc     = 8 // letters of an incarnation in a name
 )
 
-// storedCopy is one checkpoint in the store, as its name tells.
-type storedCopy struct {
+// StoredCopy is one checkpoint in the store, as its name tells.
+type StoredCopy struct {
 	Instance   string
 	Name       string // of its folder
 	Step       int64
@@ -55,35 +55,35 @@ type storedCopy struct {
 
 var copyForm = regexp.MustCompile(`^step-([0-9]{1,18})-g([0-9]{1,9})-([0-9a-f]{8})$`)
 
-func parseCopy(instance, name string) (storedCopy, bool) {
+func parseCopy(instance, name string) (StoredCopy, bool) {
 	m := copyForm.FindStringSubmatch(name)
 	if m == nil {
-		return storedCopy{}, false
+		return StoredCopy{}, false
 	}
 	step, errS := strconv.ParseInt(m[1], 10, 64)
 	gen, errG := strconv.Atoi(m[2])
-	k := storedCopy{Instance: instance, Name: name, Step: step, Generation: gen, Inc: m[3]}
+	k := StoredCopy{Instance: instance, Name: name, Step: step, Generation: gen, Inc: m[3]}
 	return k, errS == nil && errG == nil && k == k.named()
 }
 
 // named has the one name that such a checkpoint has: no zeros lead its numbers.
-func (k storedCopy) named() storedCopy {
+func (k StoredCopy) named() StoredCopy {
 	k.Name = fmt.Sprintf("step-%d-g%d-%s", k.Step, k.Generation, k.Inc)
 	return k
 }
 
 // copyAt is the checkpoint of a URL that was committed; false: it is not the name of a stored checkpoint.
-func copyAt(url string) (storedCopy, bool) {
+func copyAt(url string) (StoredCopy, bool) {
 	dir, name := path.Split(strings.TrimSuffix(url, "/"))
 	instance := path.Base(dir)
 	if !instanceForm.MatchString(instance) {
-		return storedCopy{}, false
+		return StoredCopy{}, false
 	}
 	return parseCopy(instance, name)
 }
 
 // Folder is a checkpoint's folder in the store.
-func (s Store) Folder(k storedCopy) string { return s.Top + "/" + k.Instance + "/" + k.Name }
+func (s Store) Folder(k StoredCopy) string { return s.Top + "/" + k.Instance + "/" + k.Name }
 
 // Instances are the instances that have stored checkpoints.
 func (s Store) Instances(ctx context.Context) ([]string, error) {
@@ -101,18 +101,18 @@ func (s Store) Instances(ctx context.Context) ([]string, error) {
 }
 
 // List lists an instance's checkpoints by their names alone, oldest first: by generation, then by step.
-func (s Store) List(ctx context.Context, instance string) ([]storedCopy, error) {
+func (s Store) List(ctx context.Context, instance string) ([]StoredCopy, error) {
 	entries, err := s.Files.List(ctx, s.Top+"/"+instance)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	var all []storedCopy
+	var all []StoredCopy
 	for _, e := range entries {
 		if k, ok := parseCopy(instance, path.Base(e.Path)); ok && e.Dir {
 			all = append(all, k)
 		}
 	}
-	slices.SortFunc(all, func(a, b storedCopy) int {
+	slices.SortFunc(all, func(a, b StoredCopy) int {
 		return cmp.Or(cmp.Compare(a.Generation, b.Generation), cmp.Compare(a.Step, b.Step), cmp.Compare(a.Inc, b.Inc))
 	})
 	return all, err
@@ -127,7 +127,7 @@ var errAbsent = errors.New("not in the store, as this host sees it")
 
 // Read reads a manifest and gives the SHA-256 of its text. Without the digest that lies beside it, with another, or of
 // another checkpoint, it is errTorn; without a folder it is errAbsent.
-func (s Store) Read(ctx context.Context, k storedCopy) (Manifest, string, error) {
+func (s Store) Read(ctx context.Context, k StoredCopy) (Manifest, string, error) {
 	dir := s.Folder(k)
 	text, err := s.read(ctx, dir+"/"+manifestName, mostManifest)
 	if err != nil {
@@ -187,8 +187,8 @@ func digest(text []byte) string {
 func digestLine(sum string) string { return sum + "  " + manifestName + "\n" }
 
 // Copy is the checkpoint's name in the store.
-func (m Manifest) Copy() storedCopy {
-	return storedCopy{Instance: m.Instance, Step: m.Step, Generation: m.Generation, Inc: m.Inc[:shortInc]}.named()
+func (m Manifest) Copy() StoredCopy {
+	return StoredCopy{Instance: m.Instance, Step: m.Step, Generation: m.Generation, Inc: m.Inc[:shortInc]}.named()
 }
 
 // sender copies files into the store, below a folder that no other agent uses.
@@ -200,19 +200,19 @@ var errChanged = errors.New("it changed while it was copied")
 // Put stores a checkpoint of the folder from, and gives it its name when it is complete.
 func (s Store) Put(
 	ctx context.Context, m Manifest, c format.Checkpoint, from *os.Root, send sender,
-) (_ storedCopy, sum string, err error) {
+) (_ StoredCopy, sum string, err error) {
 	m.Version, m.Step, m.Path = manifestVersion, c.Step, c.Path
 	m.Files = nil
 	for _, f := range c.Files {
 		one, err := sumOf(ctx, from, f)
 		if err != nil {
-			return storedCopy{}, "", fmt.Errorf("read %s: %w", f.Name, err)
+			return StoredCopy{}, "", fmt.Errorf("read %s: %w", f.Name, err)
 		}
 		m.Files = append(m.Files, one)
 	}
 	text, err := m.Encode()
 	if err != nil {
-		return storedCopy{}, "", err
+		return StoredCopy{}, "", err
 	}
 	k := m.Copy()
 	there, sum, err := s.Read(ctx, k)
@@ -220,11 +220,11 @@ func (s Store) Put(
 		return k, sum, nil
 	}
 	if err != nil && !errors.Is(err, errTorn) && !errors.Is(err, errAbsent) {
-		return storedCopy{}, "", err
+		return StoredCopy{}, "", err
 	}
 	tmp := s.Top + "/" + m.Instance + "/" + temporary + "/" + m.Inc + "-" + strconv.FormatInt(m.Step, 10)
 	if err := s.remove(ctx, tmp); err != nil {
-		return storedCopy{}, "", err
+		return StoredCopy{}, "", err
 	}
 	defer func() {
 		if err != nil {
@@ -236,24 +236,24 @@ func (s Store) Put(
 		uploads = append(uploads, store.Upload{From: from, Name: f.Path, To: tmp + "/" + filesName + "/" + f.Path})
 	}
 	if err := send(ctx, uploads); err != nil {
-		return storedCopy{}, "", err
+		return StoredCopy{}, "", err
 	}
 	for _, f := range c.Files {
 		if now, err := from.Stat(f.Name); err != nil || now.Size() != f.Size || !now.ModTime().Equal(f.ModTime) {
-			return storedCopy{}, "", fmt.Errorf("%s: %w", f.Name, errors.Join(errChanged, err))
+			return StoredCopy{}, "", fmt.Errorf("%s: %w", f.Name, errors.Join(errChanged, err))
 		}
 	}
 	sum = digest(text)
 	if err := errors.Join(s.write(ctx, tmp+"/"+digestName, []byte(digestLine(sum))),
 		s.write(ctx, tmp+"/"+manifestName, text)); err != nil {
-		return storedCopy{}, "", err
+		return StoredCopy{}, "", err
 	}
 	// The same agent may have stored this step before, with other bytes or incompletely.
 	if err := s.Remove(ctx, k); err != nil {
-		return storedCopy{}, "", err
+		return StoredCopy{}, "", err
 	}
 	if err := s.Files.Rename(ctx, tmp, s.Folder(k)); err != nil {
-		return storedCopy{}, "", err
+		return StoredCopy{}, "", err
 	}
 	return k, sum, s.Files.Prune(ctx, path.Dir(tmp))
 }
@@ -264,8 +264,8 @@ func isChanged(err error) bool { return errors.Is(err, errChanged) }
 // Keep removes an instance's checkpoints beyond n: first those that the registry does not name, then the oldest. Named
 // checkpoints of the step least or later stay, however many they are. giveUp is called with each before it is removed.
 func (s Store) Keep(
-	ctx context.Context, instance string, n int, least int64, named func(storedCopy) bool,
-	giveUp func(storedCopy) error,
+	ctx context.Context, instance string, n int, least int64, named func(StoredCopy) bool,
+	giveUp func(StoredCopy) error,
 ) error {
 	kept, err := s.List(ctx, instance)
 	if err != nil || len(kept) <= n {
@@ -334,7 +334,7 @@ func (s Store) write(ctx context.Context, name string, text []byte) error {
 }
 
 // Remove removes a checkpoint, its name first: the remains must not look like a complete one.
-func (s Store) Remove(ctx context.Context, k storedCopy) error {
+func (s Store) Remove(ctx context.Context, k StoredCopy) error {
 	away := s.Top + "/" + k.Instance + "/" + temporary + "/gone-" + k.Name
 	err := errors.Join(s.remove(ctx, away), s.Files.MkdirAll(ctx, path.Dir(away)))
 	if err == nil {
@@ -351,7 +351,7 @@ func (s Store) Remove(ctx context.Context, k storedCopy) error {
 
 // Quarantine moves all checkpoints of an instance into `set-aside-<why>/` of its folder, where they are not listed,
 // resumed from or removed.
-func (s Store) Quarantine(ctx context.Context, instance, why string) ([]storedCopy, error) {
+func (s Store) Quarantine(ctx context.Context, instance, why string) ([]StoredCopy, error) {
 	all, err := s.List(ctx, instance)
 	if err != nil || len(all) == 0 {
 		return nil, err

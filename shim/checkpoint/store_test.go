@@ -94,7 +94,7 @@ func manifestOf(gen int, inc string) Manifest {
 }
 
 // stored puts the newest checkpoint of a folder into the store.
-func stored(t *testing.T, v Store, m Manifest, from *os.Root) storedCopy {
+func stored(t *testing.T, v Store, m Manifest, from *os.Root) StoredCopy {
 	t.Helper()
 	found, err := format.Rule{Framework: m.Framework}.Look(files.Tree(from))
 	must(t, err)
@@ -358,8 +358,8 @@ func TestKeep(t *testing.T) {
 				must(t, err)
 			}
 		}
-		short := func(k storedCopy) string { return fmt.Sprintf("%d-g%d", k.Step, k.Generation) }
-		must(t, v.Keep(t.Context(), "worker-0", c.n, c.least, func(k storedCopy) bool { return !slices.Contains(c.gone, short(k)) }, func(storedCopy) error { return nil }))
+		short := func(k StoredCopy) string { return fmt.Sprintf("%d-g%d", k.Step, k.Generation) }
+		must(t, v.Keep(t.Context(), "worker-0", c.n, c.least, func(k StoredCopy) bool { return !slices.Contains(c.gone, short(k)) }, func(StoredCopy) error { return nil }))
 		all, err := v.List(t.Context(), "worker-0")
 		must(t, err)
 		var names []string
@@ -373,7 +373,7 @@ func TestKeep(t *testing.T) {
 }
 
 func TestNamesInAStore(t *testing.T) {
-	if k, ok := copyAt("hdfs://n/ck/app/worker-0/step-7-g2-aaaaaaaa"); !ok || k != (storedCopy{"worker-0", "step-7-g2-aaaaaaaa", 7, 2, "aaaaaaaa"}) {
+	if k, ok := copyAt("hdfs://n/ck/app/worker-0/step-7-g2-aaaaaaaa"); !ok || k != (StoredCopy{"worker-0", "step-7-g2-aaaaaaaa", 7, 2, "aaaaaaaa"}) {
 		t.Errorf("got %+v, %v", k, ok)
 	}
 	for _, bad := range []string{"", "/x", "a/step-7-g2-aaaaaaaa", "worker-0/step-07-g2-aaaaaaaa", "worker-0/step-7-g2-AAAAAAAA", "worker-0/step-7-g2", "../step-1-g1-aaaaaaaa", "worker-0/../step-1-g1-aaaaaaaa"} {

@@ -30,7 +30,7 @@ type uploader struct {
 	m      *Manager
 	remote Store
 	wake   chan struct{}
-	sums   map[storedCopy]string // of the manifests that were read
+	sums   map[StoredCopy]string // of the manifests that were read
 
 	mu      sync.Mutex
 	next    *upload         // the newest that waits
@@ -51,7 +51,7 @@ type upload struct {
 
 // uploaded is a checkpoint in the store.
 type uploaded struct {
-	kept  storedCopy
+	kept  StoredCopy
 	gen   int
 	step  registry.CheckpointStep
 	stamp string
@@ -95,12 +95,12 @@ func (m *Manager) newUploader(ctx context.Context) (*uploader, error) {
 	}
 	remote := Store{Files: opened, Top: strings.TrimSuffix(top, "/") + "/" + m.cfg.AppID}
 	return &uploader{
-		m: m, remote: remote, wake: make(chan struct{}, 1), sums: map[storedCopy]string{},
+		m: m, remote: remote, wake: make(chan struct{}, 1), sums: map[StoredCopy]string{},
 	}, nil
 }
 
 // url names a checkpoint in the registry.
-func (u *uploader) url(c storedCopy) string {
+func (u *uploader) url(c StoredCopy) string {
 	return strings.TrimSuffix(u.m.plan.Checkpoint.Sync, "/") + "/" + u.m.cfg.AppID + "/" + c.Instance + "/" + c.Name
 }
 

@@ -13,8 +13,8 @@ const (
 	v14 = "0.14"
 )
 
-// entry is one row of an exit table, in PAI's words.
-type entry struct {
+// Entry is one row of an exit table, in PAI's words.
+type Entry struct {
 	Code     int
 	Phrase   string
 	Type     string // USER_FAILURE, PLATFORM_FAILURE, …
@@ -49,7 +49,7 @@ type Facts struct {
 }
 
 // tableOf is the exit table of a version of PAI: 0.5, 0.14, 1.
-func tableOf(version string) []entry {
+func tableOf(version string) []Entry {
 	if version == v05 || version == v14 {
 		return spec014()
 	}
@@ -57,14 +57,14 @@ func tableOf(version string) []entry {
 }
 
 // entryOf is the row of a code. A code that the table lacks gets the row that PAI gives it.
-func entryOf(version string, code int) entry {
+func entryOf(version string, code int) Entry {
 	table := tableOf(version)
 	for _, other := range []int{code, unlisted(code)} {
-		if at := slices.IndexFunc(table, func(e entry) bool { return e.Code == other }); at >= 0 {
+		if at := slices.IndexFunc(table, func(e Entry) bool { return e.Code == other }); at >= 0 {
 			return table[at]
 		}
 	}
-	return entry{Code: code}
+	return Entry{Code: code}
 }
 
 // unlisted is the code whose row holds for all codes that the table lacks.
@@ -76,7 +76,7 @@ func unlisted(code int) int {
 }
 
 // Classify finds the row of an end. The first rule of the version that matches decides.
-func Classify(version string, f Facts) entry {
+func Classify(version string, f Facts) Entry {
 	if version == v05 || version == v14 {
 		return entryOf(version, f.code014())
 	}

@@ -60,7 +60,7 @@ func ExitReport(version string, f Facts) string {
 	}
 }
 
-func (f Facts) report014(e entry) yaml {
+func (f Facts) report014(e Entry) yaml {
 	var y yaml
 	y.number("exitcode", e.Code)
 	y.text("trigger", f.trigger())
@@ -78,7 +78,7 @@ func (f Facts) report014(e entry) yaml {
 	return y
 }
 
-func (f Facts) report1(e entry, user, platform, matched string) yaml {
+func (f Facts) report1(e Entry, user, platform, matched string) yaml {
 	var y yaml
 	y.number("exitCode", e.Code)
 	y.text("trigger", f.trigger())

@@ -2,8 +2,8 @@ package paireport
 
 // spec1 is the job exit spec of OpenPAI 1.x: src/k8s-job-exit-spec/config/k8s-job-exit-spec.yaml. Codes 220 to 235 are
 // PAI's own patterns in the log: Classify never returns them.
-func spec1() []entry {
-	return []entry{
+func spec1() []Entry {
+	return []Entry{
 		{0, "Succeeded", "USER_SUCCESS", "UNKNOWN", "NEVER_RETRY"},
 		{-100, "ConfigMapExternalDeleted", "PLATFORM_FAILURE", "TRANSIENT", "ALWAYS_RETRY"},
 		{-101, "PodExternalDeleted", "PLATFORM_FAILURE", "TRANSIENT", "ALWAYS_RETRY"},

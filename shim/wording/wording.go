@@ -14,15 +14,6 @@ func Clock(t time.Time) string {
 	return t.Local().Format("2006-01-02 15:04:05")
 }
 
-// joined lists words.
-func joined[T ~string](words []T) string {
-	all := make([]string, len(words))
-	for i, w := range words {
-		all[i] = string(w)
-	}
-	return strings.Join(all, ", ")
-}
-
 // OrNone joins names; "none" where there are none.
 func OrNone(names []string) string { return cmp.Or(strings.Join(names, ", "), "none") }
 

@@ -48,7 +48,7 @@ func (s *Share) walk(ctx context.Context, out *sink, mine func(group int) (own, 
 }
 
 func (s *Share) walkFile(
-	ctx context.Context, split split, out *sink, groups *int, mine func(int) (bool, bool),
+	ctx context.Context, split Split, out *sink, groups *int, mine func(int) (bool, bool),
 ) (over bool, err error) {
 	from, done, err := s.open(ctx, split)
 	if err != nil {

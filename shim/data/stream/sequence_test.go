@@ -179,7 +179,7 @@ func TestSequenceCutAnywhere(t *testing.T) {
 		size := int64(len(file))
 		for i := int64(1); i < size; i++ {
 			f, j := m.listed("/s")[0], min(i+11, size)
-			share := &Share{Splits: []split{{f, 0, i}, {f, i, j - i}, {f, j, size - j}}, reading: Reading{Form: plan.RecordSequence}}
+			share := &Share{Splits: []Split{{f, 0, i}, {f, i, j - i}, {f, j, size - j}}, reading: Reading{Form: plan.RecordSequence}}
 			if got, _ := feed(t, share); got != strings.Join(texts, "\n")+"\n" {
 				t.Fatalf("%+v cut at %d and %d: got %q", w, i, j, got)
 			}

@@ -81,7 +81,7 @@ func TestSplitsHaveEachByteOnce(t *testing.T) {
 func TestAssign(t *testing.T) {
 	for all := range 40 {
 		for workers := 1; workers <= 7; workers++ {
-			splits := make([]split, all)
+			splits := make([]Split, all)
 			for i := range splits {
 				splits[i].From = int64(i)
 			}

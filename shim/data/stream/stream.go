@@ -24,7 +24,7 @@ type Reading struct {
 // Share is the input of one reader, in order. It depends on the files, their sizes and the Reading alone, so that all
 // readers agree without communication.
 type Share struct {
-	Splits []split // of plan.RecordNLines: of all readers, assigned while they are read
+	Splits []Split // of plan.RecordNLines: of all readers, assigned while they are read
 	All    int     // number of splits of all readers; -1 for plan.RecordNLines: not known yet
 
 	reading Reading
@@ -87,7 +87,7 @@ func (s *Share) Feed(ctx context.Context, to io.Writer, count *Count) error {
 	return out.flush()
 }
 
-func (s *Share) feedSplit(ctx context.Context, split split, out *sink) (err error) {
+func (s *Share) feedSplit(ctx context.Context, split Split, out *sink) (err error) {
 	from, done, err := s.open(ctx, split)
 	if err != nil {
 		return out.cause(ctx, split.File, err)
@@ -104,7 +104,7 @@ func (s *Share) feedSplit(ctx context.Context, split split, out *sink) (err erro
 }
 
 // open opens a split.
-func (s *Share) open(ctx context.Context, split split) (records, func() error, error) {
+func (s *Share) open(ctx context.Context, split Split) (records, func() error, error) {
 	if split.Length == 0 {
 		return none{}, func() error { return nil }, nil
 	}
@@ -140,7 +140,7 @@ func (s *Share) separator() byte {
 }
 
 // openSequence reads the header, and continues behind it or at the split's offset.
-func (s *Share) openSequence(ctx context.Context, split split) (records, func() error, error) {
+func (s *Share) openSequence(ctx context.Context, split Split) (records, func() error, error) {
 	file, err := read(ctx, split.File, 0, s.reading.Again)
 	if err != nil {
 		return nil, nil, err

@@ -425,8 +425,8 @@ func TestDealGolden(t *testing.T) {
 }
 
 // numberedSplits are splits with their numbers as names.
-func numberedSplits(n int) []split {
-	splits := make([]split, n)
+func numberedSplits(n int) []Split {
+	splits := make([]Split, n)
 	for i := range splits {
 		splits[i].File.Path = strconv.Itoa(i)
 	}

@@ -27,8 +27,8 @@ func (t Turn) block(all int) (from, to int) {
 }
 
 // Assign gives the reader its splits, in order. Each split belongs to exactly one reader.
-func (t Turn) Assign(all []split) []split {
-	var own []split
+func (t Turn) Assign(all []Split) []Split {
+	var own []Split
 	for i, s := range all {
 		if t.has(i, len(all)) {
 			own = append(own, s)
