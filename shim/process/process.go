@@ -60,8 +60,19 @@ func New(ctx context.Context, c Config) *Process {
 		Config: c, life: context.WithoutCancel(ctx), logs: Logs{Dir: c.LogDir, Log: c.Log, User: c.User},
 		blamed: &blames{}, memory: c.Plan.Limits.MemoryMB,
 	}
-	p.guards = &guards{log: c.Log, park: c.Park, heard: p.hear}
+	p.guards = &guards{log: c.Log, park: p.park, heard: p.hear}
 	return p
+}
+
+// park starts a guard. Each has the plan's limit of memory, however far the one before it had grown.
+func (p *Process) park(ctx context.Context) (*sandbox.Guard, error) {
+	guard, err := p.Park(ctx)
+	if err == nil {
+		p.mu.Lock()
+		p.memory = p.Plan.Limits.MemoryMB
+		p.mu.Unlock()
+	}
+	return guard, err
 }
 
 // StartGuard starts the guard that will hold the process.
@@ -73,6 +84,7 @@ func (p *Process) Close() bool {
 	if !p.guards.close() {
 		return false
 	}
+	p.endSides()
 	p.work.Wait()
 	return true
 }
