@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -75,6 +76,13 @@ func TestContainerInPartOfTheHierarchies(t *testing.T) {
 		_, path, _ := strings.Cut(own, name)
 		if path, _, _ = strings.Cut(path, "\n"); !strings.HasSuffix(path, "/muster/"+o.Confine.App+"/worker-0") {
 			t.Errorf("the guard is in %q of %s", path, name)
+		}
+	}
+	// What libcontainer has not joined, nobody else would clear after a killed agent.
+	for _, controller := range []string{"memory", "devices"} {
+		want := filepath.Join(host.Controllers[controller].Dir, "muster", o.Confine.App, "worker-0")
+		if !slices.Contains(left.Cgroups, want) {
+			t.Errorf("left are %q, without %s", left.Cgroups, want)
 		}
 	}
 	if err := g.Close(); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/muster-agent/muster/shim/sandbox/cgroup"
@@ -189,8 +190,15 @@ func (w *containerBoundary) removeGroup() error {
 	return w.group.Remove(ctx)
 }
 
+// left names the cgroup even where libcontainer has not joined it: the guard entered it by itself.
 func (w *containerBoundary) left() Remains {
-	return Remains{Cgroups: w.container.Cgroups(), Dirs: []string{w.container.Dir()}}
+	cgroups := w.container.Cgroups()
+	if w.group != nil {
+		cgroups = append(cgroups, w.group.Paths()...)
+		slices.Sort(cgroups)
+		cgroups = slices.Compact(cgroups)
+	}
+	return Remains{Cgroups: cgroups, Dirs: []string{w.container.Dir()}}
 }
 
 // giveUp ends a container that cannot be used.
