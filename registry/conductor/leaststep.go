@@ -30,19 +30,19 @@ func (f Facts) LeastStep(
 	}
 	if steps := stored[in].Steps; one && savers == 1 && c.Ranks != RanksSome && len(steps) > 0 {
 		// It may save for all, or be the first: the others then have only older steps.
-		step = min(step, steps[max(0, len(steps)-newestNamed)].Step)
+		step = min(step, steps[max(0, len(steps)-NewestNamed)].Step)
 	}
 	return step
 }
 
-// newestNamed is how many of an instance's checkpoints its key names at least.
-const newestNamed = 5
+// NewestNamed is how many of an instance's checkpoints its key names at least.
+const NewestNamed = 5
 
 // Named are the checkpoints that an instance's key keeps, in the order of their commits: the newest five, and all from
 // step least on. If there are more than MostSteps, it drops the latest ones before the newest five: a rank that is
 // behind reaches the older steps first.
 func Named(steps []registry.CheckpointStep, least int64) []registry.CheckpointStep {
-	last := max(0, len(steps)-newestNamed)
+	last := max(0, len(steps)-NewestNamed)
 	var kept []registry.CheckpointStep
 	for i, s := range steps {
 		if i >= last || s.Step >= least {
@@ -50,7 +50,7 @@ func Named(steps []registry.CheckpointStep, least int64) []registry.CheckpointSt
 		}
 	}
 	if over := len(kept) - registry.MostSteps; over > 0 {
-		end := len(kept) - newestNamed
+		end := len(kept) - NewestNamed
 		kept = slices.Delete(kept, end-over, end)
 	}
 	return kept

@@ -198,11 +198,11 @@ var (
 		return nil
 	}}
 	superseded = action{"", func(s *State, _ Event) []Effect {
-		s.Code, s.Class = 75, registry.ClassHost
+		s.Code, s.Class = exit.Held, registry.ClassHost
 		return nil
 	}}
 	timedOut = action{"", func(s *State, _ Event) []Effect {
-		s.Code, s.Class = 76, registry.ClassTimeout
+		s.Code, s.Class = exit.Timeout, registry.ClassTimeout
 		s.Cause = fmt.Sprintf("the barrier did not open within %s and nobody conducted", s.Policy.Barrier+backstop)
 		return nil
 	}}

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/muster-agent/muster/registry/conductor"
 )
 
 // room does the effects of one kind. What an effect led to is the event that Do returns, or comes later by Tell.
@@ -42,7 +44,8 @@ type Rooms struct {
 	Stager room
 	// Engine acts on the process. That the process is gone comes later, by Tell.
 	Engine room
-	// Checkpoints commits steps to the registry, one after the other, beside what Gang writes.
+	// Checkpoints commits steps to the registry, one after the other, beside what Gang writes. Of the steps that wait only
+	// those are committed that the registry would go on to name.
 	Checkpoints room
 
 	Logger *slog.Logger
@@ -137,12 +140,14 @@ func (a *Agent) queue(ctx context.Context, preempt bool, room room) func(Effect,
 		more    = make(chan struct{}, 1)
 		stop    = context.CancelFunc(func() {})
 	)
-	next := func() []order {
+	next := func() (o order, ok bool) {
 		mu.Lock()
 		defer mu.Unlock()
-		orders := waiting
-		waiting = nil
-		return orders
+		if len(waiting) == 0 {
+			return o, false
+		}
+		o, waiting = waiting[0], waiting[1:]
+		return o, true
 	}
 	a.work.Go(func() {
 		for {
@@ -151,7 +156,7 @@ func (a *Agent) queue(ctx context.Context, preempt bool, room room) func(Effect,
 				return
 			case <-more:
 			}
-			for _, o := range next() {
+			for o, ok := next(); ok; o, ok = next() {
 				if ctx.Err() != nil {
 					return
 				}
@@ -170,6 +175,10 @@ func (a *Agent) queue(ctx context.Context, preempt bool, room room) func(Effect,
 		each, stop = context.WithCancel(ctx)
 		mu.Lock()
 		waiting = append(waiting, order{e, s, each, stop})
+		if e.Kind == DoCommit && len(waiting) > conductor.NewestNamed { // the registry would forget it for the newer ones
+			waiting[0].stop()
+			waiting = waiting[1:]
+		}
 		mu.Unlock()
 		select {
 		case more <- struct{}{}:
