@@ -150,7 +150,7 @@ var rooms = []room{
 	{path: "shim/side", pure: true},
 	{path: "shim/publisher", may: []string{"appdef", "shim/plan", "registry", "registry/consul"}},
 	{path: "shim/paireport", may: []string{"shim/plan", "registry"}},
-	{path: "shim/status", may: []string{"shim/plan", "registry", "shim/files"}},
+	{path: "shim/status", may: []string{"shim/plan", "registry", "shim/files", "shim/sandbox/proc"}},
 	{path: "shim/ssh", may: []string{"shim/plan", "registry"}},
 	{path: "shim/member", may: []string{
 		"appdef", "registry", "registry/conductor", "registry/consul", "shim/exit", "shim/files", "shim/launcher", "shim/launcher/known", "shim/launcher/route", "shim/machine",

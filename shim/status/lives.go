@@ -1,12 +1,10 @@
 package status
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
-	"os"
-	"strings"
 	"syscall"
+
+	"github.com/muster-agent/muster/shim/sandbox/proc"
 )
 
 // ProcessLives tells whether a process of this host runs; a zombie does not.
@@ -17,7 +15,6 @@ func ProcessLives(pid int) bool {
 	if err := syscall.Kill(pid, 0); err != nil && !errors.Is(err, syscall.EPERM) {
 		return false
 	}
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	_, after, ok := strings.Cut(string(text[max(0, bytes.LastIndexByte(text, ')')):]), ") ") // proc_pid_stat(5)
-	return err != nil || !ok || !strings.HasPrefix(after, "Z")
+	s, err := proc.Host{}.Stat(pid)
+	return err != nil || s.Alive() // what cannot be read is not known to have ended
 }

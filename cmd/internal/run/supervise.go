@@ -11,8 +11,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim"
 	"github.com/muster-agent/muster/shim/data"
@@ -141,7 +139,7 @@ func (r *runner) interrupt(ctx context.Context, sig os.Signal, asked int, e *end
 	case sig != syscall.SIGINT:
 		e.interrupted, _ = sig.(syscall.Signal)
 		r.say("%s: %s: stopping in grace; the same command with --app-id %s --work-dir %s goes on from the checkpoint",
-			r.appID, unix.SignalName(e.interrupted), r.appID, r.workDir)
+			r.appID, registry.SignalName(int(e.interrupted)), r.appID, r.workDir)
 		r.each(func(c *child) { c.send(syscall.SIGTERM) })
 	default:
 		r.say("%s: stopping: every process gets its stop signal and its grace, checkpoints are kept; "+
