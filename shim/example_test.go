@@ -12,7 +12,6 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/embedded"
 	"github.com/muster-agent/muster/shim"
-	"github.com/muster-agent/muster/shim/ports"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -53,9 +52,8 @@ func ExampleRun() {
 	defer cancel()
 	code, err := shim.Run(ctx, shim.Options{
 		App: app, Name: shim.Name{AppID: "greet", Index: -1}, Launcher: "shell", Engine: "process",
-		Ports:    ports.Ranges{{From: 20000, To: 29999}},
 		Folders:  shim.Folders{Work: filepath.Join(dir, "work"), State: status.Dir(filepath.Join(dir, "state"))},
-		Registry: shim.Registry{Address: registry.SocketAddress(socket), Times: registry.DefaultTimes()},
+		Registry: shim.Registry{Address: registry.SocketAddress(socket)},
 		Output:   shim.Output{To: io.Discard},
 	})
 	fmt.Println("exit code", code, err)

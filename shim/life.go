@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"time"
 
 	"github.com/muster-agent/muster/registry"
@@ -20,8 +21,14 @@ func Run(ctx context.Context, o Options) (code int, err error) {
 	defer callOff(nil)
 	ear := hear(ctx, o, func(w wish) { callOff(w) })
 	defer ear.close()
+	if o.Output.To == nil {
+		o.Output.To = io.Discard
+	}
 	last, manager := "", notify.New(o.Output.logger(o.Output.To), outlook.Loading(o.App, time.Now()))
 	defer func() { manager.Close(cmp.Or(last, outlook.OfError(err))) }()
+	if o, err = o.orDefaults(); err != nil {
+		return exit.CodeOf(err), err
+	}
 	open := o.Open
 	open.Policy, open.Hadoop = &o.Policy, o.Hadoop
 	app, err := open.Load(early, o.App, o.Output.To)

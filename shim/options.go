@@ -1,6 +1,8 @@
 package shim
 
 import (
+	"cmp"
+	"errors"
 	"io"
 	"log/slog"
 	"os"
@@ -15,7 +17,8 @@ import (
 	"github.com/muster-agent/muster/shim/status"
 )
 
-// Options are the settings of one agent. Only App, Name.AppID, Registry and Output.To have no default.
+// Options are the settings of one agent. App and Registry.Address have no default, and Name.AppID only what the launcher
+// says. The zero value of any other field is its default, but for Name.Index, whose zero is index 0.
 type Options struct {
 	App  string          // folder, archive, URL or catalog:NAME
 	Open openapp.Choices // how it is opened and changed; Policy and Hadoop are set from the fields below
@@ -25,11 +28,11 @@ type Options struct {
 	Host     string // address that peers reach this host at; "": detected
 	// API is the HOST:PORT for peers' requests; "": a port of Ports, unless this host has a loopback address.
 	API        string
-	Ports      ports.Ranges  // to take ports from
+	Ports      ports.Ranges  // to take ports from; nil: ports.Default
 	KillWindow time.Duration // between the launcher's TERM and its KILL; 0: the launcher's usual
 	Env        []string      // NAME or NAME=VALUE for the process
 
-	Engine        string // auto, container, cgroup or process
+	Engine        string // auto, container, cgroup or process; "": auto
 	RequireLimits bool   // refuse to run if a wanted limit cannot be enforced
 	Policy        policy.Policy
 
@@ -58,22 +61,38 @@ type Name struct {
 
 // Folders are where an agent works.
 type Folders struct {
-	Work  string // "": the launcher's, else one of the user's
-	Log   string // "": the launcher's, else in the work folder
-	State status.Dir
+	Work  string     // "": the launcher's, else one of the user's
+	Log   string     // "": the launcher's, else in the work folder
+	State status.Dir // of this host; "": the usual one of the user
 }
 
 // Registry is the gang's registry and its times.
 type Registry struct {
 	Address registry.Address
-	Times   registry.Times // Barrier 0: the definition's
+	Times   registry.Times // 0: the default; of Barrier the definition's
 }
 
 // Output is where an agent logs.
 type Output struct {
-	To        io.Writer
+	To        io.Writer // nil: nowhere
 	JSON      bool
 	PAIReport bool // end a failure with OpenPAI's block of text
+}
+
+// orDefaults are the options with the defaults in place of what is not set. An error: the times do not fit together.
+func (o Options) orDefaults() (Options, error) {
+	o.Engine = cmp.Or(o.Engine, "auto")
+	if o.Ports == nil {
+		o.Ports = ports.Ranges{ports.Default}
+	}
+	if o.Folders.State == "" {
+		o.Folders.State = status.Dir(status.StateDir(os.Geteuid(), os.Getenv("XDG_RUNTIME_DIR")))
+	}
+	barrier := o.Registry.Times.Barrier
+	o.Registry.Times = o.Registry.Times.OrDefaults()
+	err := errors.Join(o.Registry.Times.Check()...)
+	o.Registry.Times.Barrier = barrier // 0 goes on to mean the definition's
+	return o, exit.With(exit.Usage, err)
 }
 
 // logger writes the agent's own log.

@@ -23,7 +23,7 @@ func (r stageRoom) begin(ctx context.Context, p plan.Plan, in registry.Instance)
 		Log: r.log, Loop: r.loop, Instance: in, Plan: p, LogDir: filepath.Join(r.logDir, in.String()), Ports: r.ports,
 		Reach: process.Reach{
 			Host: r.alloc.Host, Socket: r.state.Socket(r.id.appID, in.String()),
-			Publisher: r.publisher,
+			Publisher: r.publisherURL(),
 		},
 		Park:    func(ctx context.Context) (*sandbox.Guard, error) { return r.park(ctx, p, in) },
 		Started: r.notify.Started,
@@ -62,8 +62,9 @@ func (a *agent) over(e machine.Event) {
 
 // failData ends the process because of its data. An error that another attempt would meet again is final.
 func (a *agent) failData(why string, err error) {
-	a.process.Condemn(registry.ClassData, wording.Short(why), !store.Transient(err))
-	a.process.Kill()
+	process := a.runs()
+	process.Condemn(registry.ClassData, wording.Short(why), !store.Transient(err))
+	process.Kill()
 }
 
 // runs is the process; one that never runs until the instance has been prepared.

@@ -19,7 +19,9 @@ func (a *agent) publish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	a.mu.Lock()
 	a.publisher = address
+	a.mu.Unlock()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // served until the agent closes
 	done := make(chan struct{})
 	go func() {
@@ -31,6 +33,13 @@ func (a *agent) publish(ctx context.Context) error {
 	}()
 	a.atEnd(func() { cancel(); <-done })
 	return nil
+}
+
+// publisherURL is where the container's scripts ask; "": nowhere.
+func (a *agent) publisherURL() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.publisher
 }
 
 // appSource reads the whole app from the registry.

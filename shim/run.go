@@ -57,7 +57,7 @@ func (a *agent) work(ctx context.Context, p plan.Plan, logDir string) {
 			a.log.Warn("follow stderr for progress", "err", err)
 		}
 	})
-	a.gpus.Watch(ctx, p, a.process)
+	a.gpus.Watch(ctx, p, a.runs())
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.settle = sync.OnceFunc(func() { endWatch(); cancel(); wg.Wait() })
@@ -101,15 +101,16 @@ func (a *agent) source(logDir string) status.Source {
 	if a.currentPlan().MPI != nil { // otherwise no process starts programs in other instances
 		peers = a.member.Peers()
 	}
+	process := a.runs()
 	return status.Source{
 		State:   a.snapshot,
 		LogDir:  logDir,
 		Silence: func() status.Silence { return a.member.Fence().Answer() },
-		Exec:    a.process.Exec,
+		Exec:    process.Exec,
 		Peers:   peers,
-		Command: a.process.Command,
+		Command: process.Command,
 		Signal: func(n int) error {
-			err := a.process.Signal(n)
+			err := process.Signal(n)
 			if errors.Is(err, os.ErrProcessDone) {
 				return fmt.Errorf("%s has no process: it is %s", a.loop.State().Instance, a.loop.State().Phase)
 			}

@@ -27,6 +27,7 @@ import (
 	"github.com/muster-agent/muster/shim/prepare"
 	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/status"
+	"github.com/muster-agent/muster/shim/wait"
 	"github.com/muster-agent/muster/shim/wording"
 	"github.com/muster-agent/muster/shim/workdir"
 )
@@ -97,7 +98,7 @@ func (r stageRoom) stage(ctx context.Context, in registry.Instance) (plan.Plan, 
 		return plan.Plan{}, err
 	}
 	r.begin(ctx, p, in)
-	if err := r.process.StartGuard(ctx); err != nil {
+	if err := r.runs().StartGuard(ctx); err != nil {
 		return plan.Plan{}, err
 	}
 	logDir := filepath.Join(r.logDir, in.String())
@@ -108,7 +109,7 @@ func (r stageRoom) stage(ctx context.Context, in registry.Instance) (plan.Plan, 
 		return plan.Plan{}, err
 	}
 	r.member.Discover(ctx, p)
-	return p, r.process.Install(ctx)
+	return p, r.runs().Install(ctx)
 }
 
 // previousPorts are the ports that the index had before, which its next holder should have: a member that peers find by
@@ -200,7 +201,7 @@ func (a *agent) checkpointConfig() checkpoint.Config {
 		Registry: func() checkpoint.Registry { return a.member.Membership() },
 		Facts:    func() conductor.Facts { return plan.Gang(a.app.App, a.request(registry.Instance{})) },
 		Open:     a.stores.Open, Owner: a.container.User, Transfer: a.data.Transfer,
-		Signal: func(name string) error { return a.process.SignalNamed(name) },
+		Signal: func(name string) error { return a.runs().SignalNamed(name) },
 	}
 }
 
@@ -296,7 +297,7 @@ func (a *agent) writeAppFile(begun time.Time) error {
 
 // open makes the agent's socket, which the container shows its process. Requests are answered once serve is called.
 func (r stageRoom) open(ctx context.Context, in registry.Instance) (serve func(logDir string), err error) {
-	l, err := r.listen(in)
+	l, err := r.listen(ctx, in)
 	if err != nil {
 		return nil, err
 	}
@@ -349,13 +350,15 @@ func (a *agent) atEnd(undo func()) {
 	a.closers = append(a.closers, undo)
 }
 
-func (r stageRoom) listen(in registry.Instance) (net.Listener, error) {
+func (r stageRoom) listen(ctx context.Context, in registry.Instance) (net.Listener, error) {
 	path := r.state.Socket(r.id.appID, in.String())
 	for end := time.Now().Add(workdir.TakeoverPatience); ; {
 		l, err := status.Listen(path)
 		if err == nil || !errors.Is(err, status.ErrAnswered) || time.Now().After(end) {
 			return l, err
 		}
-		time.Sleep(workdir.TakeoverPoll)
+		if err := wait.For(ctx, workdir.TakeoverPoll); err != nil {
+			return nil, err
+		}
 	}
 }
