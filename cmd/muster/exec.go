@@ -150,7 +150,7 @@ func (f *execFlags) variables() []string {
 	return all
 }
 
-// thirdTime is how often somebody must say that it is enough.
+// thirdTime is how often a user must interrupt the program before this command is left.
 const thirdTime = 3
 
 // handOn makes signals and new sizes of the terminal the program's, until ctx ends.

@@ -129,7 +129,7 @@ func By(variable string) func(f *Finder) string {
 	}
 }
 
-// Note keeps a sentence for whoever reads the agent's log.
+// Note keeps a sentence for the agent's log.
 func (f *Finder) Note(text string) { f.Found.Notes = append(f.Found.Notes, text) }
 
 // Has tells that a variable is set.

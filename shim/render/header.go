@@ -22,7 +22,7 @@ func (w *Writer) Header(title string, how ...string) []string {
 		"App " + w.Options.AppID + ", run " + w.Options.Run + ": " + strings.Join(parts, ", ") + ".",
 		"Started again under the same run it goes on where it was interrupted, or ends with the run's verdict at " +
 			"once; render",
-		"it anew for a new run.",
+		"it again for a new run.",
 		"",
 	}
 	lines = append(lines, how...)

@@ -87,7 +87,7 @@ func (o *Options) loadSubmission(a *artifacts, job hbox.Submission) (app appdef.
 // choose says what of an APP is brought: what lies on this machine, with the documents in it that flags replace.
 func (o *Options) choose(a *artifacts, l *openapp.App) error {
 	c := &o.Choices
-	if o.File.App != "" { // somebody has brought it
+	if o.File.App != "" { // the agents find it by themselves
 		return nil
 	}
 	other := c.Template != "" || c.Resources != ""
@@ -262,7 +262,7 @@ func (a *artifacts) bring(ctx context.Context, r record) (err error) {
 	return nil
 }
 
-// replace removes what the same run has brought earlier, now that its job is started anew.
+// replace removes what the same run has brought earlier, now that its job is started again.
 func (a *artifacts) replace(ctx context.Context) error {
 	if a.store == nil {
 		return nil

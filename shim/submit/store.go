@@ -140,7 +140,7 @@ func (s *runStore) Records(ctx context.Context) ([]record, error) {
 			continue
 		}
 		r, err := s.record(ctx, path.Join(one.Path, recordName))
-		if errors.Is(err, fs.ErrNotExist) { // somebody else's folder, or the run ended meanwhile
+		if errors.Is(err, fs.ErrNotExist) { // not a run's folder, or the run ended meanwhile
 			continue
 		}
 		if err != nil {
@@ -167,7 +167,7 @@ func (s *runStore) record(ctx context.Context, at string) (r record, err error) 
 		return r, err
 	}
 	if json.Unmarshal(text, &r) != nil {
-		return record{}, nil // somebody else's file
+		return record{}, nil // not a record of muster
 	}
 	return r, nil
 }

@@ -43,7 +43,7 @@ type Facts struct {
 	Local   *status.AppFile                // nil: not started on this host
 	Result  *status.ResultFile             // nil: not over, or not a run of this host
 	States  map[string]status.State        // of agents on this host
-	Peers   map[string]status.State        // of others, where somebody has asked them
+	Peers   map[string]status.State        // of other hosts, where they were asked
 	Records map[string]status.InstanceFile // agents of this host that have not said goodbye
 	places  map[string]status.PlaceFile
 	Lasts   map[string]status.Instance // what ended agents left in the log folder

@@ -289,7 +289,7 @@ func (x *saving) beforeStop(ctx context.Context) {
 	})
 }
 
-// tellStop says what a stop has saved first. That somebody has not is an error: it is gone.
+// tellStop says what a stop has saved first. An instance that has not saved is an error: its outputs are lost.
 func (x *saving) tellStop() error {
 	switch {
 	case x.save == nil && slices.ContainsFunc(x.def.Components, savesSomething):

@@ -128,7 +128,7 @@ func (l Reader) followAll(ctx context.Context, show func(string) func(string)) e
 	var errs []error
 	following := map[string]bool{}
 	for {
-		ended := ctx.Err() != nil // before the look: whoever was there at the end is read to the end
+		ended := ctx.Err() != nil // before the look: what was there at the end is read to the end
 		for _, name := range l.names() {
 			if following[name] {
 				continue

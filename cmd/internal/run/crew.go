@@ -54,7 +54,7 @@ func (c *crew) wanted(d registry.Directive) map[string]int {
 	return counts
 }
 
-// engage launches whoever is wanted and not there, and returns them.
+// engage launches the wanted instances that are not there.
 func (c *crew) engage() error {
 	app := c.app.WithCounts(c.counts)
 	for _, in := range plan.Instances(&app) {
@@ -120,8 +120,8 @@ func (c *crew) enlarge(ctx context.Context) error {
 	return err
 }
 
-// formsAnew tells that muster.retry has formed the gang anew.
-func (c *crew) formsAnew(ctx context.Context) bool {
+// gangRetried tells that muster.retry has formed the gang again.
+func (c *crew) gangRetried(ctx context.Context) bool {
 	d, ok := c.directive(ctx)
 	return ok && d.FormsAnew(0)
 }

@@ -2,7 +2,7 @@
 // settings of `muster run`, and Options.Run is that verb; hbox-submit and Slider's verbs call it too.
 //
 // It owns the run's work folder (by a lock), the embedded registry unless another one is named, the processes of the
-// agents, and the screen of stderr while the run lasts. It launches the agents anew as a launcher would, and writes
+// agents, and the screen of stderr while the run lasts. It relaunches agents as a launcher would, and writes
 // app.json and result.json.
 //
 // It promises that an interrupted run leaves no agent behind, that result.json stands when Run returns after a verdict,

@@ -167,7 +167,7 @@ func (r *runner) relaunch(ctx context.Context, d ended, crew *crew, verdicts <-c
 	again := d.signal != 0 || d.code == 128+int(syscall.SIGTERM) || d.code == 128+int(syscall.SIGINT) ||
 		d.signal == 0 && d.code == 0 // it left for a flex, and another has brought its index back
 	// It could not be staged, and muster.retry, which has pauses of its own, tries again.
-	retried := d.signal == 0 && d.code == exit.Held && crew.formsAnew(ctx)
+	retried := d.signal == 0 && d.code == exit.Held && crew.gangRetried(ctx)
 	if retried || again && d.child.mayRelaunch(time.Now()) {
 		r.say("%s: agent ended by %s: launching it again", d.child.instance, how(d))
 		err := crew.launch(d.child)

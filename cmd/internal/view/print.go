@@ -55,8 +55,8 @@ func (v *App) lines() [][2]string {
 		if d := v.Directive; d != nil {
 			add("directive", strings.TrimSuffix(string(d.Act)+": "+d.Why, ": "))
 			add("conductor", cmp.Or(OrEmpty(v.Conductor), "nobody"))
-			if d.Anew != "" {
-				add("checkpoints", "begun anew, for no step is everybody's: "+d.Anew)
+			if d.FullRestart != "" {
+				add("checkpoints", "full restart, for the ranks have no step in common: "+d.FullRestart)
 			}
 		}
 		add("missing", strings.Join(v.Missing, ", "))

@@ -9,9 +9,9 @@ var actions = map[launcher.Answer]launcher.Action{
 	launcher.Done: {By: "completionMode: Indexed", Does: "the index is complete; the Job is when all are"},
 	launcher.Again: {
 		By:   "backoffLimit",
-		Does: "another pod for the index, counted up to the limit; then the JobSet starts anew",
+		Does: "another pod for the index, counted up to the limit; then the JobSet restarts",
 	},
-	launcher.Elsewhere: {By: "backoffLimit", Does: "the same; a JobSet that starts anew is a new run"},
+	launcher.Elsewhere: {By: "backoffLimit", Does: "the same; a JobSet that restarts is a new run"},
 	launcher.Never: {
 		By:   "podFailurePolicy: FailJob",
 		Does: "the Job fails, and the JobSet with it, without another pod",

@@ -102,7 +102,7 @@ func (w writer) title() string {
 func (w writer) loseAll() {
 	if w.Options.Format == "jobs" {
 		w.Lose("elsewhere, for a whole run: plain Jobs name no new run; a run that ended with %s stays ended until "+
-			"it is rendered anew", render.Joined(launcher.CodesOf(launcher.Elsewhere), ", "))
+			"it is rendered again", render.Joined(launcher.CodesOf(launcher.Elsewhere), ", "))
 	}
 	for _, g := range w.Groups {
 		if g.GPUType != "" {
@@ -125,7 +125,7 @@ func (w writer) loseAll() {
 		w.Lose("user %s: a pod knows numbers only", w.Options.User)
 	}
 	if w.Options.TimeLimit > 0 && w.Options.Format != "jobs" {
-		w.Lose("time limit %s: of each start; a set that is started anew after another failure has it again",
+		w.Lose("time limit %s: of each start; a set that restarts after another failure has it again",
 			render.SpanText(w.Options.TimeLimit))
 	}
 	w.Lose("folders: those of a pod end with it; checkpoints that are to outlive one belong into a store " +
@@ -141,7 +141,7 @@ var (
 	labelsValue = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
 )
 
-// checkNames refuses names that are somebody else's and that Kubernetes cannot have; those of our own are made fit.
+// checkNames refuses names of other owners and names that Kubernetes cannot have; those of our own are made fit.
 func (w writer) checkNames() error {
 	secret, key, hasKey := strings.Cut(w.Options.TokenSecret, "/")
 	for _, name := range []struct {
@@ -210,7 +210,7 @@ func (w writer) jobSet(name string) *yaml.Node {
 	}
 	spec := yamlMap("failurePolicy", policy, "replicatedJobs", jobs)
 	note(spec, "failurePolicy", "What is not to be retried fails the set, as the end of its time does; any other "+
-		"failure starts it anew, as a new run.")
+		"failure restarts it, as a new run.")
 	doc := w.object("jobset.x-k8s.io/v1alpha2", "JobSet", name)
 	put(doc, "spec", spec)
 	return doc
@@ -337,7 +337,7 @@ func (w writer) podArgs(g render.Group) *yaml.Node {
 	for i, word := range words {
 		text := podText(word)
 		if i == render.RunAt && w.Options.Format != "jobs" {
-			text += "-$(RESTART_ATTEMPT)" // a set that is started anew is a new run
+			text += "-$(RESTART_ATTEMPT)" // a set that restarts is a new run
 		}
 		args.Content = append(args.Content, yamlText(text))
 	}

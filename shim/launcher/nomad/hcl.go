@@ -116,7 +116,7 @@ func (b hclBody) group(g group) {
 	in.span("delay", g.RestartPolicy.Delay)
 	in.text("mode", g.RestartPolicy.Mode)
 	b.blank()
-	b.note("Then on another host, with other ports: the gang is formed anew around it.")
+	b.note("Then on another host, with other ports: the gang is formed again around it.")
 	in = b.block("reschedule")
 	in.number("attempts", g.ReschedulePolicy.Attempts)
 	in.span("interval", g.ReschedulePolicy.Interval)

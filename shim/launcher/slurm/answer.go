@@ -5,7 +5,7 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 )
 
-// actions: Slurm starts no task anew. The batch script reads the codes of its steps and puts the job into the queue
+// actions: Slurm restarts no single task. The batch script reads the codes of its steps and puts the job into the queue
 // again.
 var actions = map[launcher.Answer]launcher.Action{
 	launcher.Done: {By: "exit 0", Does: "the job is COMPLETED when all tasks are"},

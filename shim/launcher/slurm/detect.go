@@ -45,7 +45,7 @@ func find(f *launcher.Finder) {
 }
 
 // takeRank reads SLURM_PROCID of a step. The batch script itself has a 0 there as well, and no step's number: it is
-// no task, and whoever starts agents in it, by ssh or one beside the other, does not mean that all are rank 0.
+// no task, and agents that are started in it, by ssh or one beside the other, are not all rank 0.
 func takeRank(f *launcher.Finder) {
 	f.Found.Attempt = 1
 	f.Found.Origins["attempt"] = "SLURM_RESTART_COUNT"

@@ -112,7 +112,7 @@ func (w writer) loseAll() {
 		w.Lose("time limit %s: of each start; a job that has been put into the queue again for another reason has "+
 			"it again", render.SpanText(w.Options.TimeLimit))
 	}
-	w.Lose("an agent that ends alone: Slurm starts no task anew, so all are ended and the job is put into the " +
+	w.Lose("an agent that ends alone: Slurm restarts no single task, so all are ended and the job is put into the " +
 		"queue again")
 }
 
@@ -268,8 +268,8 @@ exit "$status"
 	return b.String()
 }
 
-// lateFunction keeps a job from living on in the queue when the time is over that somebody has given it. Where nobody
-// has, it is the partition that interrupts it.
+// lateFunction keeps a job from living on in the queue when the time limit of its user is over. Without
+// one it is the partition that interrupts it.
 const lateFunction = `# The tasks are told of the end of their time, and not this script.
 late() {
 	local end

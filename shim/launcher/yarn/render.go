@@ -369,8 +369,8 @@ fi
 clients=()
 `
 
-// scriptLimited tells YARN of the time limit before anybody hears that the application is there: whoever follows by the
-// client's words may end the client then.
+// scriptLimited tells YARN of the time limit before the client reports the application: a user who follows its output
+// may end the client then.
 const scriptLimited = `
 # A client holds the time for as long as it lives; the ResourceManager holds it to the end.
 limited() {

@@ -39,7 +39,7 @@ type jobStanding struct {
 	JobModifyIndex, Version       uint64
 }
 
-// Start registers the job and returns its id. A job of that name that is somebody else's is ErrForeign, whether it
+// Start registers the job and returns its id. A job of that name that muster has not made is ErrForeign, whether it
 // runs or not. One of ours that is not dead is ErrRuns: Nomad would take the new one for its next version, and end
 // the run that is there.
 func (n *client) Start(ctx context.Context) (id string, err error) {

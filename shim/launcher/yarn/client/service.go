@@ -152,7 +152,7 @@ func (s definition) runs() bool {
 	return true
 }
 
-// app is the one that room render wrote the service for; empty: it is of somebody else.
+// app is the one that room render wrote the service for; empty: it was written by other means.
 func (s definition) app() string {
 	_, text, ours := strings.Cut(s.Description, "written by muster render yarn")
 	_, text, named := strings.Cut(text, "| App ")
@@ -201,7 +201,7 @@ func (y *serviceClient) Start(ctx context.Context) (id string, err error) {
 	return y.id, nil
 }
 
-// ours refuses a service of our name that was written for another app, or by somebody else.
+// ours refuses a service of our name that was written for another app, or not by muster.
 func (y *serviceClient) ours(ctx context.Context, wanted definition) error {
 	advice := "give another --app-id, or, where nobody wants it any more, yarn app -destroy " + y.name
 	if y.Kept == nil {

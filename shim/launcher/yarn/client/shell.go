@@ -44,7 +44,7 @@ var submitted = regexp.MustCompile(`Submitted application (application_\d+_\d+)`
 // Start runs the script until all applications are submitted, and returns their ids with commas between them. They
 // run without their clients, which only look on. Where the clients do not say the ids, for a site sends their log
 // elsewhere, the ResourceManager is asked for applications of those names that were not there before: they are taken
-// for ours where the script has not failed and each name has one alone, for somebody else may submit under them at
+// for ours where the script has not failed and each name has one alone, for another user may submit under them at
 // the same time. Only what our own clients have told of is killed.
 func (y *shellClient) Start(ctx context.Context) (id string, err error) {
 	before, unlisted := y.named(ctx)
@@ -67,8 +67,8 @@ func (y *shellClient) Start(ctx context.Context) (id string, err error) {
 		left = append(left, y.kill(late, one))
 	}
 	if len(found) > 0 {
-		left = append(left, fmt.Errorf("applications of its name that were not there before, and may be somebody "+
-			"else's: %s", strings.Join(slices.Sorted(maps.Keys(found)), ", ")))
+		left = append(left, fmt.Errorf("applications of its name that were not there before, and may be another "+
+			"user's: %s", strings.Join(slices.Sorted(maps.Keys(found)), ", ")))
 	}
 	ended := err // by itself
 	switch {

@@ -77,7 +77,7 @@ func TestDistributedShell(t *testing.T) {
 		},
 		{
 			name: "refused, while the same user's other submission is taken", script: "printf 'application_1_1 d1-ps\napplication_1_2 d1-worker\n' >>$FAKE/apps; echo queue full; exit 1",
-			kind: job.ErrUnknown, text: "may be somebody else's: application_1_1, application_1_2",
+			kind: job.ErrUnknown, text: "may be another user's: application_1_1, application_1_2",
 		},
 		{
 			name: "two of a name, and nobody says whose", script: "printf 'application_1_1 d1-ps\napplication_1_2 d1-worker\napplication_1_3 d1-ps\napplication_1_4 d1-worker\n' >>$FAKE/apps",
@@ -140,7 +140,7 @@ func TestDistributedShellCalledOff(t *testing.T) {
 		Script: "printf 'application_1_1 d1-ps\napplication_1_2 d1-worker\n' >>" + dir + "/apps; " + logged + "application_1_1; exec 3<>/dev/tcp/" + strings.Replace(strings.TrimPrefix(server.URL, "http://"), ":", "/", 1) +
 			"; printf 'GET /begun HTTP/1.0\\r\\n\\r\\n' >&3; sleep 600\n",
 	}
-	if id, err := y.Start(ctx); id != "" || !errors.Is(err, job.ErrUnknown) || !strings.Contains(err.Error(), "somebody else's: application_1_2") || !slices.Equal(m.killed, []string{"application_1_1"}) {
+	if id, err := y.Start(ctx); id != "" || !errors.Is(err, job.ErrUnknown) || !strings.Contains(err.Error(), "another user's: application_1_2") || !slices.Equal(m.killed, []string{"application_1_1"}) {
 		t.Errorf("got %q, %v, killed %v, want the one that was told of killed", id, err, m.killed)
 	}
 }
