@@ -51,9 +51,14 @@ func destroy(ctx context.Context, c *call) error {
 	}
 	defer func() { _ = work.Release() }() // this process ends
 	if a.old {
-		if a, err = a.move(); err != nil {
+		moved, err := a.move()
+		if err != nil && a.unmovable {
+			return fmt.Errorf("%w: unmount it first, or remove %s by hand", err, a.dir)
+		}
+		if err != nil {
 			return err
 		}
+		a = moved
 	}
 	if err := a.forget(ctx); err != nil {
 		return err
