@@ -187,7 +187,7 @@ var rooms = []room{
 	{path: "cmd/internal/flags", may: []string{"shim/ports", "cmd/internal/apps", "registry", "registry/consul", "shim/exit", "shim/hadoop", "shim/openapp", "shim/status"}},
 	{path: "cmd/internal/view", may: []string{"cmd/internal/apps", "cmd/internal/console", "appdef", "registry", "registry/consul", "shim/exit", "shim/machine", "shim/member", "shim/plan", "shim/status", "shim/wording"}},
 	{path: "cmd/internal/detach", may: []string{
-		"cmd/internal/apps", "cmd/internal/console", "appdef", "registry", "shim/exit", "shim/fault", "shim/machine", "shim/status",
+		"cmd/internal/apps", "cmd/internal/console", "cmd/internal/flags", "appdef", "registry", "shim/exit", "shim/fault", "shim/machine", "shim/status",
 		"shim/tail", "shim/workdir",
 	}},
 	{path: "cmd/internal/slider", may: []string{

@@ -17,6 +17,11 @@ func newRun(s console.Streams) *cobra.Command {
 	detached := false
 	cmd := &cobra.Command{
 		Use: "run APP", Short: "Run a whole app on this machine, one agent per instance", Args: exactly("APP"),
+		Long: `Runs a whole app on this machine, one agent per instance, until there is a verdict. APP is a folder, an
+archive (.zip, .tar.gz, .tgz, .tar.zst), a job file of PAI, the URL of one of these, or catalog:NAME.
+
+Ctrl-C ends the run with the verdict stopped; a second one kills. TERM interrupts it: the same command
+with the same --app-id and --registry resumes it.`,
 		Example: `  muster run catalog:handwriting
   muster run catalog:handwriting --instances ps=1,worker=3 --app-id d1 --work-dir w --json
   muster run DIR --registry consul://127.0.0.1:8500

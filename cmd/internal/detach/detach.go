@@ -14,6 +14,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/cmd/internal/apps"
 	"github.com/muster-agent/muster/cmd/internal/console"
+	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/fault"
@@ -162,12 +163,13 @@ func (r Run) await(ctx context.Context, p *process, instances []registry.Instanc
 	}
 }
 
-// installed tells that an instance is installed, or has ended in this run.
+// installed tells that an instance is installed, or was and has ended in this run. One that failed before its process
+// started is not: the run launches it again, or ends.
 func installed(f *apps.Facts, in registry.Instance) bool {
 	st, live := f.States[in.String()]
 	if !live { // last.json may be of the run before, and of the same second
 		last, left := f.Lasts[in.String()]
-		return left && !last.Since.Before(f.Local.Started)
+		return left && last.Attempt > 0 && !last.Since.Before(f.Local.Started)
 	}
 	before := []machine.Phase{machine.Starting, machine.Claiming, machine.Staging}
 	return !slices.Contains(before, machine.Phase(st.Phase))
@@ -179,8 +181,12 @@ func (r Run) hints(s console.Streams) {
 	if f := (status.AppFile{}); status.ReadJSON(filepath.Join(r.WorkDir, "app.json"), &f) == nil {
 		logs = f.LogDir
 	}
+	named := r.App
+	if usual := (&flags.State{}).Resolve(); r.State != usual {
+		named += " --state-dir " + string(r.State)
+	}
 	fmt.Fprintf(s.Out, "  logs     %s (muster logs %s)\n  work     %s\n  run      %s\n",
-		logs, r.App, r.WorkDir, filepath.Join(r.WorkDir, Err))
+		logs, named, r.WorkDir, filepath.Join(r.WorkDir, Err))
 }
 
 // mostLines is how much of run.err is printed of a run that failed.

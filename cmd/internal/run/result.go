@@ -148,11 +148,20 @@ func (r *runner) unsettled(f *status.ResultFile) {
 		"id, these instances and --run " + r.runID + " goes on with it"
 }
 
+// howToResume says how an interrupted run is run again. The embedded registry has forgotten it by then.
+func (r *runner) howToResume() string {
+	again := fmt.Sprintf("the same command with --app-id %s --work-dir %s ", r.appID, r.workDir)
+	if _, embedded := r.address.Socket(); embedded {
+		return again + "begins a new run from its checkpoints"
+	}
+	return again + "resumes this run"
+}
+
 // brokenOff is a run whose agents ended without a verdict. One of them that met a fault of muster's own would meet
 // it again: the run has failed. Else it is interrupted.
 func (r *runner) brokenOff(e end, f *status.ResultFile) {
 	f.Outcome, f.Code = "interrupted", exit.Internal
-	f.Advice = "the agents' own words are above and in agent.log; the same command goes on with this run"
+	f.Advice = "the agents' own words are above and in agent.log; " + r.howToResume()
 	var agent agentError
 	switch {
 	case errors.As(e.failure, &agent):

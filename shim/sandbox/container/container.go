@@ -26,7 +26,7 @@ type Container struct {
 }
 
 // errNoInit says that main does not begin with Init.
-var errNoInit = errors.New("main must begin with container.Init")
+var errNoInit = errors.New("main must begin with sandbox.Init")
 
 // Run makes the container and starts its first process, PID 1: the program in the last of files, with files
 // as its descriptors from 3 on. When it returns without an error, the program has been executed. What an earlier
