@@ -182,7 +182,8 @@ func (r Run) hints(s console.Streams) {
 		logs = f.LogDir
 	}
 	named := r.App
-	if usual := (&flags.State{}).Resolve(); r.State != usual {
+	typed := flags.State{Dir: os.Getenv("MUSTER_AGENT_STATE_DIR")} // of a command without the flag
+	if r.State != typed.Resolve() {
 		named += " --state-dir " + string(r.State)
 	}
 	fmt.Fprintf(s.Out, "  logs     %s (muster logs %s)\n  work     %s\n  run      %s\n",
