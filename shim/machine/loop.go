@@ -44,8 +44,8 @@ type Rooms struct {
 	Stager room
 	// Engine acts on the process. That the process is gone comes later, by Tell.
 	Engine room
-	// Checkpoints commits steps to the registry, one after the other, beside what Gang writes. Of the steps that wait only
-	// those are committed that the registry would go on to name.
+	// Checkpoints commits steps to the registry, one after the other, beside what Gang writes. Of the steps that wait
+	// only those are committed that the registry would go on to name.
 	Checkpoints room
 
 	Logger *slog.Logger
