@@ -17,8 +17,8 @@ import (
 	"github.com/muster-agent/muster/shim/status"
 )
 
-// Options are the settings of one agent. App and Registry.Address have no default, and Name.AppID only what the launcher
-// says. The zero value of any other field is its default, but for Name.Index, whose zero is index 0.
+// Options are the settings of one agent. App and Registry.Address have no default, and Name.AppID only what the
+// launcher says. The zero value of any other field is its default, but for Name.Index, whose zero is index 0.
 type Options struct {
 	App  string          // folder, archive, URL or catalog:NAME
 	Open openapp.Choices // how it is opened and changed; Policy and Hadoop are set from the fields below

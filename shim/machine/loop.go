@@ -175,7 +175,7 @@ func (a *Agent) queue(ctx context.Context, preempt bool, room room) func(Effect,
 		each, stop = context.WithCancel(ctx)
 		mu.Lock()
 		waiting = append(waiting, order{e, s, each, stop})
-		if e.Kind == DoCommit && len(waiting) > conductor.NewestNamed { // the registry would forget it for the newer ones
+		if e.Kind == DoCommit && len(waiting) > conductor.NewestNamed { // the registry would forget it
 			waiting[0].stop()
 			waiting = waiting[1:]
 		}
