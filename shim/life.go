@@ -59,7 +59,7 @@ func Run(ctx context.Context, o Options) (code int, err error) {
 // outputs that a store does not take are waited for no longer.
 func (a *agent) wished(w wish) {
 	if w.by != "" {
-		a.log.Warn(w.by)
+		a.log.Warn("asked to end", "by", w.by)
 	}
 	a.loop.Tell(machine.Event{Kind: machine.Term, Signal: int(w.signal)})
 	if a.loop.State().Phase.Final() {

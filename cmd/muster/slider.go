@@ -21,10 +21,11 @@ status, logs, stop and signal know it too.
   muster slider start tf1
   muster slider destroy tf1 --force
 
-All lies in the run's work folder, ${XDG_STATE_HOME:-~/.local/state}/muster/NAME. Options that muster does not support are
-ignored with a note; muster slider COMMAND --help says which a command takes. Ends with muster's exit codes (muster
-help exit-codes): 64 also for an app that is not there, 65 for a bad definition, 75 where the name is taken or the app
-runs, 76 when --wait is over, and with 255 where exists and list NAME say no.
+All lies in the run's work folder, ${XDG_STATE_HOME:-~/.local/state}/muster/NAME. Options that muster does
+not support are ignored with a note; muster slider COMMAND --help says which a command takes. Exits with
+muster's exit codes (muster help exit-codes): 64 also for an app that is not there, 65 for a bad
+definition, 75 where the name is taken or the app runs, 76 when --wait is over, and with 255 where exists
+and list NAME say no.
 
 Options:
 `

@@ -180,8 +180,8 @@ func (x *waiter) done() bool {
 		!x.jobOver.IsZero() && time.Since(x.jobOver) > endPatience
 }
 
-// end reports how the job ended, and removes what it was brought, unless the job goes on or the run was interrupted: it may
-// be resumed.
+// end reports how the job ended, and removes what it was brought, unless the job goes on or the run was interrupted: it
+// may be resumed.
 func (x *waiter) end(ctx context.Context) error {
 	x.watch.look(ctx) // the last agent may have written its end since
 	x.st = x.watch.st

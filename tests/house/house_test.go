@@ -16,32 +16,17 @@ const (
 // Rooms that are not there yet: their figures may fall, and not rise. Whoever brings one down lowers its number here, or
 // removes its line.
 var (
-	circles = map[string]int{
-		"cmd/muster": 53,
-		"shim":       23,
-		"shim/plan":  13,
-	}
-	behaviours = map[string]int{
-		"appdef.App":            22,
-		"appdef.Component":      19,
-		"cmd/muster.agentFlags": 24,
-		"shim/machine.State":    42,
-	}
-	values    = map[string]int{}
-	functions = map[string]int{
-		"appdef.dataKeys":        172,
-		"appdef.limitKeys":       128,
-		"appdef.processKeys":     110,
-		"shim/paireport.spec014": 226,
-		"shim/paireport.spec1":   255,
-	}
+	circles    = map[string]int{}
+	behaviours = map[string]int{}
+	values     = map[string]int{}
+	functions  = map[string]int{}
 )
 
 // Figures of the whole house that are on their way to 0.
 const (
-	mostWide     = 773 // lines over Columns columns
-	mostUnused   = 168 // exported names that no other room uses
-	mostContexts = 16  // uses of context.Background outside of cmd and tests
+	mostWide     = 0  // lines over Columns columns
+	mostUnused   = 87 // exported names that no other room uses
+	mostContexts = 3  // uses of context.Background outside of cmd and tests
 )
 
 func TestHouse(t *testing.T) {

@@ -21,7 +21,8 @@ import (
 var built embed.FS
 
 // ErrNotBuilt says that this binary was compiled before the guard was.
-var ErrNotBuilt = errors.New("guard was not built: run make guard in the checkout of muster that this program is built from")
+var ErrNotBuilt = errors.New("guard was not built: run make guard in the checkout of muster that this " +
+	"program is built from")
 
 // Open returns the guard program for this machine's architecture.
 func Open() (fs.File, error) {
