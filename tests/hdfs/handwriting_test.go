@@ -69,6 +69,7 @@ func TestStreams(t *testing.T) {
 	j.succeeds()
 	left := j.left()
 	told := regexp.MustCompile(`(?m)^step (\d+) loss (\S+)$`)
+	all := 0
 	for worker, own := range blocks {
 		instance := fmt.Sprintf("worker-%d", worker)
 		folder := filepath.Join(j.work, instance, "model")
@@ -78,13 +79,17 @@ func TestStreams(t *testing.T) {
 		for _, found := range told.FindAllSubmatch(said, -1) {
 			fmt.Fprintf(&steps, "%s,%s\n", found[1], found[2])
 		}
-		if want := string(j.read(filepath.Join(folder, "history.csv"))); steps.String() != want || want == "" {
+		all += steps.Len() // the workers share the steps: a slow one may have none
+		if want := string(j.read(filepath.Join(folder, "history.csv"))); steps.String() != want {
 			t.Errorf("%s: its stdout on HDFS tells\n%s\nwant, by its own history,\n%s", instance, steps.String(), want)
 		}
 		if worker == 0 && !bytes.Contains(said, []byte("\naccuracy ")) {
 			t.Errorf("%s: its stdout on HDFS has no accuracy:\n%s", instance, said)
 		}
 		delete(left, instance+"/part-r.gz")
+	}
+	if all == 0 {
+		t.Error("no worker's stdout on HDFS tells of a step")
 	}
 	delete(left, "_SUCCESS")
 	if len(left) > 0 {
