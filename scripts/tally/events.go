@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 )
 
-// Counts are numbers of tests, subtests and examples; a package that failed without a failed test
-// (it did not build, or panicked outside one) counts as one failed test.
+// Counts are numbers of tests, subtests and examples; a package that failed without a failed test, as one that did not
+// build, counts as one failed test.
 type Counts struct{ Passed, Failed, Skipped int }
 
 func (c Counts) String() string {
@@ -35,7 +37,8 @@ type event struct {
 	Elapsed                                   float64 // seconds
 }
 
-// Failure is a test that failed, with all of its subtests; Test is empty where a package failed outside of one.
+// Failure is a test that failed, with all of its subtests. Test is empty where a package failed outside of one, or was
+// broken off: then the tests after that did not run.
 type Failure struct {
 	Package, Test string
 	Tests         int    // failed tests: the one, its subtests and their parents
@@ -116,24 +119,77 @@ func (r *report) endPackage(e event) {
 	case "pass":
 		fmt.Fprintf(r.w, "ok    %s  %.1fs\n", e.Package, e.Elapsed)
 	case "fail":
-		if r.failed[e.Package] == 0 {
+		// A test binary says FAIL when it has run all tests; one that hung, panicked or exited does not.
+		if text := r.text(e); !strings.HasPrefix(text, "FAIL\n") && !strings.Contains(text, "\nFAIL\n") {
+			r.brokenOff(e.Package, text)
+		} else if r.failed[e.Package] == 0 {
 			r.counts.Failed++
-			r.note(e.Package, "", r.text(e))
-			fmt.Fprint(r.w, r.text(e))
+			r.note(e.Package, "", text)
+			fmt.Fprint(r.w, text)
 		}
 		fmt.Fprintf(r.w, "FAIL  %s  %.1fs\n", e.Package, e.Elapsed)
 	}
 }
 
-// close reports tests that never ended and all skips.
-func (r *report) close() {
-	for k := range r.output {
-		if k.test != "" && r.failed[k.pkg] == 0 {
-			r.counts.Failed++
-			r.failed[k.pkg]++
-			r.note(k.pkg, k.test, "never ended")
-			fmt.Fprintf(r.w, "FAIL  %s %s: never ended\n", k.pkg, k.test)
+// brokenOff makes one failure of all failures of a package and the tests of it that have not ended, and prints what those
+// said. text is what the package said.
+func (r *report) brokenOff(pkg, text string) {
+	f := &Failure{Package: pkg, Tests: r.failed[pkg], First: firstLine(reason(text))}
+	r.failures = slices.DeleteFunc(r.failures, func(other *Failure) bool {
+		if other.Package != pkg {
+			return false
 		}
+		f.First = other.First
+		return true
+	})
+	for _, k := range r.running(pkg) {
+		said := r.output[k].String()
+		fmt.Fprintf(r.w, "FAIL  %s %s: never ended\n%s", k.pkg, k.test, mostLines(said))
+		f.Tests++
+		f.First = k.test + " never ended"
+		if at := strings.Index(said, "panic: "); at >= 0 {
+			line, _, _ := strings.Cut(said[at:], "\n")
+			f.First += ": " + firstLine(line)
+		}
+		delete(r.output, k)
+	}
+	fmt.Fprint(r.w, text)
+	f.Tests = max(f.Tests, 1)
+	r.counts.Failed += f.Tests - r.failed[pkg]
+	r.failed[pkg] = f.Tests
+	r.failures = append(r.failures, f)
+}
+
+// running are the tests of a package that have begun and not ended, a test before its subtests.
+func (r *report) running(pkg string) []key {
+	var tests []key
+	for k := range r.output {
+		if k.test != "" && k.pkg == pkg {
+			tests = append(tests, k)
+		}
+	}
+	slices.SortFunc(tests, func(a, b key) int { return strings.Compare(a.test, b.test) })
+	return tests
+}
+
+// mostLines is text without what comes after its first lines: all goroutines of a test that hung are thousands.
+func mostLines(text string) string {
+	const most = 400
+	lines := strings.SplitAfterN(text, "\n", most+1)
+	if len(lines) <= most {
+		return text
+	}
+	return strings.Join(lines[:most], "") + "…\n"
+}
+
+// close reports packages that never ended, and all skips.
+func (r *report) close() {
+	pkgs := map[string]bool{}
+	for k := range r.output {
+		pkgs[k.pkg] = true
+	}
+	for _, pkg := range slices.Sorted(maps.Keys(pkgs)) {
+		r.brokenOff(pkg, r.text(event{Package: pkg}))
 	}
 	for _, s := range r.skipped {
 		fmt.Fprintln(r.w, "SKIP ", s)

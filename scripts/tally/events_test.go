@@ -20,6 +20,7 @@ func TestRead(t *testing.T) {
 		{"pass", passing, Counts{Passed: 1}, []string{"ok    p  1.5s"}, []string{"quiet"}},
 		{"fail", `{"Action":"output","Package":"p","Test":"TestA","Output":"got 1, want 2\n"}
 {"Action":"fail","Package":"p","Test":"TestA"}
+{"Action":"output","Package":"p","Output":"FAIL\n"}
 {"Action":"fail","Package":"p"}
 `, Counts{Failed: 1}, []string{"got 1, want 2", "FAIL  p"}, nil},
 		{"skip with its reason", `{"Action":"output","Package":"p","Test":"TestA","Output":"=== RUN TestA\n"}
@@ -37,6 +38,12 @@ func TestRead(t *testing.T) {
 `, Counts{Failed: 1}, []string{"syntax error", "build failed"}, nil},
 		{"a test that never ends", passing + `{"Action":"output","Package":"q","Test":"TestB","Output":"=== RUN TestB\n"}
 `, Counts{Passed: 1, Failed: 1}, []string{"q TestB: never ended"}, nil},
+		{"a test that hangs shows where", passing + `{"Action":"output","Package":"q","Test":"TestB","Output":"=== RUN TestB\n"}
+{"Action":"output","Package":"q","Test":"TestB/s","Output":"panic: test timed out after 20m0s\n"}
+{"Action":"output","Package":"q","Test":"TestB/s","Output":"q.wait(...)\n"}
+{"Action":"output","Package":"q","Output":"FAIL\tq\t1200s\n"}
+{"Action":"fail","Package":"q"}
+`, Counts{Passed: 1, Failed: 2}, []string{"q TestB/s: never ended", "timed out after 20m0s", "q.wait(...)", "FAIL  q"}, nil},
 		{"other lines pass through", "go: warning\n" + passing, Counts{Passed: 1}, []string{"go: warning"}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

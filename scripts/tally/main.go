@@ -7,7 +7,8 @@
 //
 // -add appends the counts to FILE, one line `passed failed skipped` per run; -sum adds up such lines
 // and prints the closing line only. With -again each test that failed is run again alone, with these flags of go test,
-// at most twice, unless more than ten failed; one that then passes counts as passed and is printed as flaky. -summary
+// at most twice, unless more than ten failed; one that then passes counts as passed and is printed as flaky. So is a
+// package, whole, that hung, panicked or exited: the tests after that did not run. -summary
 // appends a line for each flaky and each failed test: what was wrong first, and the command that runs it alone as here.
 // The exit status is 1 when something failed, when nothing ran, and with -no-skips when something was skipped.
 package main

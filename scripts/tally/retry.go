@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,10 +15,11 @@ const (
 	mostFailures = 10 // above, something is missing that all of them need, and none is run again
 )
 
-// retry runs each failed test again alone, by run. One that passes is flaky: it counts as passed, and is named. A
-// package that failed outside of a test stays failed. environ is the environment that the tests had.
+// retry runs each failed test again alone, by run, and a package whole that failed outside of a test or was broken off.
+// What passes then is flaky: it counts as passed, and is named; what it skips counts. environ is the environment that the
+// tests had.
 func retry(
-	c Counts, failures []*Failure, flags, environ []string, run func(args []string) error, summary string,
+	c Counts, failures []*Failure, flags, environ []string, run func(args []string) (Counts, error), summary string,
 ) (Counts, error) {
 	tries := mostTries
 	if len(failures) > mostFailures {
@@ -27,12 +29,13 @@ func retry(
 	for _, f := range failures {
 		args := f.command(flags)
 		line := fmt.Sprintf("FAIL  %s: %s\n      %s", f.name(), f.First, shell(environ, args))
-		for try := 1; try <= tries && f.Test != ""; try++ {
+		for try := 1; try <= tries; try++ {
 			fmt.Printf("again %s, alone, try %d of %d\n", f.name(), try, mostTries)
-			if run(args) != nil {
+			got, err := run(args)
+			if err != nil {
 				continue
 			}
-			c.Failed, c.Passed = c.Failed-f.Tests, c.Passed+f.Tests
+			c.Failed, c.Passed, c.Skipped = c.Failed-f.Tests, c.Passed+f.Tests, c.Skipped+got.Skipped
 			line = fmt.Sprintf("FLAKY %s: passed alone at try %d; at first: %s", f.name(), try, f.First)
 			break
 		}
@@ -88,9 +91,17 @@ func quoted(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// alone runs the go command; what it says goes to the terminal.
-func alone(args []string) error {
-	cmd := exec.Command("go", args...)
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	return cmd.Run()
+// alone runs `go test -json` with these arguments; what it says of failures goes to the terminal.
+func alone(args []string) (Counts, error) {
+	cmd := exec.Command("go", slices.Insert(slices.Clone(args), 1, "-json")...)
+	cmd.Stderr = os.Stderr
+	events, err := cmd.StdoutPipe()
+	if err != nil {
+		return Counts{}, err
+	}
+	if err := cmd.Start(); err != nil {
+		return Counts{}, err
+	}
+	counts, _, err := Read(events, os.Stdout)
+	return counts, errors.Join(err, cmd.Wait())
 }

@@ -17,33 +17,43 @@ func TestRetry(t *testing.T) {
 {"Action":"pass","Package":"m/a","Test":"TestOther"}
 {"Action":"output","Package":"m/a","Test":"TestY","Output":"    y_test.go:3: broken\n"}
 {"Action":"fail","Package":"m/a","Test":"TestY"}
+{"Action":"output","Package":"m/a","Output":"FAIL\n"}
 {"Action":"fail","Package":"m/a"}
 {"Action":"output","Package":"m/b","Output":"panic: in TestMain\n"}
 {"Action":"fail","Package":"m/b"}
+{"Action":"output","Package":"m/c","Test":"TestBefore","Output":"    c_test.go:3: broken\n"}
+{"Action":"fail","Package":"m/c","Test":"TestBefore"}
+{"Action":"output","Package":"m/c","Test":"TestHangs","Output":"=== RUN TestHangs\npanic: test timed out after 20m0s\n"}
+{"Action":"output","Package":"m/c","Output":"FAIL\tm/c\t1200s\n"}
+{"Action":"fail","Package":"m/c"}
 `
 	var shown strings.Builder
 	counts, failures, err := Read(strings.NewReader(events), &shown)
-	if err != nil || counts != (Counts{Passed: 1, Failed: 4}) {
+	if err != nil || counts != (Counts{Passed: 1, Failed: 6}) {
 		t.Fatalf("got %v, %v", counts, err)
 	}
 	var runs []string
-	run := func(args []string) error {
+	run := func(args []string) (Counts, error) {
 		runs = append(runs, strings.Join(args, " "))
-		if len(runs) == 2 { // TestX, at its second try
-			return nil
+		switch len(runs) {
+		case 2: // TestX, at its second try
+			return Counts{Passed: 1}, nil
+		case 7: // m/c, with a test that had not run at first
+			return Counts{Passed: 3, Skipped: 1}, nil
 		}
-		return errors.New("exit status 1")
+		return Counts{}, errors.New("exit status 1")
 	}
 	summary := filepath.Join(t.TempDir(), "summary")
 	counts, err = retry(counts, failures, []string{"-race"}, []string{
 		"HOME=/root", "MUSTER_BINARY=/src/bin/muster", "CGO_CFLAGS=-O2 -g",
 	}, run, summary)
-	if err != nil || counts != (Counts{Passed: 3, Failed: 2}) {
-		t.Errorf("got %v, %v; want 3 passed, 2 failed", counts, err)
+	if err != nil || counts != (Counts{Passed: 5, Failed: 2, Skipped: 1}) {
+		t.Errorf("got %v, %v; want 5 passed, 2 failed, 1 skipped", counts, err)
 	}
 	want := []string{
 		"test -count=1 -race -run ^TestX$ m/a", "test -count=1 -race -run ^TestX$ m/a",
 		"test -count=1 -race -run ^TestY$ m/a", "test -count=1 -race -run ^TestY$ m/a",
+		"test -count=1 -race m/b", "test -count=1 -race m/b", "test -count=1 -race m/c",
 	}
 	if strings.Join(runs, "\n") != strings.Join(want, "\n") {
 		t.Errorf("ran\n%s\nwant\n%s", strings.Join(runs, "\n"), strings.Join(want, "\n"))
@@ -56,6 +66,7 @@ func TestRetry(t *testing.T) {
 		"FLAKY m/a TestX: passed alone at try 2; at first: x_test.go:3: got 1, want 2",
 		"FAIL  m/a TestY: y_test.go:3: broken", "      MUSTER_BINARY=/src/bin/muster CGO_CFLAGS='-O2 -g' go test -count=1 -race -run '^TestY$' m/a\n",
 		"FAIL  m/b: panic: in TestMain", " go test -count=1 -race m/b\n",
+		"FLAKY m/c: passed alone at try 1; at first: TestHangs never ended: panic: test timed out after 20m0s",
 	} {
 		if !strings.Contains(string(text), line) {
 			t.Errorf("the summary lacks %q:\n%s", line, text)
@@ -71,9 +82,9 @@ func TestTooManyToRetry(t *testing.T) {
 			failures = append(failures, &Failure{Package: "m/a", Test: fmt.Sprintf("Test%d", i), Tests: 1, First: "broken"})
 		}
 		runs := 0
-		run := func([]string) error {
+		run := func([]string) (Counts, error) {
 			runs++
-			return errors.New("exit status 1")
+			return Counts{}, errors.New("exit status 1")
 		}
 		summary := filepath.Join(t.TempDir(), "summary")
 		counts, err := retry(Counts{Failed: n}, failures, nil, nil, run, summary)
