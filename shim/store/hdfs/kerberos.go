@@ -20,14 +20,16 @@ import (
 	"github.com/jcmturner/gokrb5/v8/types"
 )
 
-// ticket is our Kerberos identity: by a keytab, with which muster logs in and renews, or by the cache that kinit fills,
-// which is read again when it has changed.
+// ticket is our Kerberos identity: by a keytab, with which muster logs in, or by the cache that kinit fills, which is
+// read again when it has changed.
 type ticket struct {
 	keytab, principal, cache string
 
 	mu     sync.Mutex
 	client *krb.Client
-	of     string // the state of the file that it was read from
+	of     string    // the state of the file that it was read from
+	again  time.Time // when a login is due again
+	end    time.Time // of the login's ticket
 }
 
 // get gives a client that has a ticket. The library's users share it.
@@ -40,22 +42,50 @@ func (t *ticket) get() (*krb.Client, error) {
 	return t.read()
 }
 
-// login logs in by the keytab, where the last login's ticket does not do any more.
+// login logs in by the keytab when two thirds of the last ticket's life are over; if the KDC is away then, the ticket
+// does until its end. Each login is a client of its own, made of the ticket alone: the library's client with a keytab
+// renews tickets in a goroutine, and when a user of it logs in meanwhile, both can wait for each other for ever (gokrb5
+// 8.4.4, client/session.go, sessions.update).
 func (t *ticket) login() (*krb.Client, error) {
 	state, err := stateOf(t.keytab)
 	if err != nil {
 		return nil, refused("check --kerberos-keytab, and that this user may read it", "keytab: %v", err)
 	}
-	if t.client == nil || t.of != state {
-		if t.client, err = t.withKeytab(); err != nil {
-			return nil, err
+	begun := time.Now()
+	if t.client != nil && t.of == state && begun.Before(t.again) {
+		return t.client, nil
+	}
+	client, end, err := t.anew()
+	if err != nil {
+		if now := time.Now(); t.client != nil && t.of == state && now.Before(t.end) {
+			t.again = now.Add(t.end.Sub(now) / 4)
+			return t.client, nil
 		}
-		t.of = state
+		return nil, err
 	}
-	if err := t.client.AffirmLogin(); err != nil {
-		return nil, explainKerberos(err, t.keytab, t.principal)
+	t.client, t.of, t.end = client, state, end
+	t.again = begun.Add(end.Sub(begun) * 2 / 3)
+	return client, nil
+}
+
+// anew is a client with a new ticket, and the ticket's end.
+func (t *ticket) anew() (client *krb.Client, end time.Time, err error) {
+	keyed, err := t.withKeytab()
+	if err != nil {
+		return nil, end, err
 	}
-	return t.client, nil
+	text, end, err := t.loginCache(keyed)
+	if err != nil {
+		return nil, end, err
+	}
+	held, err := parseCache(text)
+	if err == nil {
+		client, err = newFromCache(held, keyed.Config)
+	}
+	if err != nil {
+		return nil, end, refused("see the KDC's log", "the ticket that came: %v", err)
+	}
+	return client, end, nil
 }
 
 func (t *ticket) withKeytab() (*krb.Client, error) {

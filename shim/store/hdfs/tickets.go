@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	krb "github.com/jcmturner/gokrb5/v8/client"
 	"github.com/jcmturner/gokrb5/v8/messages"
 	"github.com/jcmturner/gokrb5/v8/types"
 )
@@ -15,7 +16,12 @@ import (
 // when its ticket ends. With a keytab it is a new login; else the content of our own cache.
 func (c Config) Tickets() (cache []byte, end time.Time, err error) {
 	if c.Keytab != "" {
-		return c.loginCache()
+		t := &ticket{keytab: c.Keytab, principal: c.Principal}
+		client, err := t.withKeytab()
+		if err != nil {
+			return nil, end, err
+		}
+		return t.loginCache(client)
 	}
 	path, err := cachePath(cmp.Or(c.CCache, os.Getenv("KRB5CCNAME")))
 	if err != nil {
@@ -41,21 +47,16 @@ func (c Config) Tickets() (cache []byte, end time.Time, err error) {
 // nameService is the kind of a service's name (RFC 4120, 6.2: NT-SRV-INST).
 const nameService = 2
 
-// loginCache logs in by the keytab.
-func (c Config) loginCache() (cache []byte, end time.Time, err error) {
-	client, err := (&ticket{keytab: c.Keytab, principal: c.Principal}).withKeytab()
-	if err != nil {
-		return nil, end, err
-	}
-	defer client.Destroy()
+// loginCache logs in by the client's keytab. The client does not have the ticket: the cache has it.
+func (t *ticket) loginCache(client *krb.Client) (cache []byte, end time.Time, err error) {
 	realm, name := client.Credentials.Domain(), client.Credentials.CName()
 	request, err := messages.NewASReqForTGT(realm, client.Config, name)
 	if err != nil {
-		return nil, end, explainKerberos(err, c.Keytab, c.Principal)
+		return nil, end, explainKerberos(err, t.keytab, t.principal)
 	}
 	answer, err := client.ASExchange(realm, request, 0)
 	if err != nil {
-		return nil, end, explainKerberos(err, c.Keytab, c.Principal)
+		return nil, end, explainKerberos(err, t.keytab, t.principal)
 	}
 	text, err := encodeCache(answer)
 	return text, answer.DecryptedEncPart.EndTime, err
