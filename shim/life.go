@@ -11,7 +11,7 @@ import (
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/notify"
-	"github.com/muster-agent/muster/shim/outlook"
+	"github.com/muster-agent/muster/shim/notify/message"
 )
 
 // Run is the whole life of an agent: it joins the gang, runs the process, and ends with the verdict. It returns the
@@ -19,13 +19,13 @@ import (
 func Run(ctx context.Context, o Options) (code int, err error) {
 	early, callOff := context.WithCancelCause(ctx)
 	defer callOff(nil)
-	ear := hear(ctx, o, func(w wish) { callOff(w) })
-	defer ear.close()
+	stops := listen(ctx, o, func(r stopRequest) { callOff(r) })
+	defer stops.close()
 	if o.Output.To == nil {
 		o.Output.To = io.Discard
 	}
-	last, manager := "", notify.New(o.Output.logger(o.Output.To), outlook.Loading(o.App, time.Now()))
-	defer func() { manager.Close(cmp.Or(last, outlook.OfError(err))) }()
+	last, manager := "", notify.New(o.Output.logger(o.Output.To), message.Loading(o.App, time.Now()))
+	defer func() { manager.Close(cmp.Or(last, message.OfError(err))) }()
 	if o, err = o.orDefaults(); err != nil {
 		return exit.CodeOf(err), err
 	}
@@ -42,36 +42,36 @@ func Run(ctx context.Context, o Options) (code int, err error) {
 	}
 	defer func() {
 		a.close()
-		if w := a.hurriedBy(); w != nil && code == 0 && a.data.Undone() != nil {
-			code, err = w.code(), a.data.Undone()
+		if r := a.hurriedBy(); r != nil && code == 0 && a.data.Undone() != nil {
+			code, err = r.code(), a.data.Undone()
 		}
 	}()
-	ear.from(a.wished)
+	stops.handle(a.requestStop)
 	if early.Err() != nil {
 		return endedEarly(early, 0, nil)
 	}
-	final := a.run(context.WithoutCancel(ctx)) // its end is a wish that is heard
-	last = outlook.Last(final)
+	final := a.run(context.WithoutCancel(ctx)) // its end is a stop request
+	last = message.Last(final)
 	return a.end(o, final)
 }
 
-// wished passes a wish to the machine. Once that has ended, nothing but the end of the agent is left to be wished for:
+// requestStop passes a request to the machine. After the machine's end a request cuts the agent's own end short:
 // outputs that a store does not take are waited for no longer.
-func (a *agent) wished(w wish) {
-	if w.by != "" {
-		a.log.Warn("asked to end", "by", w.by)
+func (a *agent) requestStop(r stopRequest) {
+	if r.by != "" {
+		a.log.Warn("asked to end", "by", r.by)
 	}
-	a.loop.Tell(machine.Event{Kind: machine.Term, Signal: int(w.signal)})
+	a.loop.Tell(machine.Event{Kind: machine.Term, Signal: int(r.signal)})
 	if a.loop.State().Phase.Final() {
 		a.mu.Lock()
-		a.hurried = &w
+		a.hurried = &r
 		a.mu.Unlock()
 		a.data.CutShort()
 	}
 }
 
-// hurriedBy is the wish that came after the machine's end; nil: none did.
-func (a *agent) hurriedBy() *wish {
+// hurriedBy is the request that came after the machine's end; nil: none did.
+func (a *agent) hurriedBy() *stopRequest {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.hurried

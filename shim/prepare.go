@@ -51,8 +51,8 @@ type agent struct {
 	process    *process.Process // one that never runs until the instance has been prepared
 	publisher  string           // URL of the exports, for scripts
 	progress   *float64
-	settle     func() // ends the watching of checkpoints and progress, after a last look
-	hurried    *wish  // the wish to end that came after the machine's end; nil: none has
+	settle     func()       // ends the watching of checkpoints and progress, after a last look
+	hurried    *stopRequest // that came after the machine's end; nil: none has
 	closers    []func()
 }
 
@@ -147,7 +147,7 @@ func (a *agent) prepare(ctx context.Context, o Options) error {
 	}
 	newRun := o.Name.NewRun || found.RunID != "" // the launcher's unique id names a new run as well
 	a.makeRooms(ctx, o, newRun)
-	a.notify.Look(a.outlook)
+	a.notify.Look(a.managerMessage)
 	if err := member.AwaitRegistry(ctx, a.client, a.registryAddr, a.log); err != nil {
 		return err
 	}

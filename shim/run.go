@@ -20,7 +20,7 @@ import (
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/notify"
-	"github.com/muster-agent/muster/shim/outlook"
+	"github.com/muster-agent/muster/shim/notify/message"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/status"
 	"github.com/muster-agent/muster/shim/wording"
@@ -180,14 +180,14 @@ func (a *agent) snapshot() status.State {
 	return out
 }
 
-// outlook is what the service manager is told of this agent now.
-func (a *agent) outlook() notify.Outlook {
+// managerMessage is what the service manager is told of this agent now.
+func (a *agent) managerMessage() notify.Message {
 	now, s := time.Now(), a.loop.State()
-	known := outlook.Agent{
+	known := message.Agent{
 		State: s, Instance: a.snapshot().Instance, Started: a.started, Stage: a.app.Settings.StageTimeout.Duration(),
 		Leaving: a.data.Leaving(), Ready: a.notify.IsReady(), Stopping: a.notify.IsStopping(),
 	}
-	if outlook.AtBarrier(s) {
+	if message.AtBarrier(s) {
 		known.Absent = a.member.Absent(now)
 	}
 	return known.At(now)

@@ -112,7 +112,7 @@ var rooms = []room{
 	{path: "shim/fault", may: []string{"registry"}, pure: true},
 	{path: "shim/secret", may: []string{"shim/files", "shim/keyring"}},
 	{path: "shim/notify"},
-	{path: "shim/outlook", may: []string{
+	{path: "shim/notify/message", may: []string{
 		"registry", "shim/exit", "shim/machine", "shim/member", "shim/notify", "shim/status", "shim/wording",
 	}},
 	{path: "shim/journal", may: []string{"registry", "shim/files", "shim/machine", "shim/status"}},

@@ -26,8 +26,8 @@ const (
 	halfPatience = onePatience / 2
 )
 
-// Outlook is what a service manager should know now.
-type Outlook struct {
+// Message is what a service manager should know now.
+type Message struct {
 	Status string
 	// Wait is how long its own limits, of a start or of a stop, should not count yet; 0: they may.
 	Wait time.Duration
@@ -38,7 +38,7 @@ type Outlook struct {
 type Notifier struct {
 	log   *slog.Logger
 	alive time.Duration // how long the manager waits for a sign of life; 0: it wants none
-	see   atomic.Pointer[func() Outlook]
+	see   atomic.Pointer[func() Message]
 
 	ready, stopping atomic.Bool
 
@@ -49,7 +49,7 @@ type Notifier struct {
 }
 
 // New starts to report what see returns; the caller closes the notifier at the agent's end.
-func New(log *slog.Logger, see func() Outlook) *Notifier {
+func New(log *slog.Logger, see func() Message) *Notifier {
 	n := &Notifier{log: log, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	n.Look(see)
 	if os.Getenv("NOTIFY_SOCKET") == "" {
@@ -64,7 +64,7 @@ func New(log *slog.Logger, see func() Outlook) *Notifier {
 }
 
 // Look replaces the function that describes the agent.
-func (n *Notifier) Look(see func() Outlook) {
+func (n *Notifier) Look(see func() Message) {
 	n.see.Store(&see)
 	n.Changed()
 }
@@ -109,7 +109,7 @@ type telling struct {
 }
 
 // next is what it is to be told now; empty: nothing.
-func (t *telling) next(now time.Time, o Outlook, ready bool) string {
+func (t *telling) next(now time.Time, o Message, ready bool) string {
 	var lines []string
 	if o.Status != t.status {
 		t.status = o.Status

@@ -62,7 +62,7 @@ func TestNotifier(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := newManager(t, "20000")
-			n := New(slog.New(slog.DiscardHandler), func() Outlook { return Outlook{Status: "here"} })
+			n := New(slog.New(slog.DiscardHandler), func() Message { return Message{Status: "here"} })
 			m.hears(tt.want[0])
 			if tt.started {
 				n.Started()
@@ -91,12 +91,12 @@ func TestNotifierThatHangs(t *testing.T) {
 	m := newManager(t, "20000")
 	var hangs atomic.Bool
 	stuck, over := make(chan struct{}), make(chan struct{})
-	n := New(slog.New(slog.DiscardHandler), func() Outlook {
+	n := New(slog.New(slog.DiscardHandler), func() Message {
 		if hangs.Load() {
 			close(stuck)
 			<-over
 		}
-		return Outlook{}
+		return Message{}
 	})
 	n.Started()
 	m.hears("READY=1", "WATCHDOG=1")
@@ -122,22 +122,22 @@ func TestTelling(t *testing.T) {
 	says := telling{pace: time.Second, alive: 60 * time.Second}
 	for _, tt := range []struct {
 		after time.Duration
-		Outlook
+		Message
 		ready bool
 		want  string
 	}{
-		{0, Outlook{"staging", time.Hour}, false, "STATUS=staging\nEXTEND_TIMEOUT_USEC=20000000"},
-		{time.Second, Outlook{"staging", time.Hour}, false, ""},
-		{10 * time.Second, Outlook{"staging", time.Hour}, false, "EXTEND_TIMEOUT_USEC=20000000"},
-		{20 * time.Second, Outlook{"staging", 12 * time.Second}, false, "EXTEND_TIMEOUT_USEC=12000000"},
-		{30 * time.Second, Outlook{"staging", 2 * time.Second}, false, "EXTEND_TIMEOUT_USEC=2000000"},
-		{40 * time.Second, Outlook{"staging", 0}, false, ""}, // its own limit has passed: the manager's counts
-		{41 * time.Second, Outlook{"running", 0}, true, "STATUS=running\nWATCHDOG=1"},
-		{69 * time.Second, Outlook{"running", 0}, true, ""},
-		{70 * time.Second, Outlook{"running", 0}, true, "WATCHDOG=1"},
-		{71 * time.Second, Outlook{"stopping", 5 * time.Second}, true, "STATUS=stopping\nEXTEND_TIMEOUT_USEC=5000000"},
+		{0, Message{"staging", time.Hour}, false, "STATUS=staging\nEXTEND_TIMEOUT_USEC=20000000"},
+		{time.Second, Message{"staging", time.Hour}, false, ""},
+		{10 * time.Second, Message{"staging", time.Hour}, false, "EXTEND_TIMEOUT_USEC=20000000"},
+		{20 * time.Second, Message{"staging", 12 * time.Second}, false, "EXTEND_TIMEOUT_USEC=12000000"},
+		{30 * time.Second, Message{"staging", 2 * time.Second}, false, "EXTEND_TIMEOUT_USEC=2000000"},
+		{40 * time.Second, Message{"staging", 0}, false, ""}, // its own limit has passed: the manager's counts
+		{41 * time.Second, Message{"running", 0}, true, "STATUS=running\nWATCHDOG=1"},
+		{69 * time.Second, Message{"running", 0}, true, ""},
+		{70 * time.Second, Message{"running", 0}, true, "WATCHDOG=1"},
+		{71 * time.Second, Message{"stopping", 5 * time.Second}, true, "STATUS=stopping\nEXTEND_TIMEOUT_USEC=5000000"},
 	} {
-		if got := says.next(after(tt.after), tt.Outlook, tt.ready); got != tt.want {
+		if got := says.next(after(tt.after), tt.Message, tt.ready); got != tt.want {
 			t.Errorf("after %s: got %q, want %q", tt.after, got, tt.want)
 		}
 	}

@@ -1,4 +1,4 @@
-package outlook
+package message
 
 import (
 	"cmp"
@@ -17,14 +17,14 @@ import (
 	"github.com/muster-agent/muster/shim/wording"
 )
 
-// Loading is the outlook until the definition is there, which says how long the rest may take.
-func Loading(ref string, begun time.Time) func() notify.Outlook {
-	return func() notify.Outlook {
-		return notify.Outlook{Status: "loading " + ref, Wait: time.Until(begun.Add(usualStage))}
+// Loading is the message until the definition is there, which says how long the rest may take.
+func Loading(ref string, begun time.Time) func() notify.Message {
+	return func() notify.Message {
+		return notify.Message{Status: "loading " + ref, Wait: time.Until(begun.Add(usualStage))}
 	}
 }
 
-// Agent is what an outlook is made from: where an agent stands now.
+// Agent is what a message is made from: where an agent stands now.
 type Agent struct {
 	State    machine.State
 	Instance status.Instance
@@ -37,8 +37,8 @@ type Agent struct {
 }
 
 // At is what the service manager is told of an agent.
-func (a Agent) At(now time.Time) notify.Outlook {
-	return notify.Outlook{Status: statusLine(a.Instance, a.Absent), Wait: a.patience(a.Instance.Since, now)}
+func (a Agent) At(now time.Time) notify.Message {
+	return notify.Message{Status: statusLine(a.Instance, a.Absent), Wait: a.patience(a.Instance.Since, now)}
 }
 
 // AtBarrier tells that the barrier is closed and this agent waits at it.

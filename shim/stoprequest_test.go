@@ -109,7 +109,7 @@ func mute(t *testing.T) (address string, taken <-chan struct{}) {
 func TestWishesBeforeTheAgentHasJoined(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		wish func(signals chan<- os.Signal, line *io.PipeWriter, cancel func())
+		stop func(signals chan<- os.Signal, line *io.PipeWriter, cancel func())
 		want int
 		text string
 	}{
@@ -130,7 +130,7 @@ func TestWishesBeforeTheAgentHasJoined(t *testing.T) {
 				o.Signals, o.Lifeline = signals, line
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				go func() { <-taken; tt.wish(signals, end, cancel) }()
+				go func() { <-taken; tt.stop(signals, end, cancel) }()
 				begun := time.Now()
 				code, err := Run(ctx, o)
 				if code != tt.want || err == nil || !strings.Contains(err.Error(), tt.text) {
@@ -186,24 +186,24 @@ func TestNothingStaysOfAnAgentThatCannotBePrepared(t *testing.T) {
 func TestNoMoreSignals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		signals := make(chan os.Signal)
-		heard := make(chan wish, 1)
-		e := hear(t.Context(), Options{Signals: signals}, func(w wish) { heard <- w })
+		requests := make(chan stopRequest, 1)
+		l := listen(t.Context(), Options{Signals: signals}, func(r stopRequest) { requests <- r })
 		signals <- syscall.SIGTERM
-		if w := <-heard; w.signal != syscall.SIGTERM {
-			t.Errorf("got %v", w)
+		if r := <-requests; r.signal != syscall.SIGTERM {
+			t.Errorf("got %v", r)
 		}
 		close(signals)
 		synctest.Wait() // all wait: nothing spins
-		e.close()
+		l.close()
 	})
 }
 
-// What a wish does changes when the machine has ended: then it takes no events any more.
-func TestWishAfterTheEnd(t *testing.T) {
+// What a request does changes when the machine has ended: then it takes no events any more.
+func TestRequestAfterTheEnd(t *testing.T) {
 	out := &output{}
 	a := &agent{rooms: rooms{log: Output{}.logger(out), loop: machine.NewAgent()}}
 	a.data = manager.New(t.Context(), manager.Config{})
-	a.wished(wish{signal: syscall.SIGTERM})
+	a.requestStop(stopRequest{signal: syscall.SIGTERM})
 	if a.hurriedBy() != nil {
 		t.Error("the machine has not ended")
 	}
@@ -211,9 +211,9 @@ func TestWishAfterTheEnd(t *testing.T) {
 	if final := a.loop.Run(t.Context()); !final.Phase.Final() {
 		t.Fatalf("it is %s", final.Phase)
 	}
-	a.wished(wish{syscall.SIGTERM, "the program that started this agent has ended"})
-	if w := a.hurriedBy(); w == nil || w.code() != 143 {
-		t.Errorf("got %v", w)
+	a.requestStop(stopRequest{syscall.SIGTERM, "the program that started this agent has ended"})
+	if r := a.hurriedBy(); r == nil || r.code() != 143 {
+		t.Errorf("got %v", r)
 	}
 	if !out.has("the program that started this agent has ended") {
 		t.Error("the log does not say why")
