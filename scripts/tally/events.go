@@ -131,8 +131,8 @@ func (r *report) endPackage(e event) {
 	}
 }
 
-// brokenOff makes one failure of all failures of a package and the tests of it that have not ended, and prints what those
-// said. text is what the package said.
+// brokenOff makes one failure of all failures of a package and the tests of it that have not ended, and prints what
+// those said. text is what the package said.
 func (r *report) brokenOff(pkg, text string) {
 	f := &Failure{Package: pkg, Tests: r.failed[pkg], First: firstLine(reason(text))}
 	r.failures = slices.DeleteFunc(r.failures, func(other *Failure) bool {

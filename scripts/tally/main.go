@@ -5,12 +5,12 @@
 //	go test -json ./... | tally [-no-skips] [-add FILE] [-again 'FLAGS' -summary FILE]
 //	tally [-no-skips] -sum FILE
 //
-// -add appends the counts to FILE, one line `passed failed skipped` per run; -sum adds up such lines
-// and prints the closing line only. With -again each test that failed is run again alone, with these flags of go test,
-// at most twice, unless more than ten failed; one that then passes counts as passed and is printed as flaky. So is a
-// package, whole, that hung, panicked or exited: the tests after that did not run. -summary
-// appends a line for each flaky and each failed test: what was wrong first, and the command that runs it alone as here.
-// The exit status is 1 when something failed, when nothing ran, and with -no-skips when something was skipped.
+// -add appends the counts to FILE, one line `passed failed skipped` per run; -sum adds up such lines and prints the
+// closing line only. With -again each failed test is run again alone, with these flags of go test, at most twice; where
+// more than ten failed, none is. A test that then passes counts as passed and is printed as flaky. A package that hung,
+// panicked or exited is run again whole: the tests after the broken one did not run. -summary appends a line for each
+// flaky and each failed test: its first complaint, and the command that runs it alone in the same environment. The exit
+// status is 1 when something failed, when nothing ran, and with -no-skips when something was skipped.
 package main
 
 import (

@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/muster-agent/muster/shim/render"
 )
 
 const (
@@ -16,8 +17,8 @@ const (
 )
 
 // retry runs each failed test again alone, by run, and a package whole that failed outside of a test or was broken off.
-// What passes then is flaky: it counts as passed, and is named; what it skips counts. environ is the environment that the
-// tests had.
+// What passes then is flaky: it counts as passed, and is named; what it skips counts. environ is the environment that
+// the tests had.
 func retry(
 	c Counts, failures []*Failure, flags, environ []string, run func(args []string) (Counts, error), summary string,
 ) (Counts, error) {
@@ -72,23 +73,14 @@ func shell(environ, args []string) string {
 	for _, v := range environ {
 		name, value, _ := strings.Cut(v, "=")
 		if strings.HasPrefix(name, "MUSTER_") || strings.HasPrefix(name, "CGO_") || name == "GOFLAGS" {
-			words = append(words, name+"="+quoted(value))
+			words = append(words, name+"="+render.ShellWord(value))
 		}
 	}
 	words = append(words, "go")
 	for _, a := range args {
-		words = append(words, quoted(a))
+		words = append(words, render.ShellWord(a))
 	}
 	return strings.Join(words, " ")
-}
-
-var plain = regexp.MustCompile(`^[A-Za-z0-9_./:=,+@%^-]+$`)
-
-func quoted(word string) string {
-	if plain.MatchString(word) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // alone runs `go test -json` with these arguments; what it says of failures goes to the terminal.
