@@ -108,6 +108,6 @@ func (d Directive) Pause() time.Duration {
 	return d.Retries.Wait()
 }
 
-// FormsAnew tells whether a result of that generation, or of none, no longer counts: muster.retry restarts every
+// Restarts tells whether a result of that generation, or of none, no longer counts: muster.retry restarts every
 // instance.
-func (d Directive) FormsAnew(since int) bool { return d.Act != ActStop && d.Retries.Gen > since }
+func (d Directive) Restarts(since int) bool { return d.Act != ActStop && d.Retries.Gen > since }

@@ -8,16 +8,16 @@ import (
 
 // Fixed times of the fence (protocol 7). The configurable times must leave room for them.
 const (
-	silenceMargin = 3 * time.Second         // silence that is evidence: 2 TTL + time-out + this
-	fenceAfter    = 5 * time.Second         // from there to the fence: two polls of the peers and more
-	EvidenceValid = 5 * time.Second         // from there to the fence: more than two questions to the peers
-	AskRound      = 1500 * time.Millisecond // how long an answer of the peers counts
-	FenceStop     = 20 * time.Second        // for the answers to one question to the peers
-	FenceGrace    = FenceStop / 2           // what a process has to end when the fence has fallen, before it is killed
-	clockMargin   = 5 * time.Second         // what a fenced process has to end before it is killed
+	silenceMargin = 3 * time.Second         // silence that counts as evidence: 2 TTL + time-out + this
+	fenceAfter    = 5 * time.Second         // from there to the fence: more than two questions to the peers
+	EvidenceValid = 5 * time.Second         // how long an answer of the peers counts
+	AskRound      = 1500 * time.Millisecond // time limit for the answers to one question to the peers
+	FenceStop     = 20 * time.Second        // time to stop the process, kill it and prove that it is gone
+	FenceGrace    = FenceStop / 2           // time of a fenced process to end before it is killed
+	clockMargin   = 5 * time.Second         // for clocks of different rates, and late scheduling
 	relaunch      = time.Minute             // what a launcher may take for a replacement
-	minTTL        = 10 * time.Second        // the registry's floor for a session
-	maxWait       = time.Minute             // the registry's shortest session
+	minTTL        = 10 * time.Second        // the registry's shortest session
+	maxWait       = time.Minute             // limits how long a deleted token goes unnoticed
 )
 
 // DefaultTimes are the times of protocol 7, for an agent without others.

@@ -46,8 +46,8 @@ type ComponentFacts struct {
 	Budget       BudgetRule
 	Grows        bool // it gets more memory after it ran out of memory
 	Saves        bool // its instances have outputs that can be saved during the run
-	// Ranks says how the checkpoints of its instances belong together: ranksAuto (also when empty), RanksAll,
-	// RanksSome, RanksEach.
+	// Ranks says how the checkpoints of its instances belong together: RanksAll, RanksSome, RanksEach, or "auto" (also
+	// when empty): if several ranks have stored checkpoints, each must have the step; a single one saves for all.
 	Ranks string
 	// After lists what must hold before an instance starts, merged over all orders that name the component.
 	After []Requirement
@@ -103,7 +103,6 @@ type Newcomer struct {
 
 // How the checkpoints of a component's ranks belong together (ComponentFacts.Ranks).
 const (
-	ranksAuto = "auto" // if several ranks have stored checkpoints, each must have the step; a single one saves for all
 	RanksAll  = "all"  // each rank must have the step
 	RanksSome = "some" // ranks that have never stored a step do not count
 	RanksEach = "each" // each rank resumes from its own newest step

@@ -128,12 +128,12 @@ func (p Panel) hears(row registry.Row, a Silence) bool {
 // Contact is what a member knows about its own contact to the registry, in moments.
 type Contact struct {
 	Heard    time.Duration // when it sent its last renewal that was answered
-	Evidence time.Duration // when it last asked its peers and got evidence; 0: never
-	Asked    time.Duration // when its last question to the peers was completely answered; 0: never
+	Evidence time.Duration // when its last question that gave evidence began; 0: never
+	Asked    time.Duration // when its last finished question to the peers began; 0: never
 }
 
-// askAgain is the pause between two questions: three questions that take their full time end before the evidence of the
-// first expires.
+// askAgain is the time from the begin of one question to the begin of the next. A question that takes longer is
+// followed at once. Three that take AskRound each end before the evidence of the first expires.
 const askAgain = time.Second
 
 // Due tells whether to ask the peers again. If one question fails because a peer is busy, another follows while the
@@ -154,9 +154,9 @@ const (
 )
 
 // Standing decides about a member at a moment. Evidence holds for a short time. Without evidence the member is cut off
-// after two questions to the peers that both ended after the fence time and showed none: peers may notice the outage a
-// little later, and one question may fail for a busy peer. After Times.Outage the member is cut off whatever the peers
-// say.
+// when a question that began at least AskRound after the fence time has ended, and EvidenceValid after the fence time
+// at the latest: peers may notice the outage a little later, and one question may fail for a busy peer. After
+// Times.Outage the member is cut off whatever the peers say.
 func (c Contact) Standing(t registry.Times, now time.Duration) Standing {
 	silence := now - c.Heard
 	switch {
@@ -176,7 +176,7 @@ func (c Contact) Standing(t registry.Times, now time.Duration) Standing {
 // shown tells whether there was evidence since the last answer of the registry.
 func (c Contact) shown(t registry.Times) bool { return c.Evidence >= c.Heard+t.Silent() }
 
-// End is how long the process may live without further contact: the guard's dead-man timer is set to it.
+// End is the moment until which the process may live without further contact: the guard's dead-man timer is set to it.
 func (c Contact) End(t registry.Times) time.Duration {
 	end := c.Heard + t.Gone()
 	if c.shown(t) {

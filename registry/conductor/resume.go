@@ -185,7 +185,7 @@ func newestOf(steps []int64) string {
 	return text
 }
 
-// sharedSteps are the steps that any rank has put into a store that all share.
+// sharedSteps are the steps of folders that several ranks share, which some rank has stored for all.
 func sharedSteps(stored map[registry.Instance]registry.Checkpoint) []int64 {
 	var all []int64
 	for _, c := range stored {

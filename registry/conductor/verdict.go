@@ -85,7 +85,8 @@ func (t TotalFacts) failures(all int) int {
 	return min(share, t.MinFailed)
 }
 
-// succeeded ends the run when enough instances have ended with 0, or when all chiefs and workers have ended.
+// succeeded ends the run when enough instances have ended with 0, or when all chiefs and
+// workers have ended; without any, when all awaited instances have.
 func (r *decision) succeeded() bool {
 	enders, over := 0, 0
 	var names []string

@@ -13,7 +13,7 @@
 //
 // Anything else is answered with 501 and its name.
 //
-// keyStore holds all the state and the rules, without clock, lock and network. server owns the mutex, the time, the
+// keyStore holds all the state and the rules, without clock, lock and network. Server owns the mutex, the time, the
 // waiting readers and the goroutine that ends sessions. registry/registrytest/http checks it and a real Consul with the
 // same tests. These differences remain:
 //

@@ -18,6 +18,14 @@ func (c Counts) String() string {
 	return fmt.Sprintf("%d passed, %d failed, %d skipped", c.Passed, c.Failed, c.Skipped)
 }
 
+func (c Counts) plus(o Counts) Counts {
+	return Counts{c.Passed + o.Passed, c.Failed + o.Failed, c.Skipped + o.Skipped}
+}
+
+func (c Counts) minus(o Counts) Counts {
+	return Counts{c.Passed - o.Passed, c.Failed - o.Failed, c.Skipped - o.Skipped}
+}
+
 // complaint says why a run with these counts is not a good one, or nothing.
 func (c Counts) complaint(noSkips bool) string {
 	switch {
@@ -37,20 +45,19 @@ type event struct {
 	Elapsed                                   float64 // seconds
 }
 
-// Failure is a test that failed, with all of its subtests. Test is empty where a package failed outside of one, or was
-// broken off: then the tests after that did not run.
+// Failure is a failed test with its subtests, or a whole package: Test is empty where a package failed outside of a test,
+// or was broken off, so that the tests after the broken one did not run.
 type Failure struct {
 	Package, Test string
-	Tests         int    // failed tests: the one, its subtests and their parents
-	First         string // first line that says what was wrong
+	Before        Counts // what the run counted of it
+	First         string // what it said first
 }
 
 // report gathers events and prints what matters of them.
 type report struct {
 	w        io.Writer
-	counts   Counts
+	counted  map[key]Counts           // by top-level test; of a package that failed outside of a test: by no test
 	output   map[key]*strings.Builder // of tests and packages that have not ended
-	failed   map[string]int           // failed tests by package
 	failures []*Failure
 	skipped  []string
 }
@@ -59,7 +66,7 @@ type key struct{ pkg, test string }
 
 // Read takes all events from r and reports on w. Lines that are no events go to w as they are.
 func Read(r io.Reader, w io.Writer) (Counts, []*Failure, error) {
-	rep := &report{w: w, output: map[key]*strings.Builder{}, failed: map[string]int{}}
+	rep := &report{w: w, counted: map[key]Counts{}, output: map[key]*strings.Builder{}}
 	lines := bufio.NewReader(r)
 	for {
 		line, err := lines.ReadString('\n')
@@ -71,10 +78,10 @@ func Read(r io.Reader, w io.Writer) (Counts, []*Failure, error) {
 		}
 		if err == io.EOF {
 			rep.close()
-			return rep.counts, rep.failures, nil
+			return rep.total(), rep.failures, nil
 		}
 		if err != nil {
-			return rep.counts, rep.failures, err
+			return rep.total(), rep.failures, err
 		}
 	}
 }
@@ -102,14 +109,13 @@ func (r *report) take(e event) {
 func (r *report) endTest(e event) {
 	switch e.Action {
 	case "pass":
-		r.counts.Passed++
+		r.count(e.Package, e.Test, Counts{Passed: 1})
 	case "fail":
-		r.counts.Failed++
-		r.failed[e.Package]++
+		r.count(e.Package, e.Test, Counts{Failed: 1})
 		r.note(e.Package, e.Test, r.text(e))
 		fmt.Fprint(r.w, r.text(e))
 	case "skip":
-		r.counts.Skipped++
+		r.count(e.Package, e.Test, Counts{Skipped: 1})
 		r.skipped = append(r.skipped, fmt.Sprintf("%s %s: %s", e.Package, e.Test, reason(r.text(e))))
 	}
 }
@@ -122,8 +128,8 @@ func (r *report) endPackage(e event) {
 		// A test binary says FAIL when it has run all tests; one that hung, panicked or exited does not.
 		if text := r.text(e); !strings.HasPrefix(text, "FAIL\n") && !strings.Contains(text, "\nFAIL\n") {
 			r.brokenOff(e.Package, text)
-		} else if r.failed[e.Package] == 0 {
-			r.counts.Failed++
+		} else if r.of(e.Package).Failed == 0 {
+			r.count(e.Package, "", Counts{Failed: 1})
 			r.note(e.Package, "", text)
 			fmt.Fprint(r.w, text)
 		}
@@ -131,10 +137,10 @@ func (r *report) endPackage(e event) {
 	}
 }
 
-// brokenOff makes one failure of all failures of a package and the tests of it that have not ended, and prints what
-// those said. text is what the package said.
+// brokenOff makes one failure of a package: of its failed tests, and of those that have not ended, whose output it prints.
+// text is the output of the package itself. Paused tests have not ended either: the one that panicked is named.
 func (r *report) brokenOff(pkg, text string) {
-	f := &Failure{Package: pkg, Tests: r.failed[pkg], First: firstLine(reason(text))}
+	f := &Failure{Package: pkg, First: firstLine(reason(text))}
 	r.failures = slices.DeleteFunc(r.failures, func(other *Failure) bool {
 		if other.Package != pkg {
 			return false
@@ -142,22 +148,50 @@ func (r *report) brokenOff(pkg, text string) {
 		f.First = other.First
 		return true
 	})
+	panicked := false
 	for _, k := range r.running(pkg) {
 		said := r.output[k].String()
 		fmt.Fprintf(r.w, "FAIL  %s %s: never ended\n%s", k.pkg, k.test, mostLines(said))
-		f.Tests++
-		f.First = k.test + " never ended"
-		if at := strings.Index(said, "panic: "); at >= 0 {
-			line, _, _ := strings.Cut(said[at:], "\n")
-			f.First += ": " + firstLine(line)
-		}
+		r.count(pkg, k.test, Counts{Failed: 1})
 		delete(r.output, k)
+		at := strings.Index(said, "panic: ")
+		switch {
+		case at >= 0:
+			line, _, _ := strings.Cut(said[at:], "\n")
+			f.First, panicked = k.test+" never ended: "+firstLine(line), true
+		case !panicked:
+			f.First = k.test + " never ended"
+		}
 	}
 	fmt.Fprint(r.w, text)
-	f.Tests = max(f.Tests, 1)
-	r.counts.Failed += f.Tests - r.failed[pkg]
-	r.failed[pkg] = f.Tests
+	if r.of(pkg).Failed == 0 {
+		r.count(pkg, "", Counts{Failed: 1})
+	}
 	r.failures = append(r.failures, f)
+}
+
+// count adds to what is counted of a top-level test.
+func (r *report) count(pkg, test string, c Counts) {
+	top, _, _ := strings.Cut(test, "/")
+	k := key{pkg, top}
+	r.counted[k] = r.counted[k].plus(c)
+}
+
+// of is what is counted of a package.
+func (r *report) of(pkg string) (sum Counts) {
+	for k, c := range r.counted {
+		if k.pkg == pkg {
+			sum = sum.plus(c)
+		}
+	}
+	return sum
+}
+
+func (r *report) total() (sum Counts) {
+	for _, c := range r.counted {
+		sum = sum.plus(c)
+	}
+	return sum
 }
 
 // running are the tests of a package that have begun and not ended, a test before its subtests.
@@ -182,7 +216,7 @@ func mostLines(text string) string {
 	return strings.Join(lines[:most], "") + "…\n"
 }
 
-// close reports packages that never ended, and all skips.
+// close reports packages that never ended and all skips, and completes the failures.
 func (r *report) close() {
 	pkgs := map[string]bool{}
 	for k := range r.output {
@@ -190,6 +224,11 @@ func (r *report) close() {
 	}
 	for _, pkg := range slices.Sorted(maps.Keys(pkgs)) {
 		r.brokenOff(pkg, r.text(event{Package: pkg}))
+	}
+	for _, f := range r.failures {
+		if f.Before = r.counted[key{f.Package, f.Test}]; f.Test == "" {
+			f.Before = r.of(f.Package)
+		}
 	}
 	for _, s := range r.skipped {
 		fmt.Fprintln(r.w, "SKIP ", s)
@@ -201,14 +240,13 @@ func (r *report) note(pkg, test, output string) {
 	top, _, _ := strings.Cut(test, "/")
 	for _, f := range r.failures {
 		if f.Package == pkg && f.Test == top {
-			f.Tests++
 			if f.First == "" {
 				f.First = firstLine(reason(output))
 			}
 			return
 		}
 	}
-	r.failures = append(r.failures, &Failure{Package: pkg, Test: top, Tests: 1, First: firstLine(reason(output))})
+	r.failures = append(r.failures, &Failure{Package: pkg, Test: top, First: firstLine(reason(output))})
 }
 
 func firstLine(text string) string {

@@ -16,9 +16,8 @@ const (
 	mostFailures = 10 // above, something is missing that all of them need, and none is run again
 )
 
-// retry runs each failed test again alone, by run, and a package whole that failed outside of a test or was broken off.
-// What passes then is flaky: it counts as passed, and is named; what it skips counts. environ is the environment that
-// the tests had.
+// retry runs each failed test again alone, by run, and each failed package whole. What passes then is flaky: it is named,
+// and the counts of that run take the place of the first ones. environ is the environment of the tests.
 func retry(
 	c Counts, failures []*Failure, flags, environ []string, run func(args []string) (Counts, error), summary string,
 ) (Counts, error) {
@@ -36,7 +35,7 @@ func retry(
 			if err != nil {
 				continue
 			}
-			c.Failed, c.Passed, c.Skipped = c.Failed-f.Tests, c.Passed+f.Tests, c.Skipped+got.Skipped
+			c = c.minus(f.Before).plus(got)
 			line = fmt.Sprintf("FLAKY %s: passed alone at try %d; at first: %s", f.name(), try, f.First)
 			break
 		}

@@ -24,22 +24,24 @@ func TestRetry(t *testing.T) {
 {"Action":"output","Package":"m/c","Test":"TestBefore","Output":"    c_test.go:3: broken\n"}
 {"Action":"fail","Package":"m/c","Test":"TestBefore"}
 {"Action":"output","Package":"m/c","Test":"TestHangs","Output":"=== RUN TestHangs\npanic: test timed out after 20m0s\n"}
+{"Action":"output","Package":"m/c","Test":"TestWaits","Output":"=== RUN TestWaits\n=== PAUSE TestWaits\n"}
+{"Action":"skip","Package":"m/c","Test":"TestSkipped"}
 {"Action":"output","Package":"m/c","Output":"FAIL\tm/c\t1200s\n"}
 {"Action":"fail","Package":"m/c"}
 `
 	var shown strings.Builder
 	counts, failures, err := Read(strings.NewReader(events), &shown)
-	if err != nil || counts != (Counts{Passed: 1, Failed: 6}) {
+	if err != nil || counts != (Counts{Passed: 1, Failed: 7, Skipped: 1}) {
 		t.Fatalf("got %v, %v", counts, err)
 	}
 	var runs []string
 	run := func(args []string) (Counts, error) {
 		runs = append(runs, strings.Join(args, " "))
 		switch len(runs) {
-		case 2: // TestX, at its second try
-			return Counts{Passed: 1}, nil
-		case 7: // m/c, with a test that had not run at first
-			return Counts{Passed: 3, Skipped: 1}, nil
+		case 2: // TestX and its subtest, at its second try
+			return Counts{Passed: 2}, nil
+		case 7: // m/c, with two tests that had not run at first
+			return Counts{Passed: 4, Skipped: 1}, nil
 		}
 		return Counts{}, errors.New("exit status 1")
 	}
@@ -47,8 +49,8 @@ func TestRetry(t *testing.T) {
 	counts, err = retry(counts, failures, []string{"-race"}, []string{
 		"HOME=/root", "MUSTER_BINARY=/src/bin/muster", "CGO_CFLAGS=-O2 -g",
 	}, run, summary)
-	if err != nil || counts != (Counts{Passed: 5, Failed: 2, Skipped: 1}) {
-		t.Errorf("got %v, %v; want 5 passed, 2 failed, 1 skipped", counts, err)
+	if err != nil || counts != (Counts{Passed: 7, Failed: 2, Skipped: 1}) {
+		t.Errorf("got %v, %v; want 7 passed, 2 failed, 1 skipped", counts, err)
 	}
 	want := []string{
 		"test -count=1 -race -run ^TestX$ m/a", "test -count=1 -race -run ^TestX$ m/a",
@@ -79,7 +81,7 @@ func TestTooManyToRetry(t *testing.T) {
 	for _, n := range []int{mostFailures, mostFailures + 1} {
 		var failures []*Failure
 		for i := range n {
-			failures = append(failures, &Failure{Package: "m/a", Test: fmt.Sprintf("Test%d", i), Tests: 1, First: "broken"})
+			failures = append(failures, &Failure{Package: "m/a", Test: fmt.Sprintf("Test%d", i), Before: Counts{Failed: 1}, First: "broken"})
 		}
 		runs := 0
 		run := func([]string) (Counts, error) {

@@ -108,7 +108,7 @@ var (
 		if s.Exit != nil {
 			x.Code, x.Signal = s.Exit.Code, s.Exit.Signal
 		}
-		if s.Directive.FormsAnew(s.Gen) {
+		if s.Directive.Restarts(s.Gen) {
 			x.Gen = s.Directive.Gen // of the one before it would count no more
 		}
 		return []Effect{s.report(x, e.At)}
@@ -194,7 +194,7 @@ var (
 		return nil
 	}}
 	madeRoom = action{"", func(s *State, _ Event) []Effect {
-		s.Code, s.Class, s.Cause = exit.Held, registry.ClassHost, "the gang is formed anew: another agent stages again"
+		s.Code, s.Class, s.Cause = exit.Held, registry.ClassHost, "the gang restarts: another agent stages again"
 		return nil
 	}}
 	superseded = action{"", func(s *State, _ Event) []Effect {

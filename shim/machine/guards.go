@@ -73,15 +73,15 @@ var (
 	overtaken = guard{"a newer generation forms", func(s State, _ Event) bool {
 		return s.Directive.Gen > s.Gen && !s.Policy.Service
 	}}
-	// startsOver: a result of instance scope counts until the whole gang is formed anew, any other is run again.
+	// startsOver: a result of instance scope counts until the whole gang restarts, any other is run again.
 	startsOver = guard{"a newer generation forms and our result does not stand", func(s State, e Event) bool {
-		again := s.Directive.FormsAnew(s.ResultGen)
+		again := s.Directive.Restarts(s.ResultGen)
 		return overtaken.test(s, e) && (s.Gen > 0 || again) &&
 			(s.Policy.Scope != "instance" || s.Result != registry.PhaseEnded || again)
 	}}
 	// neverStaged: what staging left behind is for another agent to clear up.
-	neverStaged = guard{"the whole gang is formed anew and we were never staged", func(s State, _ Event) bool {
-		return s.Directive.FormsAnew(s.ResultGen) && s.Policy.Scope == ""
+	neverStaged = guard{"the whole gang restarts and we were never staged", func(s State, _ Event) bool {
+		return s.Directive.Restarts(s.ResultGen) && s.Policy.Scope == ""
 	}}
 
 	spent = guard{"its predecessor's death spent the budget", func(_ State, e Event) bool {

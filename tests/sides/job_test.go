@@ -128,7 +128,8 @@ func (j *job) await(what string, see func() bool) {
 	}
 }
 
-func (j *job) ended(within time.Duration) bool { return j.run.Ended(within) }
+// ended tells whether the run has ended, or does within the limit; one that has not begun has not.
+func (j *job) ended(within time.Duration) bool { return j.run != nil && j.run.Ended(within) }
 
 func (j *job) cleanUp() {
 	if j.cmd != nil && j.cmd.Process != nil {

@@ -123,7 +123,7 @@ func (c *crew) enlarge(ctx context.Context) error {
 // gangRetried tells that muster.retry has formed the gang again.
 func (c *crew) gangRetried(ctx context.Context) bool {
 	d, ok := c.directive(ctx)
-	return ok && d.FormsAnew(0)
+	return ok && d.Restarts(0)
 }
 
 // dismissed tells that an agent ended because a flex has taken its index away: the directive may not have come

@@ -50,8 +50,8 @@ func (h home) javaArgs(heap, confDir, class string, properties ...string) []stri
 	args := []string{
 		"-Xmx" + heap, "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 		"-XX:SharedArchiveFile=" + filepath.Join(h.dir, "classes.jsa"),
-		// whose files are in /tmp
-		"--add-opens=java.base/java.lang=ALL-UNNAMED", "-Djava.net.preferIPv4Stack=true", "-XX:-UsePerfData",
+		"--add-opens=java.base/java.lang=ALL-UNNAMED", "-Djava.net.preferIPv4Stack=true",
+		"-XX:-UsePerfData", // its files would be in /tmp
 	}
 	args = append(args, properties...)
 	// the archive of classes holds for the jars in this order; the rest must follow them

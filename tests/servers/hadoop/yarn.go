@@ -202,8 +202,8 @@ func (y *YARN) site(p []int) map[string]string {
 			"--add-opens=java.base/java.lang=ALL-UNNAMED",
 		"hadoop.http.authentication.simple.anonymous.allowed": "true",
 	}
-	// A NodeManager that is told not to look at its disks looks once, and takes no folder of one that is fuller than 90
-	// %.
+	// A NodeManager that is told not to look at its disks looks once, and takes no folder of a disk that is fuller than
+	// nine tenths.
 	site["yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage"] = "100"
 	maps.Copy(site, y.options.Site)
 	return site

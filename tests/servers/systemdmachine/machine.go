@@ -15,7 +15,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -24,6 +23,7 @@ import (
 
 	"github.com/coreos/go-systemd/v22/dbus"
 
+	"github.com/muster-agent/muster/tests/child"
 	"github.com/muster-agent/muster/tests/need"
 )
 
@@ -49,7 +49,7 @@ type Machine struct {
 	t        testing.TB
 	patience time.Duration // for each wait
 	cmd      *exec.Cmd
-	gone     chan struct{} // closed when systemd and all that it ran are gone
+	gone     <-chan struct{} // closed when systemd and all that it ran are gone
 	cgroup   string
 	conn     *dbus.Conn
 	updates  chan *dbus.PropertiesUpdate
@@ -76,7 +76,7 @@ func Start(t testing.TB, o Options) *Machine {
 		t.Fatal(err)
 	}
 	m := &Machine{
-		Dir: dir, t: t, patience: watchdog, gone: make(chan struct{}), updates: make(chan *dbus.PropertiesUpdate, 1000),
+		Dir: dir, t: t, patience: watchdog, updates: make(chan *dbus.PropertiesUpdate, 1000),
 		cgroup: filepath.Join(unified, fmt.Sprintf("%s%d-%s", prefix, os.Getpid(), filepath.Base(dir))),
 	}
 	t.Cleanup(m.end)
@@ -90,7 +90,7 @@ func Start(t testing.TB, o Options) *Machine {
 func This(t testing.TB) *Machine {
 	t.Helper()
 	m := &Machine{
-		PID: 1, t: t, patience: slowly * watchdog, gone: make(chan struct{}),
+		PID: 1, t: t, patience: slowly * watchdog,
 		updates: make(chan *dbus.PropertiesUpdate, 1000), cgroup: "/sys/fs/cgroup",
 	}
 	m.connect()
@@ -189,20 +189,11 @@ func (m *Machine) run(args ...string) {
 		Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC,
 		Setsid:     true, Pdeathsig: syscall.SIGKILL,
 	}
-	started := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		err := m.cmd.Start()
-		started <- err
-		if err == nil {
-			_ = m.cmd.Wait() // it is waited for when all in its namespace are gone (pid_namespaces(7))
-			close(m.gone)
-		}
-	}()
-	if err := <-started; err != nil {
+	p, err := child.Start(m.cmd)
+	if err != nil {
 		need.Skip(m.t, fmt.Sprintf("no namespaces here: %v", err))
 	}
-	m.PID = m.cmd.Process.Pid
+	m.PID, m.gone = p.PID, p.Gone // when all in its namespace are gone (pid_namespaces(7))
 }
 
 func (m *Machine) said() string {
