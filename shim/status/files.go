@@ -98,6 +98,8 @@ type AppFile struct {
 	LogDir   string           `json:"log_dir"`
 	Pid      int              `json:"pid"`
 	Started  time.Time        `json:"started"`
+	// Instances are those that `muster run` launches at its start; of an agent's file: none.
+	Instances []string `json:"instances,omitempty"`
 }
 
 // PlaceFile is INSTANCE.place: where an instance of a run logs on this host. It stays when its agent has ended, and the

@@ -3,6 +3,7 @@ package gang
 import (
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -32,6 +33,10 @@ func TestFlex(t *testing.T) {
 	t.Run("muster run goes on", func(t *testing.T) {
 		t.Parallel()
 		runKeepsCounts(t, place{consul: at.consul, run: true})
+	})
+	t.Run("muster run --detach goes on", func(t *testing.T) {
+		t.Parallel()
+		detachedKeepsCounts(t, place{consul: at.consul, run: true})
 	})
 }
 
@@ -308,4 +313,26 @@ func runKeepsCounts(t *testing.T, at place) {
 		a.exit(0)
 	}
 	g.succeeds()
+}
+
+// detachedKeepsCounts: a run that is resumed in the background is waited for with the counts that it has now.
+func detachedKeepsCounts(t *testing.T, at place) {
+	g := newGang(t, at, workers(2, gangScoped))
+	g.begin()
+	g.flexes("worker 2 to 1, in generation 2", "worker=1")
+	for _, a := range g.formed(2, 1, "worker-0") {
+		g.run.signal(syscall.SIGTERM)
+		a.gone()
+	}
+	if code := g.run.wait(); code != 143 {
+		t.Errorf("muster run ended with %d, want 143", code)
+	}
+	args := slices.DeleteFunc(g.runArgs(), func(arg string) bool { return arg == "--json" })
+	p := start(t, "muster run --detach", g.environment(), append(args, "--detach")...)
+	if code := p.wait(); code != 0 || !strings.Contains(p.out(), "; 1 instance installed\n") {
+		t.Errorf("muster run --detach: exit code %d, %q, %q", code, p.out(), p.err())
+	}
+	if stop := g.beginVerb("stop", g.app); stop.wait() != 0 {
+		t.Errorf("muster stop: %q", stop.err())
+	}
 }

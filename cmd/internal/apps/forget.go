@@ -74,24 +74,24 @@ func (k Lookup) forgetThere(ctx context.Context, f Facts) error {
 	case errors.Is(err, registry.ErrUnreachable) && f.Local == nil && !k.Named:
 		return exit.Usagef("no app %q on this host, and no registry at %s; give --registry or --state-dir", f.ID,
 			address)
-	case f.Local != nil && address == f.Local.Registry && nobodyListens(address):
+	case f.Local != nil && address == f.Local.Registry && SocketGone(ctx, address):
 		return nil // the embedded registry died with its run and left its socket
 	}
 	return RegistryError(address, err)
 }
 
-// nobodyListens tells that a socket has no server any more, which is more than that it is slow.
-func nobodyListens(address registry.Address) bool {
+// SocketGone tells that a registry at a socket has ended, which is more than that it is slow: an embedded one ends with
+// its run.
+func SocketGone(ctx context.Context, address registry.Address) bool {
 	path, ok := address.Socket()
 	if !ok {
 		return false
 	}
-	c, err := net.Dial("unix", path)
-	if err != nil {
-		return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist)
+	c, err := (&net.Dialer{Timeout: SocketPatience}).DialContext(ctx, "unix", path)
+	if err == nil {
+		_ = c.Close() // it answers, that was the question
 	}
-	_ = c.Close() // it answers, that was the question
-	return false
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED)
 }
 
 // forgetHere removes the state files: app.json, result.json, records and sockets.

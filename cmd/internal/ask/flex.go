@@ -161,7 +161,7 @@ func (x *flexing) await(ctx context.Context, limit time.Duration) (registry.Dire
 	done := wait.Until(waiting, func() bool {
 		st, err := x.lookup.Status(ctx, x.address, x.app)
 		switch {
-		case errors.Is(err, registry.ErrUnreachable) && socketGone(ctx, x.address):
+		case errors.Is(err, registry.ErrUnreachable) && apps.SocketGone(ctx, x.address):
 			over = x.ended()
 			return true
 		case errors.Is(err, registry.ErrUnreachable): // it is waited for

@@ -116,7 +116,7 @@ func (x *saving) await(ctx context.Context, limit time.Duration) error {
 	done := wait.Until(waiting, func() bool {
 		st, err := x.lookup.Status(ctx, x.address, x.app)
 		switch {
-		case errors.Is(err, registry.ErrUnreachable) && socketGone(ctx, x.address):
+		case errors.Is(err, registry.ErrUnreachable) && apps.SocketGone(ctx, x.address):
 			if x.save == nil {
 				over = x.ended()
 			}

@@ -6,14 +6,11 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
@@ -181,20 +178,7 @@ func awaitNoSocket(ctx context.Context, address registry.Address) bool {
 	if _, ok := address.Socket(); !ok {
 		return false
 	}
-	return wait.Until(ctx, func() bool { return socketGone(ctx, address) })
-}
-
-// socketGone tells that the registry is an embedded one that has ended, and its run with it.
-func socketGone(ctx context.Context, address registry.Address) bool {
-	path, ok := address.Socket()
-	if !ok {
-		return false
-	}
-	c, err := (&net.Dialer{Timeout: apps.SocketPatience}).DialContext(ctx, "unix", path)
-	if err == nil {
-		_ = c.Close() // nothing was written
-	}
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED)
+	return wait.Until(ctx, func() bool { return apps.SocketGone(ctx, address) })
 }
 
 // endPatience is how much longer than the grace the end of all agents is waited for.

@@ -32,16 +32,16 @@ const (
 
 // Run is a `muster run` to start in a session of its own.
 type Run struct {
-	App       string              // app id
-	Args      []string            // of muster: run, APP and its flags
-	Env       []string            // of the process
-	Dir       string              // which it starts in; empty: this command's
-	WorkDir   string              // it exists
-	State     status.Dir          // of the run
-	Instances []registry.Instance // that it starts with
-	Limit     *time.Duration      // longest wait for the installation; nil: none, and a timeout of 0 is no failure
-	Begun     func()              // called when the run holds its work folder; may be nil
-	Advice    string              // what to do about a run that ended with an error
+	App     string         // app id
+	Args    []string       // of muster: run, APP and its flags
+	Env     []string       // of the process
+	Dir     string         // which it starts in; empty: this command's
+	WorkDir string         // it exists
+	Own     bool           // the work folder has no files of a person's that are named as the run's output
+	State   status.Dir     // of the run
+	Limit   *time.Duration // longest wait for the installation; nil: none, and a timeout of 0 is no failure
+	Begun   func()         // called when the run holds its work folder; may be nil
+	Advice  string         // what to do about a run that ended with an error
 }
 
 // Start starts the run and returns when all instances are installed, when the run has ended, or after Limit. The run's
@@ -51,7 +51,8 @@ func (r Run) Start(ctx context.Context, s console.Streams) (installed bool, err 
 	if err != nil {
 		return false, err
 	}
-	if ready, err := r.await(ctx, p, nil); err != nil || !ready {
+	launched, ready, err := r.begun(ctx, p)
+	if err != nil || !ready {
 		return false, errors.Join(err, r.report(ctx, s, p))
 	}
 	if r.Begun != nil {
@@ -62,8 +63,8 @@ func (r Run) Start(ctx context.Context, s console.Streams) (installed bool, err 
 		ctx, cancel = context.WithTimeout(ctx, *r.Limit)
 		defer cancel()
 	}
-	ready, err := r.await(ctx, p, r.Instances)
-	count := appdef.Counted(len(r.Instances), "instance")
+	ready, err = r.installed(ctx, p, launched)
+	count := appdef.Counted(len(launched), "instance")
 	switch {
 	case err == nil && ready:
 		fmt.Fprintf(s.Out, "%s: started in the background (pid %d); %s installed\n", r.App, p.pid, count)
@@ -102,6 +103,9 @@ func (r Run) launch() (*process, error) {
 		return nil, exit.With(exit.Forbidden, err)
 	}
 	defer func() { _ = lock.Release() }() // the run has it then, and nobody else can touch its files
+	if err := r.claimOutputs(); err != nil {
+		return nil, err
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -135,12 +139,51 @@ func (r Run) launch() (*process, error) {
 	return p, nil
 }
 
+// outputMark is the file beside the outputs that says that they are a run's.
+const outputMark = ".run.outputs"
+
+// claimOutputs refuses a folder in which a person has files of these names: they would be replaced.
+func (r Run) claimOutputs() error {
+	mark := filepath.Join(r.WorkDir, outputMark)
+	_, err := os.Lstat(mark)
+	if r.Own || err == nil {
+		return nil
+	}
+	for _, name := range []string{Out, Err} {
+		if _, err := os.Lstat(filepath.Join(r.WorkDir, name)); err == nil {
+			return exit.Usagef("work folder %s has a %s that is not muster's and would be replaced: give --work-dir a "+
+				"folder of its own", r.WorkDir, name)
+		}
+	}
+	f, err := os.OpenFile(mark, os.O_CREATE|os.O_WRONLY|syscall.O_NOFOLLOW, 0o644)
+	if err != nil {
+		return exit.With(exit.Forbidden, err)
+	}
+	return exit.With(exit.Forbidden, f.Close())
+}
+
 // poll is how often a starting run is asked.
 const poll = 50 * time.Millisecond
 
-// await waits until the run has written its app.json and these instances are installed. It is false when the run ended
-// before. The error is the context's.
-func (r Run) await(ctx context.Context, p *process, instances []registry.Instance) (bool, error) {
+// begun waits until the run has written its app.json, which names the instances that it launches. It is false when the
+// run ended before. The error is the context's.
+func (r Run) begun(ctx context.Context, p *process) (launched []string, ready bool, err error) {
+	ready, err = r.await(ctx, p, func(f *apps.Facts) bool {
+		launched = f.Local.Instances
+		return true
+	})
+	return launched, ready, err
+}
+
+// installed waits until these instances are installed. It is false when the run ended before. The error is the context's.
+func (r Run) installed(ctx context.Context, p *process, instances []string) (bool, error) {
+	return r.await(ctx, p, func(f *apps.Facts) bool {
+		return !slices.ContainsFunc(instances, func(in string) bool { return !isInstalled(f, in) })
+	})
+}
+
+// await waits until the facts of the run, which has begun, are as wanted.
+func (r Run) await(ctx context.Context, p *process, want func(*apps.Facts) bool) (bool, error) {
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
 	for {
@@ -148,9 +191,7 @@ func (r Run) await(ctx context.Context, p *process, instances []registry.Instanc
 		if err != nil {
 			return false, err
 		}
-		begun := facts.Local != nil && facts.Local.Pid == p.pid
-		missing := func(in registry.Instance) bool { return !installed(&facts, in) }
-		if begun && !slices.ContainsFunc(instances, missing) {
+		if facts.Local != nil && facts.Local.Pid == p.pid && want(&facts) {
 			return true, nil
 		}
 		select {
@@ -163,12 +204,12 @@ func (r Run) await(ctx context.Context, p *process, instances []registry.Instanc
 	}
 }
 
-// installed tells that an instance is installed, or was and has ended in this run. One that failed before its process
+// isInstalled tells that an instance is installed, or was and has ended in this run. One that failed before its process
 // started is not: the run launches it again, or ends.
-func installed(f *apps.Facts, in registry.Instance) bool {
-	st, live := f.States[in.String()]
+func isInstalled(f *apps.Facts, in string) bool {
+	st, live := f.States[in]
 	if !live { // last.json may be of the run before, and of the same second
-		last, left := f.Lasts[in.String()]
+		last, left := f.Lasts[in]
 		return left && last.Attempt > 0 && !last.Since.Before(f.Local.Started)
 	}
 	before := []machine.Phase{machine.Starting, machine.Claiming, machine.Staging}

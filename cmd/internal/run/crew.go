@@ -56,13 +56,17 @@ func (c *crew) wanted(d registry.Directive) map[string]int {
 
 // engage launches the wanted instances that are not there.
 func (c *crew) engage() error {
-	app := c.app.WithCounts(c.counts)
-	for _, in := range plan.Instances(&app) {
+	for _, in := range c.wantedInstances() {
 		if err := c.call(in); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (c *crew) wantedInstances() []registry.Instance {
+	app := c.app.WithCounts(c.counts)
+	return plan.Instances(&app)
 }
 
 func (c *crew) call(in registry.Instance) error {

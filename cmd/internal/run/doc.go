@@ -1,5 +1,5 @@
 // Package run plays a whole app on this machine: one agent per instance, until there is a verdict. Options are the
-// settings of `muster run`, and Options.Run is that verb; hbox-submit and Slider's verbs call it too.
+// settings of `muster run`, and Options.Run is that verb; hbox-submit and hbox-submit calls it too.
 //
 // It owns the run's work folder (by a lock), the embedded registry unless another one is named, the processes of the
 // agents, and the screen of stderr while the run lasts. It relaunches agents as a launcher would, and writes

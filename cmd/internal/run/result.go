@@ -143,9 +143,8 @@ func (r *runner) unsettled(f *status.ResultFile) {
 		return
 	}
 	f.Code = exit.Registry
-	f.Advice = "outputs of " + strings.Join(names,
-		", ") + " are not at their place, and there is no _SUCCESS: agent.log says why; muster agent with this app " +
-		"id, these instances and --run " + r.runID + " goes on with it"
+	f.Advice = "outputs of " + strings.Join(names, ", ") + " are not at their place, and there is no _SUCCESS: " +
+		"agent.log says why; muster agent with this app id, these instances and --run " + r.runID + " goes on with it"
 }
 
 // howToResume says how an interrupted run is run again. The embedded registry has forgotten it by then.

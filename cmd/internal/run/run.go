@@ -83,6 +83,9 @@ func (f *Options) Run(ctx context.Context, s console.Streams, ref string) error 
 	if f.Detach != nil && ref == openapp.Stdin {
 		return exit.Usagef("run: --detach: a job file on stdin is read once: give the file's path")
 	}
+	if f.Detach != nil && f.JSON {
+		return exit.Usagef("run: --detach with --json: the result is in result.json of the work folder when the run ends")
+	}
 	rules, err := policy.Read(cmp.Or(f.Policy, policy.DefaultFile), f.Policy != "")
 	if err != nil {
 		return err
@@ -138,7 +141,6 @@ func (r *runner) detach(ctx context.Context) error {
 	_, err := detach.Run{
 		App: r.appID, Args: append(slices.Clone(r.flags.Detach), "--app-id="+r.appID),
 		WorkDir: r.workDir, State: r.state,
-		Instances: plan.Instances(&r.app.App),
 		Env: slices.DeleteFunc(os.Environ(), func(v string) bool {
 			return strings.HasPrefix(v, "MUSTER_AGENT_DETACH=")
 		}),

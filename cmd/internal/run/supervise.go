@@ -29,7 +29,8 @@ type end struct {
 
 // supervise launches the agents, relaunches those that die, and ends with the verdict.
 func (r *runner) supervise(ctx context.Context) error {
-	if err := r.writeAppFiles(); err != nil {
+	crew := r.crew(ctx)
+	if err := r.writeAppFiles(crew.wantedInstances()); err != nil {
 		return exit.With(exit.Forbidden, err)
 	}
 	signals := make(chan os.Signal, 4)
@@ -40,7 +41,6 @@ func (r *runner) supervise(ctx context.Context) error {
 	defer signal.Stop(signals)
 	r.say("%s: work folder %s", r.appID, r.workDir)
 
-	crew := r.crew(ctx)
 	if err := crew.engage(); err != nil {
 		r.each(func(c *child) { c.send(syscall.SIGKILL) })
 		return exit.With(exit.Internal, err)
@@ -138,8 +138,7 @@ func (r *runner) interrupt(ctx context.Context, sig os.Signal, asked int, e *end
 		r.each(func(c *child) { c.send(syscall.SIGTERM); c.send(syscall.SIGINT) })
 	case sig != syscall.SIGINT:
 		e.interrupted, _ = sig.(syscall.Signal)
-		r.say("%s: %s: stopping in grace; the same command with --app-id %s --work-dir %s goes on from the checkpoint",
-			r.appID, registry.SignalName(int(e.interrupted)), r.appID, r.workDir)
+		r.say("%s: %s: stopping in grace; %s", r.appID, registry.SignalName(int(e.interrupted)), r.howToResume())
 		r.each(func(c *child) { c.send(syscall.SIGTERM) })
 	default:
 		r.say("%s: stopping: every process gets its stop signal and its grace, checkpoints are kept; "+
@@ -233,10 +232,13 @@ func (r *runner) say(format string, args ...any) {
 	fmt.Fprintf(r.streams.Err, format+"\n", args...)
 }
 
-func (r *runner) writeAppFiles() error {
+func (r *runner) writeAppFiles(instances []registry.Instance) error {
 	file := status.AppFile{
 		Version: 1, App: r.appID, Name: r.app.Name, Run: r.runID, Registry: r.address,
 		WorkDir: r.workDir, LogDir: r.logDir, Pid: os.Getpid(), Started: status.Stamp(r.started),
+	}
+	for _, in := range instances {
+		file.Instances = append(file.Instances, in.String())
 	}
 	var errs []error
 	for _, dir := range r.resultDirs() {

@@ -33,7 +33,7 @@ type app struct {
 	old    bool   // it lies where an earlier muster kept it: nothing there is changed while its run goes on
 	record record
 
-	unmovable bool // it is old and stays so
+	stays string // why an old one cannot be moved; empty: it can
 }
 
 func (h home) app(c *call, name string) *app {
@@ -125,7 +125,7 @@ func (a *app) definition(ctx context.Context) (appdef.App, error) {
 
 // mayChange refuses to change an app whose run began before it could be moved from where an earlier muster kept it.
 func (a *app) mayChange() error {
-	if !a.old || a.unmovable {
+	if !a.old || a.stays != "" {
 		return nil
 	}
 	return exit.With(exit.Held, fmt.Errorf("%s runs since before the last update of muster: muster slider stop %s and "+

@@ -40,6 +40,8 @@ func destroy(ctx context.Context, c *call) error {
 	case !c.has("--force"):
 		return exit.Usagef(
 			"slider destroy: would remove %s for good, with its logs and checkpoints; --force does it", a.dir)
+	case a.stays != "":
+		return exit.With(exit.Held, fmt.Errorf("%s: %s: undo that first, or remove %s by hand", a.name, a.stays, a.dir))
 	case runs(&facts):
 		if err := a.end(ctx, true); err != nil {
 			return err
@@ -52,9 +54,6 @@ func destroy(ctx context.Context, c *call) error {
 	defer func() { _ = work.Release() }() // this process ends
 	if a.old {
 		moved, err := a.move()
-		if err != nil && a.unmovable {
-			return fmt.Errorf("%w: unmount it first, or remove %s by hand", err, a.dir)
-		}
 		if err != nil {
 			return err
 		}

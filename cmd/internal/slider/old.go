@@ -1,6 +1,7 @@
 package slider
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,8 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/muster-agent/muster/cmd/internal/detach"
 	"github.com/muster-agent/muster/registry"
@@ -30,8 +29,8 @@ import (
 //
 // Such an app is moved once. Everything is first moved into the old work folder, the record last, and that folder is
 // then renamed to the new one: at each moment the app is found either in the old place or in the new one, and a move
-// that was interrupted goes on where it stopped. Where a rename is not possible the steps are taken back, and the app
-// stays usable where it is.
+// that was interrupted continues where it stopped. An app of which a folder is a mount point or a link stays where it
+// is, and is usable there.
 
 // oldStore is the folder of that store.
 func (h home) oldStore() string { return filepath.Join(string(h), "slider") }
@@ -66,6 +65,13 @@ func (h home) adopt(ctx context.Context, c *call, name string) (*app, error) {
 	if err != nil {
 		return nil, err
 	}
+	if a.stays, err = a.obstacle(); err != nil {
+		return nil, err
+	}
+	if a.stays != "" {
+		fmt.Fprintf(c.Err, "warning: %s; %s stays in %s\n", a.stays, name, a.dir)
+		return a, nil
+	}
 	f, err := a.onHost(ctx)
 	if err != nil {
 		return nil, err
@@ -87,13 +93,34 @@ func (h home) adopt(ctx context.Context, c *call, name string) (*app, error) {
 		return nil, exit.With(exit.Forbidden, err)
 	}
 	defer func() { _ = lock.Release() }() // this process ends
-	moved, err := a.move()
-	if errors.Is(err, unix.EXDEV) || errors.Is(err, unix.EBUSY) { // a mount point, or another filesystem
-		a.unmovable = true
-		fmt.Fprintf(c.Err, "warning: %v; it stays in %s\n", err, a.dir)
-		return a, nil
+	return a.move()
+}
+
+// obstacle says which folder of an app of the old store no rename can move; empty: none.
+func (a *app) obstacle() (string, error) {
+	mounts, err := mountsBelow(string(a.home))
+	if err != nil {
+		return "", exit.With(exit.Forbidden, err)
 	}
-	return moved, err
+	for _, dir := range []string{a.home.oldStore(), a.dir, a.work()} {
+		info, err := os.Lstat(dir)
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // it never ran
+			continue
+		case err != nil:
+			return "", exit.With(exit.Forbidden, err)
+		case info.Mode()&fs.ModeSymlink != 0:
+			return dir + " is a link", nil
+		}
+		at, err := filepath.EvalSymlinks(dir)
+		if err != nil {
+			return "", exit.With(exit.Forbidden, err)
+		}
+		if slices.Contains(mounts, at) {
+			return dir + " is a mount point", nil
+		}
+	}
+	return "", nil
 }
 
 // move moves an app of the old store, whose work folder is locked, and opens it in its new place.
@@ -104,8 +131,8 @@ func (a *app) move() (*app, error) {
 	return a.home.opened(a.call, a.name)
 }
 
-// moveTo moves it to its work folder. Files that others have put beside it stay. If it fails on the way, the steps
-// before are taken back.
+// moveTo moves it to its work folder. Files that others have put beside it stay. After an error the next command
+// continues.
 func (a *app) moveTo(to string) error {
 	if err := free(to); err != nil {
 		return err
@@ -117,55 +144,31 @@ func (a *app) moveTo(to string) error {
 	if err := checkOwn(kept); err != nil {
 		return err
 	}
-	err := a.gather(kept, to)
-	if err == nil {
-		err = moveFile(a.work(), to)
+	if err := a.gather(kept, to); err != nil {
+		return err
 	}
-	if errors.Is(err, unix.EXDEV) || errors.Is(err, unix.EBUSY) {
-		return errors.Join(err, a.scatter(kept, to))
-	}
-	if err != nil {
+	if err := moveFile(a.work(), to); err != nil {
 		return err
 	}
 	_, _ = os.Remove(a.dir), os.Remove(a.home.oldStore()) // they stay where something else lies in them
 	return nil
 }
 
-// beside are the files beside the old work folder, and where they lie in it before it is moved. The record is the last.
-func (a *app) beside(kept string) [][2]string {
-	return [][2]string{
+// gather moves everything into the old work folder, the record last, and has it name the new one.
+func (a *app) gather(kept, to string) error {
+	for _, step := range [][2]string{
 		{filepath.Join(a.dir, definitions), filepath.Join(kept, definitions)},
 		{filepath.Join(a.dir, detach.Out), filepath.Join(a.work(), detach.Out)},
 		{filepath.Join(a.dir, detach.Err), filepath.Join(a.work(), detach.Err)},
-		{filepath.Join(a.dir, recordFile), filepath.Join(kept, recordFile)},
-	}
-}
-
-// gather moves everything into the old work folder and has it name the new one.
-func (a *app) gather(kept, to string) error {
-	all := a.beside(kept)
-	for i, step := range all {
-		if i == len(all)-1 {
-			if err := a.rewritePaths(a.work(), to); err != nil {
-				return exit.With(exit.Forbidden, err)
-			}
-		}
+	} {
 		if err := moveFile(step[0], step[1]); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-// scatter takes back what gather has done.
-func (a *app) scatter(kept, to string) error {
-	for _, step := range slices.Backward(a.beside(kept)) {
-		if err := moveFile(step[1], step[0]); err != nil {
-			return err
-		}
+	if err := a.rewritePaths(a.work(), to); err != nil {
+		return exit.With(exit.Forbidden, err)
 	}
-	_ = os.Remove(kept) // empty; a later move makes it again or finds it
-	return exit.With(exit.Forbidden, a.rewritePaths(to, a.work()))
+	return moveFile(filepath.Join(a.dir, recordFile), filepath.Join(kept, recordFile))
 }
 
 // free is an error that names the path when a file is there.
@@ -197,7 +200,7 @@ func (a *app) rewritePaths(from, to string) error {
 		return err
 	}
 	paths := []string{filepath.Join(a.work(), "app.json"), filepath.Join(a.work(), "result.json")}
-	state := a.lookup().State.App(a.name)
+	state := status.Dir(cmp.Or(a.record.Run.StateDir, string(a.stateDir("")))).App(a.name) // not of --state-dir
 	entries, err := os.ReadDir(state)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

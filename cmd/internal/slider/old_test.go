@@ -247,6 +247,27 @@ func TestOldAppThatRunsStays(t *testing.T) {
 	s.checkMoved(t)
 }
 
+// An app whose work folder is a link stays usable where it is, and so does one that runs.
+func TestLinkedAppStays(t *testing.T) {
+	s := oldStored(t)
+	disk := filepath.Join(t.TempDir(), "disk")
+	if err := errors.Join(os.Rename(s.old+"/work", disk), os.Symlink(disk, s.old+"/work")); err != nil {
+		t.Fatal(err)
+	}
+	before := tree(t, s.old)
+	s.checkStays(t, before)
+	path := filepath.Join(s.state.App("tf1"), "app.json")
+	var file status.AppFile
+	if err := errors.Join(os.Remove(filepath.Join(s.state.App("tf1"), "result.json")), status.ReadJSON(path, &file)); err != nil {
+		t.Fatal(err)
+	}
+	file.Pid = os.Getpid()
+	if err := status.WriteJSON(path, file); err != nil {
+		t.Fatal(err)
+	}
+	s.checkStays(t, before)
+}
+
 // An app that no rename can move stays usable where it is, whichever of its folders is a mount point.
 func TestUnmovableAppStays(t *testing.T) {
 	need.Root(t)
@@ -286,7 +307,7 @@ func (s oldHome) checkStays(t *testing.T, before []string) {
 		t.Errorf("got %+v, %v", a, err)
 		return
 	}
-	if text := said.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "it stays in "+s.old) {
+	if text := said.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "tf1 stays in "+s.old) {
 		t.Errorf("said %s", text)
 	}
 	if diff := cmp.Diff(tree(t, s.old), before); diff != "" {
@@ -294,6 +315,9 @@ func (s oldHome) checkStays(t *testing.T, before []string) {
 	}
 	for _, dir := range []string{s.old, s.state.App("tf1")} {
 		for _, path := range tree(t, dir) {
+			if info, err := os.Stat(filepath.Join(dir, path)); err == nil && info.IsDir() { // a link to one
+				continue
+			}
 			text, err := os.ReadFile(filepath.Join(dir, path))
 			if err != nil || strings.Contains(string(text), filepath.Join(string(s.home), "tf1")) {
 				t.Errorf("%s: %s, %v", path, text, err)

@@ -17,8 +17,8 @@ import (
 	"github.com/muster-agent/muster/shim/policy"
 )
 
-// What Slider's commands keep of an app, in .slider of its work folder. No process of an app may own a name with a dot
-// there (files.Admission), so no app changes its own definition.
+// What Slider's commands keep of an app, in .slider of its work folder. The agent gives no name with a dot there to a
+// process (files.Admission). A process of the same user on the host's root could still write there.
 //
 //	slider.json   the record; a folder without it is none of Slider's apps
 //	definition/N/ what create, or the N-th update, was given: package/NAME, template/FILE, resources/FILE

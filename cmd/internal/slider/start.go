@@ -1,6 +1,7 @@
 package slider
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +14,6 @@ import (
 	"github.com/muster-agent/muster/cmd/internal/run"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/hostlock"
-	"github.com/muster-agent/muster/shim/plan"
 )
 
 // start runs an app again, from its checkpoints.
@@ -52,29 +52,21 @@ func (a *app) start(ctx context.Context, lock *hostlock.Lock) error {
 	if err != nil {
 		return err
 	}
-	definition, err := a.definition(ctx)
-	if err != nil {
-		return err
-	}
 	args, err := a.runArgs()
 	if err != nil {
 		return err
 	}
 	installed, err := detach.Run{
-		App: a.name, Args: args, Dir: "/", WorkDir: a.work(), State: a.lookup().State, Limit: limit,
-		Instances: plan.Instances(&definition),
-		Env:       slices.DeleteFunc(os.Environ(), isFlag),
-		Begun:     func() { _ = lock.Release() }, // from here on the run's own folder is the lock
-		Advice:    "muster slider update and start try again, destroy --force removes it",
+		App: a.name, Args: args, Dir: "/", WorkDir: a.work(), Own: true, State: a.lookup().State, Limit: limit,
+		Env:    slices.DeleteFunc(os.Environ(), isFlag),
+		Begun:  func() { _ = lock.Release() }, // from here on the run's own folder is the lock
+		Advice: "muster slider update and start try again, destroy --force removes it",
 	}.Start(ctx, a.Streams)
 	if !installed {
 		return err
 	}
 	fmt.Fprintf(a.Out, "  exports  muster slider exports %s\n", a.name)
-	if err := a.writeReport(ctx); err != nil {
-		return err
-	}
-	return err
+	return cmp.Or(a.writeReport(ctx), err)
 }
 
 // isFlag tells of a variable that stands for a flag: the record has what those said.

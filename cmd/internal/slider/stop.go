@@ -83,7 +83,8 @@ func (a *app) answering(ctx context.Context) (apps.Facts, error) {
 		f, err := quiet.facts(waiting)
 		unknown := f.Registry == nil && (errors.Is(f.Silent, registry.ErrNoApp) || !f.Living())
 		nobody := f.Registry != nil && f.Registry.Live == 0
-		return err != nil || !runs(&f) || f.Verdict() != nil || !unknown && !nobody
+		over := f.Here() && f.Verdict() != nil // the registry may still show the run before
+		return err != nil || !runs(&f) || over || !unknown && !nobody
 	})
 	return a.facts(ctx)
 }
