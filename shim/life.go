@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"time"
 
 	"github.com/muster-agent/muster/registry"
@@ -21,36 +20,30 @@ func Run(ctx context.Context, o Options) (code int, err error) {
 	defer callOff(nil)
 	stops := listen(ctx, o, func(r stopRequest) { callOff(r) })
 	defer stops.close()
-	if o.Output.To == nil {
-		o.Output.To = io.Discard
-	}
+	o, err = o.orDefaults()
 	last, manager := "", notify.New(o.Output.logger(o.Output.To), message.Loading(o.App, time.Now()))
 	defer func() { manager.Close(cmp.Or(last, message.OfError(err))) }()
-	if o, err = o.orDefaults(); err != nil {
+	if err != nil {
 		return exit.CodeOf(err), err
 	}
 	open := o.Open
 	open.Policy, open.Hadoop = &o.Policy, o.Hadoop
 	app, err := open.Load(early, o.App, o.Output.To)
 	if err != nil {
-		return endedEarly(early, exit.CodeOf(err), err)
+		return endedEarly(early, o.ExitCodes, exit.CodeOf(err), err)
 	}
 	defer app.Close()
 	a, err := prepareAgent(early, o, app, manager)
 	if err != nil {
-		return endedEarly(early, exit.CodeOf(err), err)
+		return endedEarly(early, o.ExitCodes, exit.CodeOf(err), err)
 	}
-	defer func() {
-		a.close()
-		if r := a.hurriedBy(); r != nil && code == 0 && a.data.Undone() != nil {
-			code, err = r.code(), a.data.Undone()
-		}
-	}()
+	defer a.close()
 	stops.handle(a.requestStop)
 	if early.Err() != nil {
-		return endedEarly(early, 0, nil)
+		return endedEarly(early, o.ExitCodes, 0, nil)
 	}
 	final := a.run(context.WithoutCancel(ctx)) // its end is a stop request
+	a.data.Finish()                            // the results tell what it could not do
 	last = message.Last(final)
 	return a.end(o, final)
 }
@@ -63,6 +56,7 @@ func (a *agent) requestStop(r stopRequest) {
 	}
 	a.loop.Tell(machine.Event{Kind: machine.Term, Signal: int(r.signal)})
 	if a.loop.State().Phase.Final() {
+		a.log.Warn("asked to end at once", "by", cmp.Or(r.by, registry.SignalName(int(r.signal))))
 		a.mu.Lock()
 		a.hurried = &r
 		a.mu.Unlock()
@@ -79,12 +73,15 @@ func (a *agent) hurriedBy() *stopRequest {
 
 // end writes the results and logs the end of the agent. It returns the exit code.
 func (a *agent) end(o Options, final machine.State) (code int, err error) {
-	code = final.ExitCode()
+	code, class := final.ExitCode(), classOf(final)
 	undone := a.data.Undone()
 	if undone != nil && code == 0 {
 		code = exit.Registry
+		if r := a.hurriedBy(); r != nil {
+			code, class = r.code(), registry.ClassLauncher
+		}
 	}
-	mapped := o.ExitCodes.Apply(code, classOf(final))
+	mapped := o.ExitCodes.Apply(code, class)
 	a.notify.Ends(mapped)
 	a.epilogue(final, code, mapped)
 	if o.Output.PAIReport {

@@ -82,6 +82,9 @@ type Output struct {
 // orDefaults are the options with the defaults in place of what is not set. An error: the times do not fit together.
 func (o Options) orDefaults() (Options, error) {
 	o.Engine = cmp.Or(o.Engine, "auto")
+	if o.Output.To == nil {
+		o.Output.To = io.Discard
+	}
 	if o.Ports == nil {
 		o.Ports = ports.Ranges{ports.Default}
 	}
@@ -91,7 +94,7 @@ func (o Options) orDefaults() (Options, error) {
 	barrier := o.Registry.Times.Barrier
 	o.Registry.Times = o.Registry.Times.OrDefaults()
 	err := errors.Join(o.Registry.Times.Check()...)
-	o.Registry.Times.Barrier = barrier // 0 goes on to mean the definition's
+	o.Registry.Times.Barrier = barrier // 0 still means the definition's
 	return o, exit.With(exit.Usage, err)
 }
 

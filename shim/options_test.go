@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"io"
 	"testing"
 	"time"
 
@@ -18,8 +19,8 @@ func TestZeroOptionsAreTheDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o.Engine != "auto" || o.Folders.State == "" {
-		t.Errorf("engine %q, state %q", o.Engine, o.Folders.State)
+	if o.Engine != "auto" || o.Folders.State == "" || o.Output.To != io.Discard {
+		t.Errorf("engine %q, state %q, output to %v", o.Engine, o.Folders.State, o.Output.To)
 	}
 	if diff := cmp.Diff(ports.Ranges{ports.Default}, o.Ports); diff != "" {
 		t.Errorf("ports (-want +got):\n%s", diff)

@@ -127,7 +127,6 @@ func (r stageRoom) layOut(ctx context.Context, p plan.Plan, in registry.Instance
 		if err := r.stores.MakeDefault(p, work); err != nil {
 			return err
 		}
-		r.atEnd(r.data.Finish)
 		if err := r.data.Bring(ctx, p, in); err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/signals"
 )
 
@@ -31,7 +32,7 @@ func (r stopRequest) Error() string {
 func (r stopRequest) code() int { return 128 + int(r.signal) }
 
 // endedEarly is how an agent ends that could not be prepared: by an error, or by the request that cancelled ctx.
-func endedEarly(ctx context.Context, code int, err error) (int, error) {
+func endedEarly(ctx context.Context, codes exit.Map, code int, err error) (int, error) {
 	if ctx.Err() == nil {
 		return code, err
 	}
@@ -39,7 +40,7 @@ func endedEarly(ctx context.Context, code int, err error) (int, error) {
 	if !ok {
 		r = contextEnded
 	}
-	return r.code(), r
+	return codes.Apply(r.code(), registry.ClassLauncher), r
 }
 
 // contextEnded is the request that the end of Run's context stands for.

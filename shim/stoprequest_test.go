@@ -106,7 +106,7 @@ func mute(t *testing.T) (address string, taken <-chan struct{}) {
 }
 
 // A launcher that gives up early must not have to wait for a registry or a web server that does not answer.
-func TestWishesBeforeTheAgentHasJoined(t *testing.T) {
+func TestStopBeforeTheAgentHasJoined(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		stop func(signals chan<- os.Signal, line *io.PipeWriter, cancel func())
@@ -225,4 +225,17 @@ type idle struct{}
 
 func (idle) Do(context.Context, machine.Effect, machine.State) (machine.Event, bool) {
 	return machine.Event{}, false
+}
+
+// The launcher's map of exit codes holds for an agent that ends before it has joined, too.
+func TestEarlyEndIsMapped(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	codes := exit.Map{string(registry.ClassLauncher): 75}
+	if code, err := endedEarly(ctx, codes, 65, io.ErrUnexpectedEOF); code != 65 || err != io.ErrUnexpectedEOF {
+		t.Errorf("not asked to end: got %d, %v", code, err)
+	}
+	cancel(stopRequest{signal: syscall.SIGTERM})
+	if code, err := endedEarly(ctx, codes, 65, io.ErrUnexpectedEOF); code != 75 || err == nil {
+		t.Errorf("asked to end: got %d, %v; want 75", code, err)
+	}
 }
