@@ -27,7 +27,7 @@ Codes that precede any verdict:
   76   the barrier was not reached in time and nobody was left to say so
   77   not permitted: the token, a folder, the host, its policy
   93   the job failed, but not here: the exit code of the agent that failed first says more
-  128+n  signal n ended the agent in good order: the run is interrupted and goes on when
+  128+n  signal n ended the agent in good order: the run is interrupted and resumes when
          it is launched again
 
 75 asks a resource manager to try again, elsewhere if it can. 64, 65 and 77 will not change by

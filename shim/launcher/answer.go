@@ -41,7 +41,7 @@ var codes = []Code{
 	{76, Never, "a time limit of the app's"},
 	{77, Never, "not permitted here"},
 	{93, Never, "the program failed or ran out of memory, here or in another container"},
-	{130, Again, "interrupted: stopped by the launcher, goes on when it is launched again"},
+	{130, Again, "interrupted: stopped by the launcher, resumes when it is launched again"},
 	{137, Again, "the agent was killed"},
 	{143, Again, "interrupted, likewise"},
 }

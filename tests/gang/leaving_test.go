@@ -71,7 +71,7 @@ func oneTerminatedGang(t *testing.T, at place) {
 	}
 }
 
-// All agents are told to go: no verdict, and the run goes on when it is launched again.
+// All agents are told to go: no verdict, and the run resumes when it is launched again.
 func allTerminated(t *testing.T, at place) { allSignalled(t, at, nil, syscall.SIGTERM, 143) }
 
 func allInterrupted(t *testing.T, at place) { allSignalled(t, at, gangScoped, syscall.SIGINT, 130) }

@@ -81,7 +81,7 @@ func flexible(f apps.Facts) error {
 		return exit.With(exit.Registry, fmt.Errorf("%s: its registry does not answer, and nobody else knows its counts",
 			f.ID))
 	case f.Registry.Interrupted():
-		return fmt.Errorf("%s has no live agent that could change anything: its run was interrupted and goes on when "+
+		return fmt.Errorf("%s has no live agent that could change anything: its run was interrupted and resumes when "+
 			"it is launched again", f.ID)
 	}
 	return nil

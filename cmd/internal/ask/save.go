@@ -71,7 +71,7 @@ func savable(f apps.Facts) error {
 		return exit.With(exit.Registry, fmt.Errorf("%s: its registry does not answer, and nobody else can ask all "+
 			"its instances", f.ID))
 	case f.Registry.Interrupted():
-		return fmt.Errorf("%s has no live agent that could save: its run was interrupted and goes on when it is "+
+		return fmt.Errorf("%s has no live agent that could save: its run was interrupted and resumes when it is "+
 			"launched again", f.ID)
 	}
 	app := apps.Definition(f.Registry.App)

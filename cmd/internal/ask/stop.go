@@ -61,7 +61,7 @@ func Stop(ctx context.Context, s console.Streams, k apps.Lookup, app string, o S
 		}
 		return stopAgents(ctx, s, k, facts, o.Grace)
 	case facts.Registry.Interrupted():
-		return fmt.Errorf("%s has no live agent that could stop: its run was interrupted and goes on when it is "+
+		return fmt.Errorf("%s has no live agent that could stop: its run was interrupted and resumes when it is "+
 			"launched again; muster forget %s removes it", app, app)
 	}
 	return o.stopRun(ctx, s, k, facts)
@@ -247,7 +247,7 @@ func stopAgents(ctx context.Context, s console.Streams, k apps.Lookup, facts app
 	if err := awaitGone(ctx, sockets); err != nil {
 		return err
 	}
-	fmt.Fprintf(s.Out, "%s: interrupted: %s stopped; it goes on when it is launched again\n", facts.ID,
+	fmt.Fprintf(s.Out, "%s: interrupted: %s stopped; it resumes when it is launched again\n", facts.ID,
 		strings.Join(names, ", "))
 	return nil
 }

@@ -103,7 +103,7 @@ func (r *runner) result(e end) status.ResultFile {
 			class := string(e.verdict.Class)
 			f.Class = &class
 		}
-		r.unsettled(&f)
+		r.unpublished(&f)
 		if e.verdict.First != "" {
 			f.First = &e.verdict.First
 		}
@@ -129,8 +129,8 @@ func (r *runner) result(e end) status.ResultFile {
 	return f
 }
 
-// unsettled has a success say which agents could not give their outputs their names.
-func (r *runner) unsettled(f *status.ResultFile) {
+// unpublished has a success say which agents could not give their outputs their names.
+func (r *runner) unpublished(f *status.ResultFile) {
 	var names []string
 	for _, c := range r.agents {
 		c.mu.Lock()

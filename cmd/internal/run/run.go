@@ -118,7 +118,7 @@ func (f *Options) Run(ctx context.Context, s console.Streams, ref string) error 
 	}
 	// of a run that was refused it is empty
 	r.closers = append(r.closers, func() { _ = os.Remove(r.state.App(r.appID)) })
-	if err := r.settle(); err != nil {
+	if err := r.makeFolders(); err != nil {
 		return err
 	}
 	if err := r.openRegistry(ctx); err != nil {
@@ -135,7 +135,7 @@ func (f *Options) Run(ctx context.Context, s console.Streams, ref string) error 
 
 // detach starts the run in a session of its own, and returns when its instances are installed.
 func (r *runner) detach(ctx context.Context) error {
-	if err := r.settle(); err != nil {
+	if err := r.makeFolders(); err != nil {
 		return err
 	}
 	_, err := detach.Run{
@@ -199,8 +199,8 @@ func (r *runner) check() error {
 	return err
 }
 
-// settle makes the run's folders.
-func (r *runner) settle() error {
+// makeFolders makes the run's folders.
+func (r *runner) makeFolders() error {
 	work := r.flags.WorkDir
 	if work == "" {
 		var err error

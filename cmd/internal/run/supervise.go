@@ -23,7 +23,7 @@ import (
 // end is how a run is over.
 type end struct {
 	verdict     *registry.Verdict
-	interrupted syscall.Signal // TERM to this process: no verdict, the run goes on when launched again
+	interrupted syscall.Signal // TERM to this process: no verdict, the run resumes when launched again
 	failure     error          // the agents could not do their work at all
 }
 
@@ -188,7 +188,7 @@ func (r *runner) complete(d ended, crew *crew) {
 	if d.signal == 0 || c == nil || !data.LeavesOutputs(*c) || !d.child.mayRelaunch(time.Now()) {
 		return
 	}
-	r.say("%s: agent ended by %s after the verdict: launching it again to settle its outputs", d.child.instance, how(d))
+	r.say("%s: agent ended by %s after the verdict: launching it again to finish its outputs", d.child.instance, how(d))
 	if err := crew.launch(d.child); err != nil {
 		r.say("%s: %v", d.child.instance, err)
 	}

@@ -45,7 +45,7 @@ func (v *App) lines() [][2]string {
 		add("verdict", exit.VerdictText(*v.Verdict))
 		add("advice", v.Verdict.Advice)
 	} else if v.Outcome != nil {
-		add("outcome", *v.Outcome+"; it goes on when it is launched again")
+		add("outcome", *v.Outcome+"; it resumes when it is launched again")
 	}
 	add("run", v.Run)
 	if v.Generation > 0 {

@@ -94,7 +94,7 @@ func Last(final machine.State) string {
 		return oneStatus(exit.WithCause(text, v.Cause))
 	}
 	if final.Terms > 0 {
-		return "interrupted: it goes on when it is started again"
+		return "interrupted: it resumes when it is started again"
 	}
 	return oneStatus(final.Cause)
 }

@@ -97,7 +97,7 @@ func TestLastStatus(t *testing.T) {
 	}{
 		{verdict(registry.Verdict{Outcome: registry.Succeeded, Cause: "all 2 instances of worker are done"}), "succeeded: all 2 instances of worker are done"},
 		{verdict(registry.Verdict{Outcome: registry.Failed, Class: registry.ClassApp, Cause: "worker-0 exited with 3"}), "failed (app-error): worker-0 exited with 3"},
-		{interrupted, "interrupted: it goes on when it is started again"},
+		{interrupted, "interrupted: it resumes when it is started again"},
 		{refused, "index worker-0 is held"},
 	} {
 		if got := Last(tt.final); got != tt.want {
