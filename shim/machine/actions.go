@@ -51,7 +51,8 @@ var (
 		s.Begun = e.At
 		s.Proc, s.Exit, s.Result, s.Reason, s.Bound, s.Up, s.Moved = max(s.Gen, 1), nil, "", "", false, false, false
 		begin := Effect{Kind: DoStart, Attempt: s.Attempt, Gen: s.Gen}
-		if e.Kind == Sealed && s.Policy.Scope != "instance" { // one that restarts alone goes on from its own newest
+		// An instance that restarts alone resumes from its own newest checkpoint.
+		if e.Kind == Sealed && s.Policy.Scope != "instance" {
 			begin.Resume = s.Directive.Resume
 		}
 		if begin.Resume != nil {
@@ -89,7 +90,7 @@ var (
 			Why: "the roster's row has another address",
 		}, e.At)}
 	}}
-	// reportCutOff is of no one's account: the whole gang forms anew from its last common step.
+	// reportCutOff charges no budget: the whole gang restarts from its last common step.
 	reportCutOff = action{"report that it was cut off", func(s *State, e Event) []Effect {
 		s.Result = registry.PhaseFailed
 		x := registry.MemberExit{Gen: s.Gen, Class: registry.ClassRegistry, Why: "cut off from the registry"}
@@ -157,12 +158,12 @@ var (
 		return []Effect{e}
 	}}
 
-	forVerdict  = because(ForVerdict)
-	forRebuild  = because(ForRebuild)
-	forLauncher = because(forTerm)
-	forFlex     = because(ForFlex)
-	forFence    = because(ForFence)
-	forTimeout  = action{"", func(s *State, e Event) []Effect {
+	forVerdict      = because(ForVerdict)
+	forRebuild      = because(ForRebuild)
+	stopForLauncher = because(byLauncher)
+	forFlex         = because(ForFlex)
+	forFence        = because(ForFence)
+	forTimeout      = action{"", func(s *State, e Event) []Effect {
 		s.Reason, s.Over = ForTimeout, timerRun
 		if e.Kind == fired {
 			s.Over = e.Timer.Kind
@@ -278,7 +279,7 @@ func (s *State) leftClass() registry.Class {
 	if s.Class == registry.ClassFlex {
 		return registry.ClassFlex
 	}
-	if s.Reason == forTerm || s.Terms > 0 {
+	if s.Reason == byLauncher || s.Terms > 0 {
 		return registry.ClassLauncher
 	}
 	return registry.ClassStopped

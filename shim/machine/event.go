@@ -34,11 +34,11 @@ const (
 	Term        eventKind = "term" // TERM or INT from outside, or an API stop
 	Taken       eventKind = "superseded"
 	Denied      eventKind = "denied"     // the registry will not have it, now or later: Code and Cause
-	Progressed  eventKind = "checkpoint" // a newer whole checkpoint exists
+	Progressed  eventKind = "checkpoint" // a newer complete checkpoint exists
 	Away        eventKind = "unreachable"
 	Back        eventKind = "reachable"
 	CutOff      eventKind = "cut-off" // the fence falls: nothing may run here until Contact
-	Contact     eventKind = "contact" // the index is known to be ours again; told as long as the fence stands
+	Contact     eventKind = "contact" // the index is known to be ours again; sent while cut off or fenced
 	DataLost    eventKind = "data-lost"
 	Conducting  eventKind = "conducting"
 )
@@ -93,7 +93,7 @@ type Policy struct {
 	Barrier    time.Duration
 }
 
-// Exit is how a process ended; it stays whole until the verdict.
+// Exit is how a process ended; it is kept until the verdict.
 type Exit struct {
 	Code    *int      `json:"code"`   // the process's own; null if it was killed or never ran
 	Signal  int       `json:"signal"` // 0: none
@@ -107,7 +107,7 @@ type Exit struct {
 	Unseen bool           `json:"-"` // it ran, and nobody knows its status: Message says what is known
 	Final  bool           `json:"-"` // trying again cannot help (no such command)
 	Free   bool           `json:"-"` // address in use right after the start: a retry costs nothing
-	// CutOff: it was ended, or not started, because too long nothing was heard of the registry.
+	// CutOff: it was ended, or not started, because the registry was unreachable for too long.
 	CutOff bool `json:"-"`
 	// Passing: what the image failed for may be gone another time, as in registry.MemberExit.
 	Passing bool `json:"-"`
@@ -116,7 +116,7 @@ type Exit struct {
 // OK tells whether the process ended with 0.
 func (e *Exit) OK() bool { return e != nil && e.Code != nil && *e.Code == 0 && e.Signal == 0 }
 
-// timer names a timer and the arming that it belongs to: an older one that fires late is deaf.
+// timer names a timer and its arming: when an older arming fires late, no rule reacts to it.
 type timer struct {
 	Kind timerKind
 	Seq  int

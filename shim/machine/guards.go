@@ -22,7 +22,7 @@ var (
 
 	service = guard{"it is a service", func(s State, _ Event) bool { return s.Policy.Service }}
 
-	// newGeneration: the gang forms anew, we have not acknowledged, and we could.
+	// newGeneration: the gang forms a newer generation, and this agent has not acknowledged it yet but can.
 	newGeneration = guard{"a newer generation waits", func(s State, _ Event) bool {
 		return s.Directive.Act == registry.ActWait && s.Directive.Gen > s.Gen && s.Directive.Gen > s.Acking &&
 			s.Bound && !s.Policy.Service

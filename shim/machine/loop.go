@@ -79,8 +79,8 @@ func (a *Agent) Tell(e Event) {
 // State is the newest state, for readers.
 func (a *Agent) State() State { return *a.state.Load() }
 
-// Run lives through the whole machine and returns its final state. A cancelled context is a Term:
-// everything that was asked for still ends in order.
+// Run lives through the whole machine and returns its final state. A cancelled context stops nothing: a Term does, and
+// lets everything that was asked for end in order.
 func (a *Agent) Run(ctx context.Context) State {
 	effects, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	queues := map[string]func(Effect, State){
@@ -90,13 +90,6 @@ func (a *Agent) Run(ctx context.Context) State {
 		"checkpoints": a.queue(effects, false, a.rooms.Checkpoints),
 		"loop":        func(w Effect, _ State) { a.arm(effects, w) },
 	}
-	a.work.Go(func() {
-		select {
-		case <-ctx.Done():
-			a.Tell(Event{Kind: Term, Signal: 15})
-		case <-a.done:
-		}
-	})
 	s := a.State()
 	a.Tell(Event{Kind: boot})
 	for e := range a.events {
@@ -109,7 +102,7 @@ func (a *Agent) Run(ctx context.Context) State {
 		before := s
 		var wanted []Effect
 		s, wanted = Step(s, e)
-		shown := s // readers keep theirs while this one goes on
+		shown := s // readers keep it while s changes
 		a.state.Store(&shown)
 		a.note(before, s, e)
 		for _, w := range wanted {
@@ -218,14 +211,14 @@ func (a *Agent) note(before, s State, e Event) {
 	}
 	switch e.Kind {
 	case Away:
-		a.log.Warn("registry unreachable, everything goes on", "since", s.AwaySince, "cause", e.Cause)
+		a.log.Warn("registry unreachable, process continues", "since", s.AwaySince, "cause", e.Cause)
 	case CutOff:
-		a.log.Error("cut off from the registry, and the peers are not: nothing may run here", "phase", s.Phase, "cause",
-			e.Cause)
+		a.log.Error("cut off from the registry, peers reach it: the process must stop", "phase", s.Phase,
+			"cause", e.Cause)
 	case Contact:
-		a.log.Info("the registry is heard again", "phase", s.Phase)
+		a.log.Info("contact with the registry restored", "phase", s.Phase)
 	case DataLost:
-		a.log.Warn("registry lost its data, the process goes on", "cause", e.Cause)
+		a.log.Warn("registry lost its data, process continues", "cause", e.Cause)
 	case Back:
 		a.log.Info("registry answers again", "away_since", before.AwaySince)
 	case Conducting:
@@ -233,7 +226,7 @@ func (a *Agent) note(before, s State, e Event) {
 	case Held:
 		a.log.Info("standing by", "cause", e.Cause)
 	case Progressed:
-		a.log.Info("checkpoint", "step", e.Step)
+		a.log.Info("checkpoint found", "step", e.Step)
 	case boot, Joined, Refused, Staged, StageFailed, Directed, Acked, Overtaken, Published, Sealed, Mismatch, Started,
 		Up,
 		Gone, Rebound, Reported, Left, fired, Term, Taken, Denied:

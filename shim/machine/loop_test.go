@@ -204,19 +204,3 @@ func TestLoopTracesEachTransitionOnce(t *testing.T) {
 		}
 	})
 }
-
-func TestLoopCancelledContextIsATerm(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		room := newScripted(quick)
-		a := NewAgent()
-		a.Use(Rooms{Gang: room, Stager: room, Engine: room, Checkpoints: room, Logger: slog.New(slog.DiscardHandler)})
-		ctx, cancel := context.WithCancel(t.Context())
-		final := make(chan State, 1)
-		go func() { final <- a.Run(ctx) }()
-		synctest.Wait()
-		cancel()
-		if s := <-final; s.ExitCode() != 143 || room.count(DoLeave) != 1 {
-			t.Errorf("got code %d, %d times left, want 143, once", s.ExitCode(), room.count(DoLeave))
-		}
-	})
-}

@@ -108,7 +108,7 @@ type StopReason string
 const (
 	ForRebuild StopReason = "rebuild"  // a newer generation forms
 	ForVerdict StopReason = "verdict"  // the run is over
-	forTerm    StopReason = "launcher" // TERM from outside
+	byLauncher StopReason = "launcher" // TERM from outside
 	ForAnother StopReason = "another"  // the index has another holder
 	ForTimeout StopReason = "timeout"  // muster.timeout or muster.duration
 	ForFlex    StopReason = "flex"     // the index counts no more

@@ -18,7 +18,7 @@ func (s State) Why() string {
 			return why
 		}
 		return fmt.Sprintf("%s %d/%d", why, s.Budget.Used, s.Policy.Rule.Max)
-	case s.Phase == Stopping && s.Reason == forTerm: // no directive wants it
+	case s.Phase == Stopping && s.Reason == byLauncher: // no directive wants it
 		return cmp.Or(s.Cause, "told to end from outside")
 	case (s.Phase == Waiting || s.Phase == Installed || s.Phase == Stopping) && s.Directive.Why != "":
 		return s.Directive.Why

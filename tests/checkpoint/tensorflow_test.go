@@ -149,7 +149,7 @@ func TestRecognisedOnHDFS(t *testing.T) {
 	c.FsShell(t, "-put", whole, torn, dir)
 	l := lab{t: t}
 	agentLog := filepath.Join(work, "log", "worker-0", "agent.log")
-	l.await("the checkpoint", func() bool { return strings.Contains(l.read(agentLog), "msg=checkpoint step=9") })
+	l.await("the checkpoint", func() bool { return strings.Contains(l.read(agentLog), `msg="checkpoint found" step=9`) })
 	h.Do("signal", "far/worker-0", "KILL")
 	r.Await(t, 0, `^worker-0 +\| from `+regexp.QuoteMeta(c.URI+dir)+`/ckpt-9\.pt$`)
 	if got := strings.Count(l.read(agentLog), `msg="incomplete checkpoint skipped"`); got != 1 {

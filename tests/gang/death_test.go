@@ -124,7 +124,7 @@ func allKilled(t *testing.T, at place) {
 	cast["ps-0"].do(cue{Do: "save", N: 20})
 	cast["worker-1"].exit(1)
 	cast["worker-1"] = g.stage.next("worker-1")
-	g.agentSays("worker-1", "msg=checkpoint step=20")
+	g.agentSays("worker-1", `msg="checkpoint found" step=20`)
 	await(t, "the restart of worker-1 in its record", func() bool { return g.member("worker-1").Budget.Used == 1 })
 	for _, p := range g.agents {
 		p.signal(syscall.SIGKILL)
@@ -157,7 +157,7 @@ func allKilledGang(t *testing.T, at place) {
 	g := newGang(t, at, workers(2, gangScoped))
 	cast := g.begin()
 	cast["worker-0"].do(cue{Do: "save", N: 20})
-	g.agentSays("worker-0", "msg=checkpoint step=20")
+	g.agentSays("worker-0", `msg="checkpoint found" step=20`)
 	cast["worker-1"].exit(1)
 	g.cast("worker-0", "worker-1")
 	for _, p := range g.agents {

@@ -26,7 +26,7 @@ func TestConsulIsAway(t *testing.T) {
 
 	server.Kill()
 	for _, name := range g.def.instances() {
-		g.agentSays(name, "registry unreachable, everything goes on")
+		g.agentSays(name, "registry unreachable, process continues")
 	}
 	v := g.view("ps")
 	if v.AwaySince == nil || v.Phase != "running" {
@@ -73,7 +73,7 @@ func TestConsulIsAwayFor30Seconds(t *testing.T) {
 	server.Stop()
 	gone := time.Now()
 	for _, name := range g.def.instances() {
-		g.agentSays(name, "registry unreachable, everything goes on")
+		g.agentSays(name, "registry unreachable, process continues")
 	}
 	before := g.newestCheckpoint()
 	// The promise is about a duration, which is longer than sessions and renewals: it has to pass.

@@ -104,7 +104,7 @@ func budgetRefilled(t *testing.T, at place) {
 	g.begin()["worker-1"].exit(1)
 	two := g.stage.next("worker-1")
 	two.do(cue{Do: "save", N: 5})
-	g.agentSays("worker-1", "msg=checkpoint step=5")
+	g.agentSays("worker-1", `msg="checkpoint found" step=5`)
 	two.exit(1)
 	g.stage.next("worker-1").exit(1) // no newer checkpoint since
 	e := g.fails(registry.ClassApp, "worker-1", 1, 93)

@@ -111,7 +111,7 @@ func TestHealedInMidFence(t *testing.T) {
 	j.net.Cut(1)
 	agents[1].says("event=cut-off")
 	j.net.Heal(1)
-	agents[1].says("the registry is heard again")
+	agents[1].says("contact with the registry restored")
 	select {
 	case <-cast[1].gone:
 		t.Error("the process ended before contact was back: this shows nothing")
