@@ -51,14 +51,15 @@ func inheritedAddress() string {
 }
 
 // Start starts a program of muster that has the lock from its first moment on: its Take of the same name succeeds. The
-// lock is released when the program has ended and this process has released it, too.
+// lock is released when the program has ended and this process has released it, too. Descriptor 3 is the lock's: files
+// of cmd.ExtraFiles begin at descriptor 4.
 func (l *Lock) Start(cmd *exec.Cmd) error {
 	fd, err := unix.FcntlInt(uintptr(l.fd), unix.F_DUPFD_CLOEXEC, inheritedFD)
 	if err != nil {
 		return fmt.Errorf("lock: %w", err)
 	}
 	file := os.NewFile(uintptr(fd), "lock")
-	cmd.ExtraFiles = []*os.File{file} // the first is inheritedFD
+	cmd.ExtraFiles = append([]*os.File{file}, cmd.ExtraFiles...) // the first is inheritedFD
 	return errors.Join(cmd.Start(), file.Close())
 }
 

@@ -63,7 +63,13 @@ func TestStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(lock.Start(cmd), lock.Release()); err != nil {
+	given, giver, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.ExtraFiles = []*os.File{given}
+	_, err = giver.WriteString("given")
+	if err := errors.Join(err, giver.Close(), lock.Start(cmd), given.Close(), lock.Release()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Take(name); !errors.Is(err, ErrHeld) { // whatever the program has done so far
@@ -96,6 +102,10 @@ func heir(name string) {
 	}
 	if _, err := Take(name); !errors.Is(err, ErrHeld) {
 		fmt.Println("taken twice:", err)
+		return
+	}
+	if text, err := io.ReadAll(os.NewFile(4, "given")); string(text) != "given" {
+		fmt.Printf("descriptor 4: got %q, %v\n", text, err)
 		return
 	}
 	fmt.Println("taken")
