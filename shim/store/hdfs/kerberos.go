@@ -30,6 +30,7 @@ type ticket struct {
 	of     string    // the state of the file that it was read from
 	again  time.Time // when a login is due again
 	end    time.Time // of the login's ticket
+	failed error     // the first login that failed since the ticket came; nil: none
 }
 
 // get gives a client that has a ticket. The library's users share it.
@@ -45,7 +46,8 @@ func (t *ticket) get() (*krb.Client, error) {
 // login logs in by the keytab when two thirds of the last ticket's life are over; if the KDC is away then, the ticket
 // does until its end. Each login is a client of its own, made of the ticket alone: the library's client with a keytab
 // renews tickets in a goroutine, and when a user of it logs in meanwhile, both can wait for each other for ever (gokrb5
-// 8.4.4, client/session.go, sessions.update).
+// 8.4.4, client/session.go, sessions.update). A client made of the ticket has no such goroutine for its own realm. For
+// a NameNode of another realm the library starts one, which ends with that realm's ticket.
 func (t *ticket) login() (*krb.Client, error) {
 	state, err := stateOf(t.keytab)
 	if err != nil {
@@ -55,21 +57,32 @@ func (t *ticket) login() (*krb.Client, error) {
 	if t.client != nil && t.of == state && begun.Before(t.again) {
 		return t.client, nil
 	}
-	client, end, err := t.anew()
+	client, end, err := t.newLogin()
 	if err != nil {
 		if now := time.Now(); t.client != nil && t.of == state && now.Before(t.end) {
 			t.again = now.Add(t.end.Sub(now) / 4)
+			if t.failed == nil {
+				t.failed = err
+			}
 			return t.client, nil
 		}
-		return nil, err
+		return nil, t.sinceFailed(err)
 	}
-	t.client, t.of, t.end = client, state, end
+	t.client, t.of, t.end, t.failed = client, state, end, nil
 	t.again = begun.Add(end.Sub(begun) * 2 / 3)
 	return client, nil
 }
 
-// anew is a client with a new ticket, and the ticket's end.
-func (t *ticket) anew() (client *krb.Client, end time.Time, err error) {
+// sinceFailed adds the first cause to the error of a login. It is text alone: the last error says what to do next.
+func (t *ticket) sinceFailed(err error) error {
+	if t.failed == nil || t.failed.Error() == err.Error() {
+		return err
+	}
+	return fmt.Errorf("%w (logins failed before: %s)", err, t.failed.Error())
+}
+
+// newLogin is a client with a new ticket, and the ticket's end.
+func (t *ticket) newLogin() (client *krb.Client, end time.Time, err error) {
 	keyed, err := t.withKeytab()
 	if err != nil {
 		return nil, end, err

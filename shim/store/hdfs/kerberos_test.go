@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	krb "github.com/jcmturner/gokrb5/v8/client"
 
 	"github.com/muster-agent/muster/shim/store"
 )
@@ -37,6 +40,33 @@ func TestNoTicket(t *testing.T) {
 				t.Errorf("got %v, want %s, and what would do", err, tt.want)
 			}
 		})
+	}
+}
+
+// A login that fails while the ticket is valid is told once the ticket has ended.
+func TestFirstFailedLoginIsTold(t *testing.T) {
+	conf := lay(t, map[string]string{"krb5.conf": "[libdefaults]\n default_realm = LAB\n", "keytab": "torn"})
+	keytab := filepath.Join(conf, "keytab")
+	state, err := stateOf(keytab)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := &krb.Client{}
+	k := &ticket{keytab: keytab, principal: "a@LAB", client: held, of: state, end: time.Now().Add(time.Hour)}
+	t.Setenv("KRB5_CONFIG", filepath.Join(conf, "krb5.conf"))
+	if got, err := k.get(); got != held || err != nil {
+		t.Fatalf("got %v, %v, want the client of the valid ticket", got, err)
+	}
+	k.again, k.end = time.Time{}, time.Now()
+	t.Setenv("KRB5_CONFIG", filepath.Join(conf, "none"))
+	_, err = k.get()
+	if _, told := errors.AsType[*store.Error](err); !told || !errors.Is(err, ErrKerberos) {
+		t.Fatalf("got %v, want the last error", err)
+	}
+	for _, want := range []string{"KRB5_CONFIG", "logins failed before", "keytab " + keytab} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q in it", err, want)
+		}
 	}
 }
 
