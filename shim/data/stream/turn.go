@@ -15,7 +15,7 @@ func (t Turn) has(i, all int) bool {
 	return from <= i && i < to
 }
 
-// block is the reader's splits where there are enough of them and they are assigned in blocks.
+// block is the reader's range of all splits, from (included) to to (excluded), when splits are assigned in blocks.
 func (t Turn) block(all int) (from, to int) {
 	each, more := all/t.Workers, all%t.Workers
 	from = t.Worker*each + min(t.Worker, more)

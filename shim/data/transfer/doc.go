@@ -5,5 +5,5 @@
 //
 // It owns the incomplete files that it makes and removes, and the goroutines of one call, which the call awaits. It
 // knows no plan, no gang and no user: its callers open stores and folders for the user they act for. shim/data,
-// shim/data/manager and shim/checkpoint call it.
+// shim/data/manager, shim/data/stream and shim/checkpoint call it.
 package transfer
