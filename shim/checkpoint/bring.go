@@ -59,7 +59,7 @@ func (s Store) Bring(
 			return fmt.Errorf("lay out %s: %w", f.Path, err)
 		}
 	}
-	return settle(to)
+	return syncNames(to)
 }
 
 // lacks tells why a checkpoint was not received: the store lacks a file, or the folder of this host was removed
@@ -141,8 +141,8 @@ func place(to *os.Root, tmp, name string, owner *fileOwner) error {
 	return to.Rename(from, name)
 }
 
-// settle makes the names of a folder outlive a loss of power.
-func settle(root *os.Root) error {
+// syncNames makes the names of a folder outlive a loss of power.
+func syncNames(root *os.Root) error {
 	f, err := root.Open(".")
 	if err != nil {
 		return err

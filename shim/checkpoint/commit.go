@@ -39,7 +39,7 @@ func (u *uploader) commit(ctx context.Context) {
 			u.refuse(ctx, one, cmp.Or(err, registry.ErrOvertaken))
 		}
 	}
-	u.settle(newest, err)
+	u.finish(newest, err)
 	if err != nil {
 		return
 	}
@@ -50,9 +50,9 @@ func (u *uploader) commit(ctx context.Context) {
 	}
 }
 
-// settle notes what became of the pending checkpoints. What came too late for its generation may be what the next one
+// finish notes what became of the pending checkpoints. What came too late for its generation may be what the next one
 // resumes from: it is uploaded under that generation when it is seen again.
-func (u *uploader) settle(newest uploaded, err error) {
+func (u *uploader) finish(newest uploaded, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.pending = nil

@@ -121,7 +121,7 @@ func TestTooLateIsCopiedAgain(t *testing.T) {
 		if one == nil || one.gen != 2 {
 			t.Fatalf("got %+v, want it of generation 2", one)
 		}
-		k.settle(uploaded{gen: 2, stamp: c.Stamp(), step: registry.CheckpointStep{Step: c.Step}}, tc.err)
+		k.finish(uploaded{gen: 2, stamp: c.Stamp(), step: registry.CheckpointStep{Step: c.Step}}, tc.err)
 		k.offer(c, location{}, inGeneration(3))
 		if again, _ := k.take(); (again != nil) != tc.again {
 			t.Errorf("%v: got %+v", tc.err, again)

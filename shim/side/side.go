@@ -4,9 +4,9 @@ import "time"
 
 // Pauses before a start, and how long a process must live for the next pause to be the first again.
 const (
-	firstPause   = time.Second
-	mostPause    = time.Minute
-	settledAfter = time.Minute
+	firstPause  = time.Second
+	mostPause   = time.Minute
+	stableAfter = time.Minute
 )
 
 // Rule is what holds for one side process.
@@ -38,7 +38,7 @@ func Step(rule Rule, s State, e End) (State, time.Duration) {
 		return s, 0
 	}
 	switch {
-	case s.pause == 0 || e.Lived >= settledAfter:
+	case s.pause == 0 || e.Lived >= stableAfter:
 		s.pause = firstPause
 	default:
 		s.pause = min(2*s.pause, mostPause)
