@@ -141,7 +141,7 @@ func (p *Process) follow(ctx context.Context, o script.Order, s *sandbox.Session
 		end.TimedOut = errors.Is(ctx.Err(), context.DeadlineExceeded)
 		kill := s.Kill()
 		if kill != nil && !errors.Is(kill, os.ErrProcessDone) && !errors.Is(kill, sandbox.ErrGone) {
-			p.Log.Warn("end a command", "command", o.Command, "err", kill)
+			p.Log.Warn("command not killed", "command", o.Command, "err", kill)
 		}
 		if _, stuck := errors.AsType[*proc.StuckError](kill); stuck { // waiting would not end
 			err = errors.Join(kill, s.Close())

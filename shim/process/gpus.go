@@ -13,7 +13,7 @@ import (
 func (p *Process) endForGPU(guard *sandbox.Guard) bool {
 	err := guard.Signal(syscall.SIGKILL)
 	if err != nil && !errors.Is(err, os.ErrProcessDone) {
-		p.Log.Warn("end the process for its GPU", "err", err)
+		p.Log.Warn("process not killed after the fault of its GPU", "err", err)
 	}
 	return err == nil
 }

@@ -18,7 +18,7 @@ import (
 type guards struct {
 	log   *slog.Logger
 	park  func(context.Context) (*sandbox.Guard, error)
-	heard func(*sandbox.Guard, *ledger, sandbox.Event)
+	heard func(*ledger, sandbox.Event)
 
 	mu       sync.Mutex
 	guard    *sandbox.Guard // nil: none has been started
@@ -49,7 +49,7 @@ func (g *guards) start(ctx context.Context) error {
 	g.watching.Go(func() {
 		l := &ledger{exits: map[int]sandbox.Exit{}, started: map[int]time.Time{}}
 		for event := range guard.Events() {
-			g.heard(guard, l, event)
+			g.heard(l, event)
 		}
 	})
 	return nil
@@ -71,7 +71,7 @@ func (g *guards) replace(ctx context.Context) {
 		select {
 		case <-ending:
 		case <-time.After(parkPatience):
-			g.log.Error("the guard does not end")
+			g.log.Error("guard of the last attempt has not ended")
 		}
 	}
 	g.mu.Lock()
@@ -84,7 +84,7 @@ func (g *guards) replace(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), parkPatience)
 	defer cancel()
 	if err := g.start(ctx); err != nil {
-		g.log.Error("park another guard", "err", err)
+		g.log.Error("replacement guard not started", "err", err)
 	}
 }
 
@@ -114,7 +114,7 @@ func (g *guards) close() (ended bool) {
 	ended = true
 	for _, guard := range slices.Backward(all) {
 		if err := guard.Close(); err != nil && !errors.Is(err, sandbox.ErrGone) {
-			g.log.Error("end the guard", "err", err)
+			g.log.Error("guard not ended", "err", err)
 			ended = false
 		}
 	}
@@ -126,7 +126,7 @@ func (g *guards) close() (ended bool) {
 
 // hear turns a guard's reports into events of the machine: an attempt is over when its process has exited and no
 // process of it is left.
-func (p *Process) hear(_ *sandbox.Guard, l *ledger, event sandbox.Event) {
+func (p *Process) hear(l *ledger, event sandbox.Event) {
 	switch e := event.(type) {
 	case sandbox.Started:
 		l.started[e.Attempt] = time.Now()
@@ -159,7 +159,7 @@ func (p *Process) hear(_ *sandbox.Guard, l *ledger, event sandbox.Event) {
 		p.Fence.TimerFired()
 		p.guards.timerFired()
 	case sandbox.Gone:
-		p.Log.Error("the guard is gone", "err", e.Err, "left", e.Left)
+		p.Log.Error("guard has ended unasked", "err", e.Err, "left", e.Left)
 		p.guards.gone()
 	}
 }

@@ -24,7 +24,7 @@ func (p *Process) pidFiles(s *plan.Script) []script.PID {
 		if pid, ok := script.ParsePID(text); ok {
 			found = append(found, script.PID{File: path, PID: pid})
 		} else {
-			p.Log.Warn("pid file", "file", path, "err", "got no number")
+			p.Log.Warn("pid file has no number", "file", path)
 		}
 	}
 	return found
@@ -107,7 +107,7 @@ func (p *Process) removePIDs(s *plan.Script) {
 			continue
 		}
 		if err := errors.Join(work.Remove(name), work.Close()); err != nil && !errors.Is(err, os.ErrNotExist) {
-			p.Log.Warn("remove a pid file", "err", err)
+			p.Log.Warn("pid file not removed", "err", err)
 		}
 	}
 }

@@ -280,7 +280,7 @@ func (p *Process) grow(guard *sandbox.Guard) {
 		p.Log.Warn("memory limit not raised", "mb", now, "err", err)
 		return
 	}
-	p.Log.Info("limit of memory raised", "from_mb", was, "to_mb", now)
+	p.Log.Info("memory limit raised", "from_mb", was, "to_mb", now)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.memory = now
@@ -375,7 +375,7 @@ func (p *Process) rebind(ctx context.Context, e machine.Effect) (machine.Event, 
 		if err == nil {
 			return machine.Event{Kind: machine.Rebound, Attempt: e.Attempt, On: same}, true
 		}
-		p.Log.Error("no other ports yet", "err", err)
+		p.Log.Error("no free ports found yet", "err", err)
 		if wait.For(ctx, rebindPause) != nil {
 			return machine.Event{}, false
 		}

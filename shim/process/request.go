@@ -37,7 +37,7 @@ func (p *Process) Command(ctx context.Context, name string) (status.CommandResul
 	if err != nil {
 		return status.CommandResult{}, err
 	}
-	p.Log.Info("command", "command", name, "ok", end.OK(), "stdout", end.files.Stdout)
+	p.Log.Info("command ended", "command", name, "ok", end.OK(), "stdout", end.files.Stdout)
 	out := status.CommandResult{
 		Command: name, Code: end.Code, Stdout: p.logs.Tail(end.files.Stdout, 0, mostTail),
 		Stderr: p.logs.Tail(end.files.Stderr, 0, mostTail), Files: p.LogDir,

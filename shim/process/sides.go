@@ -124,7 +124,7 @@ func (g *sideGroup) processOver(well bool) {
 		g.isOver, g.well = true, well
 		close(g.over)
 	}
-	g.settle()
+	g.resolve()
 }
 
 // stop notes that the instance is to end: the sides end with its process.
@@ -135,10 +135,11 @@ func (g *sideGroup) stop() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.stopped = true
-	g.settle()
+	g.resolve()
 }
 
-func (g *sideGroup) settle() {
+// resolve tells the sides to end once the instance ends too. The caller holds the lock.
+func (g *sideGroup) resolve() {
 	if g.isOver && (g.stopped || !g.well) && !g.left {
 		g.left = true
 		close(g.leave)
@@ -244,7 +245,7 @@ func (s *sideProcess) partWith(session *sandbox.Session) {
 	}
 	err := session.Signal(syscall.SIGTERM)
 	if err != nil && !errors.Is(err, os.ErrProcessDone) && !errors.Is(err, sandbox.ErrGone) {
-		s.group.log.Warn("end a side process", "side", s.plan.Name, "err", err)
+		s.group.log.Warn("side process not signalled", "side", s.plan.Name, "err", err)
 	}
 	select {
 	case <-session.Done():
@@ -260,20 +261,20 @@ func (s *sideProcess) clear(session *sandbox.Session) {
 		s.kill(session)
 	}
 	if err := session.Close(); err != nil {
-		s.group.log.Warn("end a side process", "side", s.plan.Name, "err", err)
+		s.group.log.Warn("session of a side process not closed", "side", s.plan.Name, "err", err)
 	}
 }
 
 func (s *sideProcess) kill(session *sandbox.Session) {
 	if err := session.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) && !errors.Is(err, sandbox.ErrGone) {
-		s.group.log.Warn("kill a side process", "side", s.plan.Name, "err", err)
+		s.group.log.Warn("side process not killed", "side", s.plan.Name, "err", err)
 	}
 }
 
 // hold keeps strangers from the port until the next start.
 func (s *sideProcess) hold() {
 	if err := s.group.ports.Hold(s.owns); err != nil {
-		s.group.log.Warn("hold the port of a side process", "side", s.plan.Name, "err", err)
+		s.group.log.Warn("port of a side process not held", "side", s.plan.Name, "err", err)
 	}
 }
 

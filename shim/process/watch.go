@@ -324,7 +324,7 @@ func (w *watch) runStop(grace time.Duration) {
 	}
 	switch {
 	case err != nil:
-		w.process.Log.Warn("STOP", "err", err)
+		w.process.Log.Warn("STOP cannot be run", "err", err)
 	case !end.OK() && !end.Absent && (end.Code != nil || end.TimedOut): // otherwise it was ended with its process
 		w.process.Log.Warn("STOP failed", "cause", end.Why, "stderr", w.process.logs.path(end.files.Stderr))
 	}

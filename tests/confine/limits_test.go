@@ -77,7 +77,7 @@ func autoscale(t *testing.T, engine string) {
 	if e.code != 0 || e.Restarts != 1 {
 		t.Errorf("exit code %d after %d restarts (%s), want 0 after 1", e.code, e.Restarts, e.Cause)
 	}
-	if said := j.log("agent.log"); !strings.Contains(said, `msg="limit of memory raised" from_mb=64 to_mb=96`) {
+	if said := j.log("agent.log"); !strings.Contains(said, `msg="memory limit raised" from_mb=64 to_mb=96`) {
 		t.Error("agent.log does not say that the limit grew from 64 to 96 MB")
 	}
 }
