@@ -58,7 +58,7 @@ func (l *lateFile) open(path string, log *slog.Logger) {
 		f, err = files.AppendPlain(path)
 	}
 	if err != nil {
-		log.Warn("open the agent's log", "err", err)
+		log.Warn("agent's log not opened", "err", err)
 		return
 	}
 	l.mu.Lock()

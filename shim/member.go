@@ -45,7 +45,7 @@ func (a *agent) allocate(ctx context.Context, o Options, found launcher.Found) e
 		a.origins = map[string]string{}
 	}
 	for _, note := range found.Notes {
-		a.log.Warn("launcher", "name", a.alloc.Launcher, "note", note)
+		a.log.Warn("launcher's variables not used", "name", a.alloc.Launcher, "note", note)
 	}
 	question := member.HostQuestion{Flag: o.Host, Registry: a.registryAddr, Client: a.client, Found: found}
 	host, err := member.ChooseHost(ctx, question, a.log)

@@ -194,7 +194,7 @@ func (a *agent) open(ctx context.Context, o Options, found launcher.Found) (err 
 		return err
 	}
 	if advice := a.times.Advice(); advice != "" {
-		a.log.Warn("times", "cause", advice)
+		a.log.Warn("times of the registry are unusual", "cause", advice)
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func (a *agent) publish(ctx context.Context) error {
 		defer close(done)
 		if err := publisher.Serve(ctx, l, a.data.WithFolders(publisher.Prefix(address),
 			publisher.Handler(publisher.Prefix(address), appSource{a}))); err != nil {
-			a.log.Warn("publisher", "err", err)
+			a.log.Warn("publisher failed", "err", err)
 		}
 	}()
 	a.atEnd(func() { cancel(); <-done })

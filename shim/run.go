@@ -54,7 +54,7 @@ func (a *agent) work(ctx context.Context, p plan.Plan, logDir string) {
 		path := filepath.Join(logDir, "stderr.log")
 		err := status.Watch(ctx, path, files.PlainSize(path), &progressReader{set: a.setProgress})
 		if err != nil {
-			a.log.Warn("follow stderr for progress", "err", err)
+			a.log.Warn("stderr not followed for progress", "err", err)
 		}
 	})
 	a.gpus.Watch(ctx, p, a.runs())
@@ -267,7 +267,7 @@ func (a *agent) epilogue(final machine.State, code, mapped int) {
 	dir := filepath.Join(a.logDir, final.Instance.String())
 	for name, value := range map[string]any{"exit.json": file, "last.json": snapshot.Instance} {
 		if err := status.WriteJSON(filepath.Join(dir, name), value); err != nil {
-			a.log.Error("write the end", "err", err)
+			a.log.Error("results not written", "err", err)
 		}
 	}
 	attrs := []any{"instance", final.Instance.String(), "code", code}

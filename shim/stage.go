@@ -316,7 +316,7 @@ func (r stageRoom) open(ctx context.Context, in registry.Instance) (serve func(l
 		go func() {
 			defer close(done)
 			if err := status.Serve(ctx, l, status.Handler(r.source(logDir))); err != nil {
-				r.log.Warn("local API", "err", err)
+				r.log.Warn("local API failed", "err", err)
 			}
 		}()
 		r.atEnd(func() {

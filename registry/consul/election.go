@@ -96,7 +96,7 @@ func (g *gang) elect() *conductorLock {
 			return b
 		}
 		if err != nil && g.ctx.Err() == nil {
-			g.log.Debug("election", "err", err)
+			g.log.Debug("election failed", "err", err)
 			_ = pause(g.ctx, jitter(electJitter, 4*electJitter))
 		}
 	}

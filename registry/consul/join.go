@@ -90,7 +90,7 @@ func (j *joining) run(ctx context.Context) (*Membership, error) {
 			j.b.reset()
 			continue
 		}
-		j.log.Debug("look again", "app", j.me.App, "why", err)
+		j.log.Debug("claim retried", "app", j.me.App, "why", err)
 		if !errors.Is(err, errAgain) && !isRefusal(err) {
 			j.link.failed(renewing, err) // no other request uses the registry yet
 		}
@@ -223,7 +223,7 @@ func (j *joining) admit(ctx context.Context, look *conductor.Snapshot) conductor
 			return conductor.LifeUnknown
 		}
 		gone, why := j.hooks.Alive(*look.Member)
-		j.log.Debug("holder's process", "instance", look.Instance.String(), "gone", gone, "why", why)
+		j.log.Debug("holder's process looked up", "instance", look.Instance.String(), "gone", gone, "why", why)
 		if gone {
 			return conductor.LifeDead
 		}

@@ -195,7 +195,7 @@ func (s *Membership) reattach(ended string) bool {
 		if err == nil || !s.passes(err) {
 			return s.held().session != ended
 		}
-		s.gang.log.Warn("attach to the index again", "instance", s.instance.String(), "err", err)
+		s.gang.log.Warn("not attached to the index, retrying", "instance", s.instance.String(), "err", err)
 		if pause(ctx, b.next()) != nil {
 			return false // the next renewal is answered with 404 too
 		}

@@ -44,7 +44,7 @@ func (c *conducting) direct(ctx context.Context, index uint64, d registry.Direct
 		c.view.Roster = nil
 	}
 	c.view.Directive, c.view.DirectiveIndex = d, pair.ModifyIndex
-	c.log.Info("directive", "run", d.Run, "generation", d.Gen, "act", string(d.Act), "why", d.Why)
+	c.log.Info("directive written", "run", d.Run, "generation", d.Gen, "act", string(d.Act), "why", d.Why)
 	return nil
 }
 
@@ -93,8 +93,8 @@ func (c *conducting) end(ctx context.Context, e conductor.End) error {
 	if err := c.direct(ctx, e.Index, e.Directive, ops...); err != nil {
 		return err
 	}
-	c.log.Info("verdict", "run", e.Verdict.Run, "outcome", string(e.Verdict.Outcome), "class", string(e.Verdict.Class),
-		"cause", e.Verdict.Cause)
+	c.log.Info("verdict written", "run", e.Verdict.Run, "outcome", string(e.Verdict.Outcome),
+		"class", string(e.Verdict.Class), "cause", e.Verdict.Cause)
 	return nil
 }
 
@@ -111,7 +111,7 @@ func (c *conducting) declareLost(ctx context.Context, e conductor.Lost) error {
 	records := maps.Clone(c.view.Records)
 	records[e.Instance] = conductor.Record{Member: e.Member, Index: res.index(key), At: time.Now()}
 	c.view.Records = records
-	c.log.Info("lost", "instance", e.Instance.String(), "inc", e.Member.Inc)
+	c.log.Info("member lost", "instance", e.Instance.String(), "inc", e.Member.Inc)
 	return nil
 }
 

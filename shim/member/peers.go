@@ -42,7 +42,7 @@ func (m *Member) reach(_ context.Context, instance string) (*status.Client, int,
 		if row.Instance.String() != instance {
 			continue
 		}
-		m.cfg.Log.Info("program for a peer", "peer", instance, "generation", roster.Gen)
+		m.cfg.Log.Info("peer asked to run a program", "peer", instance, "generation", roster.Gen)
 		c, err := m.fence.cfg.dial(row)
 		return c, roster.Gen, err
 	}

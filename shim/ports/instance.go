@@ -58,7 +58,7 @@ func (i *Instance) TakeAgain(p plan.Plan) (same bool, err error) {
 		}
 		i.log.Warn("ports not free after the end", "err", err)
 		if err := held.Close(); err != nil {
-			i.log.Warn("release ports", "err", err)
+			i.log.Warn("ports not released", "err", err)
 		}
 		i.mu.Lock()
 		i.held = nil
@@ -86,7 +86,7 @@ func (i *Instance) Close() {
 		i.log.Warn("ports not free after the end", "err", err)
 	}
 	if err := held.Close(); err != nil {
-		i.log.Warn("release ports", "err", err)
+		i.log.Warn("ports not released", "err", err)
 	}
 }
 
@@ -105,7 +105,7 @@ func (i *Instance) claim(p plan.Plan, prefer map[string]int) (*Held, error) {
 		prefer = map[string]int{}
 	}
 	if warning != "" {
-		i.log.Warn("ports", "cause", warning)
+		i.log.Warn("ports limited", "cause", warning)
 	}
 	var want []Want
 	for _, port := range p.Ports {

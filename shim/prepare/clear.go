@@ -48,12 +48,12 @@ func ClearDead(ctx context.Context, state status.Dir, self proc.Facts, log *slog
 			remains.Cgroups = nil // they ended with that boot; a folder of the same name is another's
 		}
 		if err := sandbox.Clear(ctx, remains); err != nil {
-			log.Warn("clear what a killed agent left", "file", path, "err", err)
+			log.Warn("leftovers of a killed agent not cleared", "file", path, "err", err)
 			continue
 		}
 		log.Info("cleared what a killed agent left", "file", path)
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			log.Warn("forget a killed agent", "err", err)
+			log.Warn("record of a killed agent not removed", "err", err)
 		}
 	}
 }

@@ -106,7 +106,7 @@ func (c *Container) cgroupName(in registry.Instance) string {
 	}
 	c.atEnd(func() {
 		if err := lock.Release(); err != nil {
-			c.Log.Warn("release the cgroup's name", "err", err)
+			c.Log.Warn("name of the cgroup not released", "err", err)
 		}
 	})
 	return c.cgroup

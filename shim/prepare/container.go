@@ -201,7 +201,7 @@ func (c *Container) TakeFolder(ctx context.Context, in registry.Instance) error 
 	}
 	c.atEnd(func() {
 		if err := lock.Release(); err != nil {
-			c.Log.Warn("release the instance's folder", "err", err)
+			c.Log.Warn("instance's folder not released", "err", err)
 		}
 	})
 	return nil

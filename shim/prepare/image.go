@@ -57,7 +57,7 @@ func (c *Container) pullImage(ctx context.Context, p plan.Plan) (*plan.ImageFact
 	c.image = rootImage{pulled, root}
 	c.atEnd(func() {
 		if err := pulled.Close(); err != nil {
-			c.Log.Warn("release the image", "image", pulled.Ref, "err", err)
+			c.Log.Warn("image not released", "image", pulled.Ref, "err", err)
 		}
 	})
 	c.Log.Info("image ready", "image", pulled.Ref, "digest", pulled.Digest, "layers", len(pulled.Layers))
@@ -198,7 +198,7 @@ func (c *Container) lookUpUser(p plan.Plan) (*plan.UserFacts, error) {
 func (c *Container) openInImage(path string) (io.ReadCloser, error) {
 	f, err := c.image.Open(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		c.Log.Warn("read in the image", "path", path, "err", err)
+		c.Log.Warn("file of the image not read", "path", path, "err", err)
 		return nil, fs.ErrNotExist
 	}
 	return f, err

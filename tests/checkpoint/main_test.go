@@ -267,7 +267,7 @@ func (l *lab) gone(worker int) {
 	l.put("kv/muster/"+l.app+"/ask/gone/1", ask)
 	l.put("session/destroy/"+live[0].Session, nil)
 	l.await("the loss", func() bool {
-		return strings.Contains(l.read(l.log(0, 0, "agent.log")), fmt.Sprintf("msg=lost instance=worker-%d ", worker))
+		return strings.Contains(l.read(l.log(0, 0, "agent.log")), fmt.Sprintf(`msg="member lost" instance=worker-%d `, worker))
 	})
 }
 

@@ -31,7 +31,7 @@ func ringOf(attempt, generation int) []string {
 func (j *job) relayed() []string {
 	var all []string
 	for line := range strings.Lines(j.log("worker-0")) {
-		if _, peer, ok := strings.Cut(line, `msg="program for a peer" peer=`); ok {
+		if _, peer, ok := strings.Cut(line, `msg="peer asked to run a program" peer=`); ok {
 			all = append(all, strings.Fields(peer)[0])
 		}
 	}

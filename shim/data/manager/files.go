@@ -52,7 +52,7 @@ func (m *Manager) bringFiles(ctx context.Context, p plan.Plan, work files.Folder
 		}
 	}
 	if _, err := cache.Clean(ctx, m.filesCache(p), cache.Keep{Since: begun.Add(-openapp.KeepFetched)}); err != nil {
-		m.cfg.Log.Warn("clear the cache of files", "err", err)
+		m.cfg.Log.Warn("cache of files not cleared", "err", err)
 	}
 	m.cfg.Log.Info("files brought", "files", len(items), "took", time.Since(begun).Round(time.Millisecond))
 	return nil

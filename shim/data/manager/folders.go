@@ -55,7 +55,7 @@ func (m *Manager) WithFolders(prefix string, rest http.Handler) http.Handler {
 			http.Error(w, err.Error(), http.StatusUnprocessableEntity)
 			return
 		}
-		m.cfg.Log.Info("folder", "url", want.URL, "mode", want.Mode)
+		m.cfg.Log.Info("folder made", "url", want.URL, "mode", want.Mode)
 		w.WriteHeader(http.StatusNoContent)
 	})
 }

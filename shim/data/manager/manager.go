@@ -147,8 +147,8 @@ func (m *Manager) Transfer() transfer.Transfer {
 			if p.Ended && p.Took < tellTransfer { // the caller logs the sum
 				return
 			}
-			m.cfg.Log.Info("transfer", "files", p.Files, "of", p.All, "bytes", p.Bytes, "bytes_per_second", p.Rate(),
-				"took", p.Took.Round(time.Millisecond))
+			m.cfg.Log.Info("files transferred", "files", p.Files, "of", p.All, "bytes", p.Bytes,
+				"bytes_per_second", p.Rate(), "took", p.Took.Round(time.Millisecond))
 		},
 		Again: func(file, why string) { m.cfg.Log.Warn("transfer retried", "file", file, "cause", why) },
 	}

@@ -61,7 +61,7 @@ func (m *Manager) prepareOutputs(
 func (m *Manager) warnRivals(ctx context.Context, one plan.Output, leave data.Leave) {
 	rivals, err := leave.Rivals(ctx)
 	if err != nil {
-		m.cfg.Log.Warn("look for other apps with the same output", "output", one.Name, "to", one.To, "err", err)
+		m.cfg.Log.Warn("apps with the same output not looked up", "output", one.Name, "to", one.To, "err", err)
 		return
 	}
 	kind := warnOutputs + " " + one.Name

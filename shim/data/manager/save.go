@@ -63,7 +63,7 @@ func (m *Manager) SaveAsked(to registry.Directive) {
 func (m *Manager) answerSave(membership Membership, s registry.Save) {
 	answer := m.saveInTurn(s)
 	if err := membership.Saved(m.ctx, answer); err != nil { // it retries until the membership ends
-		m.cfg.Log.Debug("report a save", "err", err)
+		m.cfg.Log.Debug("save not reported", "err", err)
 	}
 }
 

@@ -130,7 +130,7 @@ func (m *Manager) oweOutputs(why error) {
 	m.unsettled(why, m.cfg.Loop.State().Directive.Verdict)
 	for _, o := range m.owedOutputs() {
 		if err := m.persist(m.ctx, o.Owe); err != nil {
-			m.cfg.Log.Error("mark an output as missing", "output", o.name, "err", err)
+			m.cfg.Log.Error("output not marked as missing", "output", o.name, "err", err)
 		}
 	}
 }
@@ -138,7 +138,7 @@ func (m *Manager) oweOutputs(why error) {
 // unsettled notes that the job has succeeded and this agent has not done its part. The agent's exit code says so, and
 // its launcher starts it again.
 func (m *Manager) unsettled(err error, v *registry.Verdict) {
-	m.cfg.Log.Error("outputs not settled", "err", err)
+	m.cfg.Log.Error("outputs not finished", "err", err)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if v != nil && v.Outcome == registry.Succeeded {

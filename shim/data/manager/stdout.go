@@ -50,7 +50,7 @@ func (s *Pipes) beginGathering(over <-chan struct{}) {
 			return
 		}
 		if err := s.said.Over(); err != nil {
-			s.m.cfg.Log.Warn("read the end of stdout", "err", err)
+			s.m.cfg.Log.Warn("end of stdout not read", "err", err)
 		}
 	})
 	s.m.tasks.Go(func() {

@@ -71,7 +71,7 @@ func (g *Grant) Take(ctx context.Context, p plan.Plan, helper *string) error {
 		}
 	}
 	for _, w := range g.injection.Warnings {
-		g.log.Warn("GPUs in a container", "cause", w)
+		g.log.Warn("GPU injection limited", "cause", w)
 	}
 	g.log.Info("GPUs taken", "devices", strings.Join(g.held.IDs(), ","), "by", g.injection.Source)
 	return g.gate(g.held.Devices, nil)
@@ -105,7 +105,7 @@ func (g *Grant) list(ctx context.Context, path *string) ([]gpu.Device, error) {
 func (g *Grant) inventory(ctx context.Context) ([]gpu.Device, error) {
 	inventory, err := g.helper.Inventory(ctx)
 	if errors.Is(err, gpu.ErrHung) || errors.Is(err, gpu.ErrEnded) {
-		g.log.Warn("ask muster-gpu again", "err", err)
+		g.log.Warn("muster-gpu failed, asking its successor", "err", err)
 		inventory, err = g.helper.Inventory(ctx)
 	}
 	return inventory.Devices, err
@@ -119,7 +119,7 @@ func (g *Grant) gate(devices []gpu.Device, ours func(pid int) bool) error {
 			refused = append(refused, f.String())
 			continue
 		}
-		g.log.Warn("GPU", "finding", f.String())
+		g.log.Warn("GPU finding", "finding", f.String())
 	}
 	if refused != nil {
 		return fault.GPU(fmt.Errorf("GPU not fit: %s", strings.Join(refused, "; ")))
@@ -173,12 +173,12 @@ func (g *Grant) Close() {
 	}
 	if g.held != nil {
 		if err := g.held.Release(); err != nil {
-			g.log.Warn("release GPUs", "err", err)
+			g.log.Warn("GPUs not released", "err", err)
 		}
 	}
 	if g.helper != nil {
 		if err := g.helper.Close(); err != nil {
-			g.log.Warn("end muster-gpu", "err", err)
+			g.log.Warn("muster-gpu not ended", "err", err)
 		}
 	}
 	g.watching.Wait()
@@ -225,7 +225,7 @@ func (g *Grant) nameHolders() {
 	defer cancel()
 	byDevice, err := g.helper.Processes(ctx)
 	if err != nil {
-		g.log.Warn("look who holds GPU memory", "err", err)
+		g.log.Warn("holders of GPU memory not read", "err", err)
 		return
 	}
 	for _, d := range g.held.Devices {
