@@ -14,6 +14,7 @@ type option struct {
 	also    []string // other names: XLearning's, and some found in scripts
 	conf    string   // the conf with the same meaning; it wins if --conf sets it
 	idle    bool     // only YARN or HBox's own services use it
+	remote  bool     // idle on this host; a launcher is asked for it
 	repeat  bool     // it may be given more than once
 	bare    bool     // it takes no value
 	meaning string
@@ -26,11 +27,11 @@ var optionTable = [...]option{
 		"processes (default HBOX)"},
 	{name: "cluster", conf: "hbox.cluster.name", idle: true, meaning: "the YARN cluster"},
 	{
-		name: "driver-memory", also: []string{"am-memory"}, conf: "hbox.driver.memory", idle: true,
+		name: "driver-memory", also: []string{"am-memory"}, conf: "hbox.driver.memory", idle: true, remote: true,
 		meaning: "memory of the ApplicationMaster",
 	},
 	{
-		name: "driver-cores", also: []string{"am-cores"}, conf: "hbox.driver.cores", idle: true,
+		name: "driver-cores", also: []string{"am-cores"}, conf: "hbox.driver.cores", idle: true, remote: true,
 		meaning: "cores of the ApplicationMaster",
 	},
 	{
@@ -70,10 +71,10 @@ var optionTable = [...]option{
 	{name: "user-path", meaning: "appended to PATH"},
 	{name: "user-ldlibrarypath", meaning: "put before LD_LIBRARY_PATH"},
 	{
-		name: "priority", conf: "hbox.app.priority", idle: true,
+		name: "priority", conf: "hbox.app.priority", idle: true, remote: true,
 		meaning: "YARN's priority: DEFAULT, VERY_LOW, LOW, NORMAL, HIGH, VERY_HIGH",
 	},
-	{name: "queue", conf: "hbox.app.queue", idle: true, meaning: "YARN's queue"},
+	{name: "queue", conf: "hbox.app.queue", idle: true, remote: true, meaning: "YARN's queue"},
 	{name: "input", repeat: true, meaning: "PATHS#NAME: files to share out among the workers, in the folder NAME; " +
 		"repeatable"},
 	{name: "output", repeat: true, meaning: "PATH#NAME: where the folder NAME of each worker is uploaded; repeatable"},
@@ -157,14 +158,15 @@ var optionTable = [...]option{
 type Option struct {
 	Name    string
 	Meaning string
-	Idle    bool // accepted and ignored
+	Idle    bool // accepted, and ignored on this host
+	Remote  bool // of an idle option: a launcher is asked for it
 }
 
 // Options lists all options in the order of HBox's own help.
 func Options() []Option {
 	out := make([]Option, len(optionTable))
 	for i, o := range optionTable {
-		out[i] = Option{Name: "--" + o.name, Meaning: o.meaning, Idle: o.idle}
+		out[i] = Option{Name: "--" + o.name, Meaning: o.meaning, Idle: o.idle, Remote: o.remote}
 	}
 	return out
 }

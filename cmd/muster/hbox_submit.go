@@ -115,7 +115,10 @@ func hboxHelp() string {
 	var b strings.Builder
 	for _, o := range hbox.Options() {
 		meaning := o.Meaning
-		if o.Idle {
+		switch {
+		case o.Remote:
+			meaning += " (only with --launcher)"
+		case o.Idle:
 			meaning += " (ignored)"
 		}
 		fmt.Fprintf(&b, "  %-26s %s\n", o.Name, meaning)
