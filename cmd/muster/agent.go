@@ -54,7 +54,7 @@ func (f *agentFlags) register(set flags.Set) {
 	f.state.Register(set)
 	f.filesystem.Register(set)
 	o := &f.options
-	set.StringVar(&o.App, "app", "", "`APP`: a folder, an archive, its URL or catalog:NAME")
+	set.StringVar(&o.App, "app", "", "`APP`: a folder, an archive, its URL, a job file of PAI or catalog:NAME")
 	set.StringVar(&o.Name.AppID, "app-id", "", "name of the gang in the registry")
 	set.StringVar(&o.Name.Run, "run", "", "name of this run; a new name starts a new run after a finished one")
 	set.StringVar(&o.Name.Component, "component", "", "component of this container (default: claim a free instance)")
@@ -104,7 +104,7 @@ func (f *agentFlags) agent(ctx context.Context, s console.Streams, newRun, polic
 func (f *agentFlags) resolve(policyNamed bool) (err error) {
 	o := &f.options
 	if o.App == "" {
-		return exit.Usagef("agent: --app is missing: name a folder, an archive or catalog:NAME")
+		return exit.Usagef("agent: --app is missing: name a folder, an archive, a job file or catalog:NAME")
 	}
 	o.Open, o.Folders.State = f.app.Choices, f.state.Resolve()
 	o.DefaultFS, o.Hadoop = f.filesystem.URI, f.filesystem.Hadoop.Login

@@ -36,8 +36,8 @@ func newPackageVerify(s console.Streams) *cobra.Command {
 		Long: `Checks FILE against FILE.minisig, as minisign -V does. The keys are those of --key (a public key RW…,
 or its file), else those that this host's policy trusts.
 
-Exits with 0 when one of the keys has signed exactly this file; with 65 when FILE is not signed, was
-changed, or is signed by a key other than --key; with 77 when the policy's keys do not match.`,
+Exits with 0 when one of the keys has signed exactly this file. When FILE is missing, is not signed,
+was changed or is signed by another key, it exits with 65 for --key and with 77 for the policy's keys.`,
 		Example: "  muster package verify myapp-1.0.0.zip --key release.pub\n  muster package verify myapp-1.0.0.zip " +
 			"--policy policy.json",
 		RunE: func(cmd *cobra.Command, args []string) error {

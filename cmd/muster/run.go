@@ -18,7 +18,8 @@ func newRun(s console.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "run APP", Short: "Run a whole app on this machine, one agent per instance", Args: exactly("APP"),
 		Long: `Runs a whole app on this machine, one agent per instance, until there is a verdict. APP is a folder, an
-archive (.zip, .tar.gz, .tgz, .tar.zst), a job file of PAI, the URL of one of these, or catalog:NAME.
+archive (.zip, .tar.gz, .tgz, .tar.zst), the URL of an archive, a job file of PAI (- is stdin), or
+catalog:NAME.
 
 Ctrl-C ends the run with the verdict stopped; a second one kills. TERM interrupts it: the same command
 with the same --app-id and --registry resumes it.`,

@@ -33,7 +33,8 @@ registry any more, as after the end of muster run, the files of the run are read
 
 With --wait it first follows the run, on stderr, until there is a verdict, and exits with the
 verdict's exit code (muster help exit-codes). It also waits for a run that the registry does not know
-yet, because its job may be in a launcher's queue. Use --run to select an earlier run.`,
+yet, because its job may be in a launcher's queue. With --run as well it waits for that run, also while
+the registry still knows only the app's run before it.`,
 		Example:           "  muster status d1\n  muster status d1 --registry consul://127.0.0.1:8500 --json",
 		ValidArgsFunction: completeKnown(&f.ask),
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.status(cmd.Context(), s, args[0]) },

@@ -28,8 +28,8 @@ Prints the launcher's id.
 The store (--store, or muster.store in the definition) is a folder that all hosts see, or hdfs:. It
 receives a package of this host, the files and archives of an HBox submission, and this muster itself,
 unless --binary says where it is on each host. Packages of the catalog and packages with a URL are not
-copied. The run's folder is removed when the run has ended: with --wait at once, else by the next
-muster submit to that store.
+copied. The run's folder is removed when the run has ended: with --wait once the launcher says that
+the job ended, else by a later muster submit to that store.
 
 --wait follows the run in the registry and exits with its verdict (muster help exit-codes). Ctrl-C
 leaves the job running and prints how to follow and to stop it. With --kill-on-interrupt Ctrl-C stops
