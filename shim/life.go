@@ -21,7 +21,10 @@ func Run(ctx context.Context, o Options) (code int, err error) {
 	stops := listen(ctx, o, func(r stopRequest) { callOff(r) })
 	defer stops.close()
 	o, err = o.orDefaults()
-	last, manager := "", notify.New(o.Output.logger(o.Output.To), message.Loading(o.App, time.Now()))
+	ref, begun := o.App, time.Now()
+	last, manager := "", notify.New(o.Output.logger(o.Output.To), func() notify.Message {
+		return message.Loading(ref, begun, time.Now())
+	})
 	defer func() { manager.Close(cmp.Or(last, message.OfError(err))) }()
 	if err != nil {
 		return exit.CodeOf(err), err

@@ -18,10 +18,8 @@ import (
 )
 
 // Loading is the message until the definition is there, which says how long the rest may take.
-func Loading(ref string, begun time.Time) func() notify.Message {
-	return func() notify.Message {
-		return notify.Message{Status: "loading " + ref, Wait: time.Until(begun.Add(usualStage))}
-	}
+func Loading(ref string, begun, now time.Time) notify.Message {
+	return notify.Message{Status: "loading " + ref, Wait: begun.Add(usualStage).Sub(now)}
 }
 
 // Agent is what a message is made from: where an agent stands now.
