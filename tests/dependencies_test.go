@@ -19,7 +19,10 @@ import (
 type dependency struct{ path, atLeast, licence string }
 
 // goModule is what we read of `go list -m -json`.
-type goModule struct{ Path, Version, Dir string }
+type goModule struct {
+	Path, Version, Dir string
+	Indirect           bool
+}
 
 func TestDependenciesAreListed(t *testing.T) {
 	text, err := os.ReadFile("../doc/dependencies.md")
@@ -50,6 +53,30 @@ func TestDependenciesAreListed(t *testing.T) {
 		if got := licence(m.Dir); required && got != listed[path].licence {
 			t.Errorf("%s: its licence file says %s, doc/dependencies.md %s", path, got, listed[path].licence)
 		}
+	}
+}
+
+// TestDependenciesAreCounted holds the number that doc/dependencies.md names: one module more is a decision.
+func TestDependenciesAreCounted(t *testing.T) {
+	text, err := os.ReadFile("../doc/dependencies.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	direct := 0
+	for _, m := range requiredModules(t) {
+		if !m.Indirect {
+			direct++
+		}
+	}
+	said := regexp.MustCompile(`There are ([0-9]+) of them`).FindSubmatch(text)
+	if said == nil {
+		t.Fatal("doc/dependencies.md does not say how many there are")
+	}
+	if got := string(said[1]); got != strconv.Itoa(direct) {
+		t.Errorf("doc/dependencies.md says that there are %s, go.mod requires %d directly", got, direct)
+	}
+	if got := len(dependencies(string(text))); got != direct {
+		t.Errorf("doc/dependencies.md lists %d, go.mod requires %d directly", got, direct)
 	}
 }
 
@@ -110,7 +137,7 @@ func dependencies(text string) []dependency {
 func requiredModules(t *testing.T) map[string]goModule {
 	t.Helper()
 	modules := map[string]goModule{}
-	d := json.NewDecoder(strings.NewReader(goList(t, "-m", "-json=Path,Version,Dir", "all")))
+	d := json.NewDecoder(strings.NewReader(goList(t, "-m", "-json=Path,Version,Dir,Indirect", "all")))
 	for d.More() {
 		var m goModule
 		if err := d.Decode(&m); err != nil {
