@@ -7,7 +7,10 @@
 // App keep their placeholders (`${USER}`, `${ps_HOST}`, `${@//site/global/x}`) until Expand resolves them where the
 // values are known; so the digest is the same for every user and host.
 //
-// The defaults of all keys are in settle.go and the table of keys.
+// settle.go sets the defaults that hold before keys are read. Memory and cores have theirs in draft.go, and each
+// dialect its own in its room (slider/resources.go, pai/role.go, hbox/roles.go); grace and /dev/shm depend on the
+// launcher and the memory: shim/plan/gang.go and limits.go. The table of keys (*keys.go) has the texts that the manual
+// prints.
 //
 // The dialects below (slider, pai, hbox) build an App with Settle and Validate; shim/plan turns it into plans.
 package appdef

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Settle reads the keys of the table (Keys) into the App's settings and limits, and sets the defaults. The App's
+// Settle reads the keys of the table (Keys) into the App's settings and limits, over their defaults. The App's
 // components, export groups and commands must exist already; earlier settings are dropped. It returns everything that
 // is wrong with the keys themselves; Validate judges the result.
 func Settle(a *App, src Sources) Problems {
@@ -62,7 +62,8 @@ func (s *settling) dialect() {
 	}
 }
 
-// defaults sets the defaults of all keys. The roles come first, because other defaults depend on them.
+// defaults sets the defaults that hold before keys are read. The roles come first, because other defaults depend on
+// them.
 func (s *settling) defaults() {
 	s.app.Settings = AppSettings{Framework: "auto"}
 	s.app.Settings.Barrier, s.app.Settings.StageTimeout = 1800, 1800
