@@ -2,7 +2,6 @@ package appdef
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -176,14 +175,11 @@ func stays(name, hint string) string {
 	switch {
 	case hint != "":
 		return hint
-	case clientForm.MatchString(name):
+	case clientName.MatchString(name):
 		return "it stays as written; --set " + name + "=VALUE gives it a value"
 	}
 	return "it stays as written"
 }
-
-// clientForm is the form of a name to which the command line can give a value.
-var clientForm = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
 
 // ports checks the port patterns of one value.
 func (v *validation) ports(at Place, component int, text string, site bool) {

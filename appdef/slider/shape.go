@@ -144,7 +144,7 @@ type CommandScript struct {
 	Script Text `json:"script"`
 	// Language of the script.
 	ScriptType Text `json:"scriptType,omitempty" jsonschema:"enum=PYTHON,default=PYTHON"`
-	// Seconds that a command may take; 0: 600.
+	// Seconds that a command may take; 0 or missing: 600.
 	Timeout Whole `json:"timeout,omitempty"`
 }
 
