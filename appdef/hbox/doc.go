@@ -7,5 +7,5 @@
 // XLearning 1.4.
 //
 // line.go, words.go, conf.go and options.go take the command line apart. job.go holds the App in the making, and
-// read.go calls its parts, one file each. `muster hbox-submit` calls Parse; appdef/convert calls Write.
+// read.go calls its parts, one file each. `muster hbox-submit` and shim/submit call Parse; appdef/convert calls Write.
 package hbox

@@ -7,6 +7,7 @@
 // about the formats are those of Apache Slider (slider-core, slider-agent at 0.92). If Slider silently accepts what
 // cannot have been meant, the room reports it.
 //
-// It promises that a package that was loaded and written again is the same app. It is pure.
-// Callers: shim/openapp loads packages, appdef/convert writes them, packages lints and fixes them.
+// It promises that an App that was written and loaded again is the same, less what Write names as lost. It is pure.
+// Callers: shim/openapp and packages/inspect load packages, packages/lint loads and fixes them, appdef/convert and
+// cmd/internal/hboxjob write them.
 package slider
