@@ -1,8 +1,3 @@
-// Package packages reads app packages as files: it opens a folder or an archive as an fs.FS and
-// lays one out on disk. It knows nothing of what the files mean.
-//
-// A package comes from a stranger: every path is checked by os.Root, links may not leave the
-// package, and an archive has a size that it may not exceed.
 package packages
 
 import (

@@ -1,6 +1,3 @@
-// Package cachedir opens folders of the user's cache that hold what will be run, and locks what lies in them, whatever
-// that is. It promises that no other user can replace such a folder. A Lock owns its file until Close. The caches of
-// images and packages call it.
 package cachedir
 
 import (

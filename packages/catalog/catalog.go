@@ -1,6 +1,3 @@
-// Package catalog carries the app packages that ship with muster. They are plain
-// files, embedded as they lie beside this source: NAME/metainfo.json,
-// appConfig.default.json, resources.default.json, package/ and README.md.
 package catalog
 
 import (

@@ -1,8 +1,3 @@
-// Package modernize shows and makes the changes that scripts of Python 2 need to run by Python 3, by 2to3:
-// Python's own lib2to3 up to 3.12, or its fork fissix.
-//
-// An app package's folder enters, diffs leave. It changes files only when it is told to, and runs nothing of the
-// package.
 package modernize
 
 import (

@@ -1,8 +1,3 @@
-// Package sign makes and checks the signatures of files, in minisign's format: FILE.minisig beside FILE. Keys and
-// signatures go to and fro with minisign(1). It knows nothing of what it signs.
-//
-// The format is Ed25519 over the BLAKE2b of the file (`ED`, what is written here), or over the file itself (`Ed`, what
-// older minisign wrote), and over the signature with its trusted comment. See https://jedisct1.github.io/minisign.
 package sign
 
 import (

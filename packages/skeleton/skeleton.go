@@ -1,6 +1,3 @@
-// Package skeleton carries the app packages that muster package init begins with: one folder of templates for each
-// kind, and the catalog's packages of frameworks. What enters is a name, what leaves are files; the name stands in
-// templates for @NAME@, and in a package of the catalog for its own.
 package skeleton
 
 import (

@@ -1,5 +1,3 @@
-// Package slidershell holds the Python library that Slider's command scripts import, resource_management, and lays
-// it out for the Python that runs them. It reads what a Python 2 script died of; it runs nothing itself.
 package slidershell
 
 import (

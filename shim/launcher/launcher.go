@@ -1,11 +1,3 @@
-// Package launcher answers "who started me, and what was I granted" from the environment.
-//
-// What enters is a map of variables and a few facts that the caller reads from the machine; what
-// leaves is the launcher's name, a plan.Allocation and whatever the launcher says about identity. Two
-// tables per launcher stand beside that: how it is told what an agent's end means (answer.go), and what
-// outlives a restart that it makes on the same host. The package is pure; what it must know of the network
-// its room `route` asks. It refuses to know the command line: `flag > MUSTER_AGENT_<FLAG> > launcher >
-// default` is the caller's order, Origins names the variable behind each answer.
 package launcher
 
 import (

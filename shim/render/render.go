@@ -1,8 +1,3 @@
-// Package render writes the job files of resource managers: what Nomad, systemd, Slurm, Kubernetes and YARN are told so
-// that each instance of an App gets an agent, in a container of the right size.
-//
-// What enters is an App and values (names, paths, addresses); what leaves is text, and a list of what the launcher
-// has no word for. The package refuses to know the machine: no clock, no network, no os.
 package render
 
 import (

@@ -1,5 +1,3 @@
-// Package route asks this host which of its addresses others reach it at. What enters is an address or a name; what
-// leaves are addresses. Nothing is sent but the questions of a name's resolution.
 package route
 
 import (
