@@ -23,7 +23,7 @@ import (
 
 // How long one answer is waited for.
 const (
-	SocketPatience = 2 * time.Second
+	socketPatience = 2 * time.Second
 	Patience       = 6 * time.Second
 )
 
@@ -226,7 +226,7 @@ const mostAsked = 256
 func AskAgents(
 	ctx context.Context, sockets map[string]string, members []consul.MemberStatus, token string,
 ) map[string]status.State {
-	ctx, cancel := context.WithTimeout(ctx, SocketPatience)
+	ctx, cancel := context.WithTimeout(ctx, socketPatience)
 	defer cancel()
 	said := map[string]status.State{}
 	var mu sync.Mutex
@@ -262,7 +262,7 @@ func AskAgents(
 
 // AskSockets asks all agents at once; those that do not answer are left out.
 func AskSockets(ctx context.Context, sockets map[string]string) map[string]status.State {
-	ctx, cancel := context.WithTimeout(ctx, SocketPatience)
+	ctx, cancel := context.WithTimeout(ctx, socketPatience)
 	defer cancel()
 	found := map[string]status.State{}
 	var mu sync.Mutex

@@ -87,7 +87,7 @@ func SocketGone(ctx context.Context, address registry.Address) bool {
 	if !ok {
 		return false
 	}
-	c, err := (&net.Dialer{Timeout: SocketPatience}).DialContext(ctx, "unix", path)
+	c, err := (&net.Dialer{Timeout: socketPatience}).DialContext(ctx, "unix", path)
 	if err == nil {
 		_ = c.Close() // it answers, that was the question
 	}

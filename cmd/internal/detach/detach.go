@@ -175,7 +175,8 @@ func (r Run) begun(ctx context.Context, p *process) (launched []string, ready bo
 	return launched, ready, err
 }
 
-// installed waits until these instances are installed. It is false when the run ended before. The error is the context's.
+// installed waits until these instances are installed. It is false when the run ended before. The error is the
+// context's.
 func (r Run) installed(ctx context.Context, p *process, instances []string) (bool, error) {
 	return r.await(ctx, p, func(f *apps.Facts) bool {
 		return !slices.ContainsFunc(instances, func(in string) bool { return !isInstalled(f, in) })

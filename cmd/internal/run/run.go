@@ -84,7 +84,7 @@ func (f *Options) Run(ctx context.Context, s console.Streams, ref string) error 
 		return exit.Usagef("run: --detach: a job file on stdin is read once: give the file's path")
 	}
 	if f.Detach != nil && f.JSON {
-		return exit.Usagef("run: --detach with --json: the result is in result.json of the work folder when the run ends")
+		return exit.Usagef("run: --detach with --json: result.json in the work folder has the result when the run ends")
 	}
 	rules, err := policy.Read(cmp.Or(f.Policy, policy.DefaultFile), f.Policy != "")
 	if err != nil {
