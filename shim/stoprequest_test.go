@@ -3,6 +3,7 @@ package shim
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -231,7 +232,7 @@ func (idle) Do(context.Context, machine.Effect, machine.State) (machine.Event, b
 func TestEarlyEndIsMapped(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	codes := exit.Map{string(registry.ClassLauncher): 75}
-	if code, err := endedEarly(ctx, codes, 65, io.ErrUnexpectedEOF); code != 65 || err != io.ErrUnexpectedEOF {
+	if code, err := endedEarly(ctx, codes, 65, io.ErrUnexpectedEOF); code != 65 || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("not asked to end: got %d, %v", code, err)
 	}
 	cancel(stopRequest{signal: syscall.SIGTERM})
