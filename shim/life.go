@@ -27,7 +27,7 @@ func Run(ctx context.Context, o Options) (code int, err error) {
 	})
 	defer func() { manager.Close(cmp.Or(last, message.OfError(err))) }()
 	if err != nil {
-		return exit.CodeOf(err), err
+		return o.ExitCodes.Apply(exit.CodeOf(err), ""), err
 	}
 	open := o.Open
 	open.Policy, open.Hadoop = &o.Policy, o.Hadoop

@@ -34,7 +34,7 @@ func (r stopRequest) code() int { return 128 + int(r.signal) }
 // endedEarly is how an agent ends that could not be prepared: by an error, or by the request that cancelled ctx.
 func endedEarly(ctx context.Context, codes exit.Map, code int, err error) (int, error) {
 	if ctx.Err() == nil {
-		return code, err
+		return codes.Apply(code, ""), err
 	}
 	r, ok := errors.AsType[stopRequest](context.Cause(ctx))
 	if !ok {

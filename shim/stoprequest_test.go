@@ -231,9 +231,9 @@ func (idle) Do(context.Context, machine.Effect, machine.State) (machine.Event, b
 // The launcher's map of exit codes holds for an agent that ends before it has joined, too.
 func TestEarlyEndIsMapped(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	codes := exit.Map{string(registry.ClassLauncher): 75}
-	if code, err := endedEarly(ctx, codes, 65, io.ErrUnexpectedEOF); code != 65 || !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("not asked to end: got %d, %v", code, err)
+	codes := exit.Map{string(registry.ClassLauncher): 75, "65": 1}
+	if code, err := endedEarly(ctx, codes, 65, io.ErrUnexpectedEOF); code != 1 || !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("not asked to end: got %d, %v; want 1", code, err)
 	}
 	cancel(stopRequest{signal: syscall.SIGTERM})
 	if code, err := endedEarly(ctx, codes, 65, io.ErrUnexpectedEOF); code != 75 || err == nil {

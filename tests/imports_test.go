@@ -44,7 +44,7 @@ var rooms = []room{
 	{path: "registry/registrytest", may: []string{"registry", "registry/conductor", "tests/need"}},
 
 	{path: "packages", may: []string{"shim/store", "packages/image", "packages/catalog", "packages/slidershell", "packages/sign"}},
-	{path: "packages/cachedir"},
+	{path: "packages/cachedir", may: []string{"shim/wait"}},
 	{path: "packages/image", may: []string{"packages/cachedir", "shim/wait"}}, // knows no package format
 	{path: "packages/catalog"},
 	{path: "packages/slidershell"},
@@ -68,11 +68,11 @@ var rooms = []room{
 		"appdef", "appdef/hbox", "packages", "shim/store", "registry", "registry/consul", "shim/exit", "shim/launcher", "shim/launcher/job",
 		"shim/launcher/known", "shim/openapp", "shim/plan", "shim/render", "shim/status",
 	}},
-	{path: "shim/store", may: []string{"packages/cachedir"}}, // knows no package format
+	{path: "shim/store", may: []string{"shim/wait"}}, // knows no package format
 	{path: "shim/store/file", may: []string{"shim/store"}},
 	{path: "shim/store/web", may: []string{"shim/store"}},
 	{path: "shim/store/hdfs", may: []string{"shim/store"}},
-	{path: "shim/store/cache", may: []string{"shim/store", "shim/store/file", "packages/cachedir"}},
+	{path: "shim/store/cache", may: []string{"shim/store", "shim/store/file", "packages/cachedir", "shim/wait"}},
 	{path: "shim/store/schemes", may: []string{"shim/store", "shim/store/file", "shim/store/web", "shim/store/hdfs"}},
 	{path: "shim/store/storetest", may: []string{"shim/store"}},
 	{path: "shim/files", may: []string{"shim/plan", "registry", "shim/fault", "shim/policy", "shim/store", "shim/store/file"}},

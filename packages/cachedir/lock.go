@@ -7,6 +7,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"github.com/muster-agent/muster/shim/wait"
 )
 
 // Lock is a held flock(2): it goes with the process at the latest. Lock files are never removed, for a lock on a
@@ -33,7 +35,7 @@ func Take(ctx context.Context, path string, how int, waiting func()) (*Lock, err
 			waiting()
 			waiting = nil
 		}
-		if err := Wait(ctx, pause); err != nil {
+		if err := wait.For(ctx, pause); err != nil {
 			return nil, errors.Join(fmt.Errorf("wait for lock %s of another process: %w", path, err), f.Close())
 		}
 	}
@@ -82,15 +84,3 @@ func (l *Lock) Used() (time.Time, error) {
 
 // Release gives it up.
 func (l *Lock) Release() error { return l.f.Close() }
-
-// Wait returns after d, or earlier with the context's cause.
-func Wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
-	}
-}

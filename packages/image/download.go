@@ -13,7 +13,7 @@ import (
 
 	ispec "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/muster-agent/muster/packages/cachedir"
+	"github.com/muster-agent/muster/shim/wait"
 )
 
 // blob is a layer's blob on disk, ready to be read from its start.
@@ -121,7 +121,7 @@ func (r *registry) fill(ctx context.Context, f *os.File, d ispec.Descriptor) err
 		if failed++; failed == tries || !errors.Is(err, ErrUnreachable) || ctx.Err() != nil {
 			return fmt.Errorf("layer %s: %w", d.Digest, err)
 		}
-		if cachedir.Wait(ctx, pause) != nil {
+		if wait.For(ctx, pause) != nil {
 			return ctx.Err()
 		}
 		pause *= 2

@@ -23,7 +23,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	ispec "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/muster-agent/muster/packages/cachedir"
+	"github.com/muster-agent/muster/shim/wait"
 )
 
 // Limits and times of the talk with a registry.
@@ -146,7 +146,7 @@ func (r *registry) ask(
 		if err == nil || try == tries || !errors.Is(err, ErrUnreachable) || ctx.Err() != nil {
 			return resp, err
 		}
-		if cachedir.Wait(ctx, pause) != nil {
+		if wait.For(ctx, pause) != nil {
 			return nil, err
 		}
 		pause *= 2

@@ -13,10 +13,10 @@ import (
 	"github.com/muster-agent/muster/shim/checkpoint/format"
 )
 
-// quarantine gives what is newer than a step another place in its folder, `.muster-set-aside-<why>/`, whole or torn: a
-// program that looks for itself must not go on from what the others of its gang do not have. It gives the names of what
-// was moved. Nothing is ever deleted or replaced: where that folder is there already (an earlier life of the registry
-// had this generation, too, or another host does the same) it has a number more, `.muster-set-aside-<why>.1/`.
+// quarantine moves checkpoints newer than a step, complete or torn, into `.muster-set-aside-<why>/`, so that a program
+// that looks for itself cannot resume from a step that its peers lack. It gives the names of the moved files. Nothing
+// is ever deleted or replaced: where that folder is there already (an earlier life of the registry had this generation,
+// too, or another host does the same) it has a number more, `.muster-set-aside-<why>.1/`.
 func quarantine(root *os.Root, found format.Found, step int64, why string) ([]string, error) {
 	to, err := asideFolder(root, why)
 	if err != nil {

@@ -258,9 +258,6 @@ func (s Store) Put(
 	return k, sum, s.Files.Prune(ctx, path.Dir(tmp))
 }
 
-// isChanged tells that a checkpoint is not stored because the program has overwritten or removed its files.
-func isChanged(err error) bool { return errors.Is(err, errChanged) }
-
 // Keep removes an instance's checkpoints beyond n: first those that the registry does not name, then the oldest. Named
 // checkpoints of the step least or later stay, however many they are. giveUp is called with each before it is removed.
 func (s Store) Keep(
@@ -404,19 +401,6 @@ func sumOf(ctx context.Context, from *os.Root, want format.File) (_ manifestFile
 
 func hashOf(ctx context.Context, r io.Reader) (sum string, n int64, err error) {
 	h := sha256.New()
-	n, err = io.CopyBuffer(h, untilDone{ctx, r}, make([]byte, 256<<10))
+	n, err = io.CopyBuffer(h, store.Reader(ctx, r), make([]byte, 256<<10))
 	return hex.EncodeToString(h.Sum(nil)), n, err
-}
-
-// untilDone ends a long read with its context.
-type untilDone struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (u untilDone) Read(b []byte) (int, error) {
-	if u.ctx.Err() != nil {
-		return 0, context.Cause(u.ctx)
-	}
-	return u.r.Read(b)
 }

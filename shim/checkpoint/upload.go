@@ -298,7 +298,7 @@ func (u *uploader) upload(ctx context.Context, one upload) error {
 	}
 	defer root.Close()
 	kept, sum, err := u.remote.Put(ctx, u.manifest(one), one.Checkpoint, root, u.send)
-	if errors.Is(err, os.ErrNotExist) || isChanged(err) {
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, errChanged) {
 		u.m.cfg.Log.Info("checkpoint changed during its upload", "step", one.Step, "err", err)
 		return nil
 	}

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/muster-agent/muster/packages/cachedir"
+	"github.com/muster-agent/muster/shim/wait"
 )
 
 // Backoff is the time between two tries: it begins with First, is doubled after each, up to Longest, and a random half
@@ -25,7 +25,7 @@ func (b Backoff) Time(failed int) time.Duration {
 
 // Wait waits so long, unless ctx ends: its cause is the error then.
 func (b Backoff) Wait(ctx context.Context, failed int) error {
-	return cachedir.Wait(ctx, b.Time(failed))
+	return wait.For(ctx, b.Time(failed))
 }
 
 // DefaultRetries is how often a transfer is tried again that gets no further: with DefaultBackoff a server that is

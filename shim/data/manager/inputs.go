@@ -74,7 +74,8 @@ func (m *Manager) bringInputs(ctx context.Context, p plan.Plan, work files.Folde
 	return nil
 }
 
-// bringMissing brings the files that an earlier agent or attempt has not brought. came is their size in bytes.
+// bringMissing brings the files that an earlier agent or attempt has not brought. came is how many bytes were
+// moved, those of failed tries included.
 func (m *Manager) bringMissing(
 	ctx context.Context, p plan.Plan, work files.Folder, folder *os.Root, copies []transfer.Copy,
 ) (came int64, err error) {

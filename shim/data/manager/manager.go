@@ -108,8 +108,8 @@ func New(ctx context.Context, cfg Config) *Manager {
 	return m
 }
 
-// CutShort has nothing be waited for any more, for an agent that was asked to end after its machine had ended. What is
-// undone then stays undone.
+// CutShort ends all waiting: the agent was asked to end after its machine had ended. Outputs that are not published
+// stay so.
 func (m *Manager) CutShort() { m.stop() }
 
 // Close ends the work of the manager's goroutines and waits for them.

@@ -3,6 +3,6 @@
 // files, decompressed. Every record goes to exactly one reader, wherever a split is cut.
 //
 // It owns the cache of later epochs, which has no name and ends with its owner. It promises to read no more than its
-// buffers ahead of the process, and to resume a broken connection at the record where it broke. It knows neither plans
-// nor stores beyond what a Reading gives it. shim/data calls it.
+// buffers ahead of the process, and to resume a broken connection at the byte where it broke. It knows neither plans
+// nor stores beyond what a Reading gives it. shim/data/manager calls it.
 package stream

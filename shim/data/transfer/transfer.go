@@ -48,7 +48,7 @@ func (t Transfer) parallel() int { return cmp.Or(t.Parallel, usualParallel) }
 
 func (t Transfer) retries() int { return max(cmp.Or(t.Retries, usualRetries), 0) }
 
-// Again decides after the n-th failed read of a file, n from 1, whether to try again; it may wait before it answers.
+// Again decides after the n-th failed try at a file, n from 1, whether to try again; it may wait before it answers.
 // nil: no.
 type Again func(ctx context.Context, file string, failed int, err error) bool
 

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/muster-agent/muster/packages/cachedir"
 	"github.com/muster-agent/muster/shim/store"
+	"github.com/muster-agent/muster/shim/wait"
 )
 
 // stall is the time without a byte after which a try is cancelled.
@@ -147,7 +147,7 @@ func (d *download) fill(ctx context.Context, f *os.File, n *note) error {
 		}
 		pause := backoff(failed, err)
 		d.tally.broke(err, pause)
-		if err := cachedir.Wait(ctx, pause); err != nil {
+		if err := wait.For(ctx, pause); err != nil {
 			return err
 		}
 	}
