@@ -32,7 +32,7 @@ func Admit(look Snapshot, me Newcomer, alive func(registry.Process) Life) Admiss
 // refusal answers a newcomer for reasons that do not depend on its index: digest, run and verdict.
 func refusal(look Snapshot, me Newcomer) Admission {
 	d := look.Directive
-	follows := me.NewRun && d.Run != me.Run
+	follows := me.NewRun && d.Run != me.Run && look.Verdict == nil
 	if follows && (d.Verdict != nil || !look.AnyLive && look.DirectiveSession == "") {
 		if d := misplaced(look, me); d != nil {
 			return d
@@ -43,12 +43,16 @@ func refusal(look Snapshot, me Newcomer) Admission {
 		}
 	}
 	switch {
+	case look.Verdict != nil && d.Run != me.Run: // a finished run never lives again
+		return Refuse{Err: &FinishedError{Verdict: *look.Verdict}}
 	case d.Verdict == nil && d.Run != me.Run:
 		return Refuse{Err: &RunError{Have: d.Run, Want: me.Run}}
 	case look.App.Digest != me.Digest:
 		return Refuse{Err: &DigestError{Have: me.Digest, Want: look.App.Digest}}
 	case d.Verdict != nil:
 		return Refuse{Err: &FinishedError{Verdict: *d.Verdict}}
+	case look.Verdict != nil:
+		return Refuse{Err: &FinishedError{Verdict: *look.Verdict}}
 	}
 	if have, want := me.Facts.Times.Agreed(), look.App.Times; want != (registry.AgreedTimes{}) && have != want {
 		return Refuse{Err: &TimesError{Have: have, Want: want}}

@@ -25,8 +25,10 @@ type Snapshot struct {
 
 	// Answers: the holder's agent answered at its API with that incarnation.
 	Answers bool
-	// AnyLive: some key below live/ exists; read only if the run differs.
+	// AnyLive: some key below live/ exists; read only if the run differs or nobody conducts.
 	AnyLive bool
+	// Verdict is that of the newcomer's own run, nil while it has none.
+	Verdict *registry.Verdict
 	// Asks of kind gone (P5); others are ignored.
 	Asks []registry.Ask
 	// Step is the newest checkpoint step of this instance, 0 when unknown.
@@ -58,6 +60,11 @@ const (
 	ProofSlot     Proof = "P4" // the launcher: a later container has the same slot
 	ProofOperator Proof = "P5" // the operator declared it gone
 )
+
+// Deserted tells that nobody takes part in the run any more: what was asked of it was asked of others.
+func (l Snapshot) Deserted() bool {
+	return l.Directive != nil && l.DirectiveSession == "" && !l.AnyLive
+}
 
 // Admission is what a newcomer does next: Found, NewRun, Claim, Standby, Refuse, Wait or Retry.
 type Admission interface{ decision() }

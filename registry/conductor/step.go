@@ -21,6 +21,9 @@ func (c State) Step(now time.Time, v View) (State, []Effect) {
 	if v.Trouble {
 		c.loss = nil
 	}
+	if strays := straysOf(v.Asks, d); len(strays) > 0 {
+		return c, strays
+	}
 	c.timers = c.stopping(v.Asks, now)
 	if i := slices.IndexFunc(v.Asks, func(a registry.Ask) bool {
 		return a.Kind == registry.AskStop && !c.savesFirst(now, d, a)
@@ -39,6 +42,18 @@ func (c State) Step(now time.Time, v View) (State, []Effect) {
 		r.decide()
 	}
 	return r.c, r.out()
+}
+
+// straysOf drops what was asked of another run, or of a generation that is not yet: a restored registry has forgotten
+// that. A word about a dead member (AskGone) names its incarnation, and is true in every run.
+func straysOf(asks []registry.Ask, d registry.Directive) []Effect {
+	var drops []Effect
+	for _, a := range asks {
+		if a.Kind != registry.AskGone && a.Run != "" && (a.Run != d.Run || a.Gen > d.Gen) {
+			drops = append(drops, DropAsk{Ask: a})
+		}
+	}
+	return drops
 }
 
 // reads finds what has to be read: at once for a newly missing member, then from time to time. True means that nothing

@@ -46,14 +46,18 @@ func (j *joining) commitClaim(ctx context.Context, d conductor.Claim, look condu
 	if d.MembersIndex == 0 {
 		unheld = opAbsent(k.member(in))
 	}
-	value := encode(d.Record)
-	res, err := j.calls.commit(ctx,
+	ops := []*api.TxnOp{
 		opIndex(k.directive(), d.DirectiveIndex),
 		unheld,
 		opAbsent(k.live(in)),
 		opLock(k.live(in), j.session, []byte(d.Record.Inc)),
-		opCAS(k.member(in), d.MembersIndex, value),
-		opGet(k.directive()))
+		opCAS(k.member(in), d.MembersIndex, encode(d.Record)),
+		opGet(k.directive()),
+	}
+	if look.Deserted() {
+		ops = append(ops, opDropAsks(k)...)
+	}
+	res, err := j.calls.commit(ctx, ops...)
 	switch {
 	case err == nil:
 		return j.newMembership(d, look, res.at(k.directive()), res.index(k.member(in)))

@@ -29,6 +29,7 @@ type conducting struct {
 	missing []registry.Loss
 	watches watches
 	b       backoff
+	refused refusals
 }
 
 func newConducting(g *gang, session string) *conducting {
@@ -96,6 +97,9 @@ func (c *conducting) step(ctx context.Context) (more bool, err error) {
 		if err := c.do(ctx, e); err != nil {
 			return true, err
 		}
+		if writes(e) {
+			c.refused = refusals{}
+		}
 		more = true
 		if c.view.DirectiveIndex != before {
 			return true, nil // the other effects were decided from the old directive
@@ -110,6 +114,15 @@ func (c *conducting) reportMissing(losses []registry.Loss) {
 		c.missing = losses
 		c.mail.send(registry.Missing{Losses: losses})
 	}
+}
+
+// writes tells whether an effect changes the registry.
+func writes(e conductor.Effect) bool {
+	switch e.(type) {
+	case conductor.ReadReady, conductor.ReadRecords, conductor.ReadLive, conductor.ReadRoster:
+		return false
+	}
+	return true
 }
 
 func (c *conducting) do(ctx context.Context, e conductor.Effect) error {
@@ -149,11 +162,12 @@ func (c *conducting) do(ctx context.Context, e conductor.Effect) error {
 // recover follows an effect that was refused, failed, or whose result is unknown: it rereads the directive with
 // consistency, and then everything else.
 func (c *conducting) recover(ctx context.Context, why error) error {
-	if !isRefusal(why) {
+	rest := c.refused.rest(why)
+	if !isRefusal(why) || rest > 0 {
 		c.log.Warn("conducting delayed", "err", why)
 	}
 	for {
-		if err := pause(ctx, c.b.next()); err != nil {
+		if err := pause(ctx, max(c.b.next(), rest)); err != nil {
 			return errLockLost
 		}
 		select {

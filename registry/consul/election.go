@@ -146,9 +146,7 @@ func (g *gang) lockDirective(last *seenDirective) (*conductorLock, error) {
 	d := last.directive
 	d.By, d.Seq = g.me.Member.Inc, d.Seq+1
 	value := encode(d)
-	res, err := g.calls.commit(g.ctx,
-		opIndex(g.keys.directive(), last.index),
-		opLock(g.keys.directive(), session, value))
+	res, err := g.takeLock(last.index, session, value)
 	if err == nil {
 		g.observe(&api.KVPair{
 			Key: g.keys.directive(), Value: value, ModifyIndex: res.index(g.keys.directive()),
@@ -164,6 +162,20 @@ func (g *gang) lockDirective(last *seenDirective) (*conductorLock, error) {
 		return &conductorLock{session}, nil
 	}
 	return nil, errors.Join(err, g.calls.destroySession(g.ctx, session))
+}
+
+// takeLock locks the directive. What was asked of a run in which nobody takes part goes: nobody is there to serve it, and
+// who takes the run up again does not want it.
+func (g *gang) takeLock(index uint64, session string, value []byte) (results, error) {
+	live, err := g.lives(g.ctx, g.keys)
+	if err != nil {
+		return nil, err
+	}
+	ops := []*api.TxnOp{opIndex(g.keys.directive(), index), opLock(g.keys.directive(), session, value)}
+	if len(live) == 0 {
+		ops = append(ops, opDropAsks(g.keys)...)
+	}
+	return g.calls.commit(g.ctx, ops...)
 }
 
 // conductUnder conducts until the lock is lost or released, or no conductor is needed.

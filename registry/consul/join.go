@@ -271,8 +271,9 @@ func (j *joining) found(ctx context.Context, d conductor.Found) error {
 	return j.conductFrom(ctx, session, value, res, err)
 }
 
-// newRun is T6 and T15 in one transaction: nobody conducts, and from here on this agent does, in the new run. The
-// transaction checks that the indexes are free as far as it can. A member of the old run that slips past the check
+// newRun is T6 and T15 in one transaction: nobody conducts, and from here on this agent does, in the new run, of which
+// nobody has asked anything yet. The transaction checks that this run has not ended, and that the indexes are free as far
+// as it can. A member of the old run that slips past the check
 // keeps its index and delays the new run, but starts nothing: its record names another run, and no barrier counts it.
 func (j *joining) newRun(ctx context.Context, d conductor.NewRun, look conductor.Snapshot) error {
 	if look.DirectiveSession != "" { // the last run's conductor still cleans up
@@ -290,7 +291,9 @@ func (j *joining) newRun(ctx context.Context, d conductor.NewRun, look conductor
 	ops = append(ops,
 		opIndex(j.keys.directive(), look.DirectiveIndex),
 		opCAS(j.keys.app(), d.AppIndex, encode(app)),
-		opLock(j.keys.directive(), session, value))
+		opLock(j.keys.directive(), session, value),
+		opAbsent(j.keys.verdict(j.me.Run)))
+	ops = append(ops, opDropAsks(j.keys)...)
 	if old := look.App.DefID; old != "" && old != app.DefID {
 		ops = append(ops, opDeleteTree(j.keys.defs(old)))
 	}

@@ -33,3 +33,27 @@ func (b *backoff) next() time.Duration {
 }
 
 func (b *backoff) reset() { b.last = 0 }
+
+// refusals counts how often the registry has refused the same, with nothing written in between. Once is a race that
+// another has won. Again and again it is something that reading again does not mend.
+type refusals struct {
+	what  string
+	count int
+}
+
+const mostRest = 30 * time.Second
+
+// rest is how long to wait after a refusal before everything is read again: doubling from the second on, to 30 s.
+func (r *refusals) rest(why error) time.Duration {
+	if !isRefusal(why) {
+		return 0
+	}
+	if what := why.Error(); what != r.what {
+		*r = refusals{what: what}
+	}
+	r.count++
+	if r.count < 2 {
+		return 0
+	}
+	return min(time.Second<<min(r.count-2, 5), mostRest)
+}

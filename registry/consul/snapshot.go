@@ -18,7 +18,7 @@ func (g *gang) snapshot(ctx context.Context, in registry.Instance) (conductor.Sn
 	var gone []*api.KVPair
 	ops := api.TxnOps{
 		opGetOrEmpty(k.app()), opGetOrEmpty(k.directive()), opGetOrEmpty(k.member(in)), opGetOrEmpty(k.live(in)),
-		opGetOrEmpty(k.checkpoint(in)),
+		opGetOrEmpty(k.checkpoint(in)), opGetOrEmpty(k.verdict(g.me.Run)),
 		op(api.KVTxnOp{Verb: api.KVGetTree, Key: k.asks() + registry.AskGone + "/"}),
 	}
 	res, err := g.calls.commit(ctx, ops...)
@@ -57,12 +57,16 @@ func (g *gang) snapshot(ctx context.Context, in registry.Instance) (conductor.Sn
 		}
 		l.Step = newest(c)
 	}
+	var verdictIndex uint64
+	if err := read(res.at(k.verdict(g.me.Run)), &l.Verdict, &verdictIndex); err != nil {
+		return l, nil, err
+	}
 	return l, directive, g.completeSnapshot(ctx, &l)
 }
 
-// completeSnapshot reads whether any member is alive, which matters only if the app has another run.
+// completeSnapshot reads whether any member is alive, which matters only if the app has another run or nobody conducts.
 func (g *gang) completeSnapshot(ctx context.Context, l *conductor.Snapshot) error {
-	if l.Directive == nil || l.Directive.Run == g.me.Run {
+	if l.Directive == nil || l.Directive.Run == g.me.Run && l.DirectiveSession != "" {
 		return nil
 	}
 	names, err := g.calls.names(ctx, g.keys.lives(), "")

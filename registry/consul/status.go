@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/consul/api"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/conductor"
 )
 
 // Status is everything that the registry knows about an app, read at one moment.
@@ -128,7 +129,9 @@ func (c *Client) Apps(ctx context.Context) ([]Status, error) {
 }
 
 // Ask stores a request for the conductor, and gives it an ID if it has none. It returns when the request is stored, not
-// when it is served.
+// when it is served. The request is to the run that it names, else to the present one; the error is
+// *conductor.FinishedError when that is over, and *conductor.RunError when another run has begun. What is said of a dead
+// member (AskGone) holds for all runs.
 func (c *Client) Ask(ctx context.Context, app string, a registry.Ask) error {
 	if a.Kind == "" {
 		return errors.New("ask: want a kind")
@@ -137,19 +140,34 @@ func (c *Client) Ask(ctx context.Context, app string, a registry.Ask) error {
 	if a.ID == "" {
 		a.ID = strings.ToLower(rand.Text())
 	}
+	return c.persist(ctx, func() error { return c.ask(ctx, app, a) })
+}
+
+func (c *Client) ask(ctx context.Context, app string, a registry.Ask) error {
 	k := keysOf(app)
-	set := op(api.KVTxnOp{Verb: api.KVSet, Key: k.ask(a.Kind, a.ID), Value: encode(a)})
-	return c.persist(ctx, func() error {
-		record, err := c.calls.get(ctx, k.app(), byDefault)
-		if err != nil {
-			return err
-		}
-		if record == nil {
-			return fmt.Errorf("app %s: %w", app, registry.ErrNoApp)
-		}
-		_, err = c.calls.commit(ctx, opIndex(k.app(), record.ModifyIndex), set)
+	pair, err := c.calls.get(ctx, k.directive(), byDefault)
+	if err != nil {
 		return err
-	})
+	}
+	if pair == nil {
+		return fmt.Errorf("app %s: %w", app, registry.ErrNoApp)
+	}
+	d, err := decode[registry.Directive](pair.Key, pair.Value)
+	if err != nil {
+		return err
+	}
+	switch {
+	case a.Kind == registry.AskGone:
+	case a.Run != "" && a.Run != d.Run:
+		return &conductor.RunError{Have: d.Run, Want: a.Run}
+	case d.Verdict != nil:
+		return &conductor.FinishedError{Verdict: *d.Verdict}
+	default:
+		a.Run, a.Gen = d.Run, d.Gen
+	}
+	_, err = c.calls.commit(ctx, opIndex(k.directive(), pair.ModifyIndex),
+		op(api.KVTxnOp{Verb: api.KVSet, Key: k.ask(a.Kind, a.ID), Value: encode(a)}))
+	return err
 }
 
 // persist repeats an idempotent request while the registry is unreachable, until the context ends.

@@ -57,6 +57,15 @@ func opUnlock(key, session string, value []byte) *api.TxnOp {
 	return op(api.KVTxnOp{Verb: api.KVUnlock, Key: key, Session: session, Value: value})
 }
 
+// opDropAsks deletes what was asked of a run, but not what the operator has said of dead members.
+func opDropAsks(k keys) []*api.TxnOp {
+	var ops []*api.TxnOp
+	for _, kind := range []string{registry.AskStop, registry.AskFlex, registry.AskSave} {
+		ops = append(ops, opDeleteTree(k.asks()+kind+"/"))
+	}
+	return ops
+}
+
 // results are the answers of a transaction, by key: the last operation on a key wins.
 type results map[string]*api.KVPair
 

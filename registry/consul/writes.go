@@ -90,12 +90,35 @@ func (c *conducting) end(ctx context.Context, e conductor.End) error {
 	for _, a := range e.Asks[:min(len(e.Asks), droppedAsks)] {
 		ops = append(ops, opDelete(c.keys.ask(a.Kind, a.ID)))
 	}
-	if err := c.direct(ctx, e.Index, e.Directive, ops...); err != nil {
+	err := c.direct(ctx, e.Index, e.Directive, ops...)
+	if isRefusal(err) {
+		return c.adopt(ctx, e, err)
+	}
+	if err != nil {
 		return err
 	}
 	c.log.Info("verdict written", "run", e.Verdict.Run, "outcome", string(e.Verdict.Outcome),
 		"class", string(e.Verdict.Class), "cause", e.Verdict.Cause)
 	return nil
+}
+
+// adopt ends the run with the verdict that is there already: one that nobody can replace. Without one the refusal stands.
+func (c *conducting) adopt(ctx context.Context, e conductor.End, refused error) error {
+	pair, err := c.calls.get(ctx, c.keys.verdict(e.Verdict.Run), consistent)
+	if err != nil {
+		return err
+	}
+	if pair == nil {
+		return refused
+	}
+	v, err := decode[registry.Verdict](pair.Key, pair.Value)
+	if err != nil {
+		return err
+	}
+	d := e.Directive
+	d.Verdict, d.Why, d.First = &v, v.Cause, v.First
+	c.log.Warn("the run has a verdict already", "run", v.Run, "outcome", string(v.Outcome), "cause", v.Cause)
+	return c.direct(ctx, e.Index, d, opIndex(pair.Key, pair.ModifyIndex))
 }
 
 // declareLost is T7.

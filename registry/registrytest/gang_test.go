@@ -65,6 +65,10 @@ var promises = []promise{
 	{"flex", flex},
 	{"orders", orders},
 	{"up once", upOnce},
+	{"a finished run never lives again", finishedNeverLives},
+	{"a verdict is there", verdictIsThere},
+	{"asks of the last run", asksOfTheLastRun},
+	{"asks of nobody", asksOfNobody},
 }
 
 // run keeps all promises against one server.

@@ -125,3 +125,11 @@ func (r raw) destroy(session string) {
 		r.t.Fatalf("destroy %s: %d %s", session, code, body)
 	}
 }
+
+// record stores a record as nobody of the gang would.
+func (r raw) record(key string, v any) {
+	r.t.Helper()
+	body, err := json.Marshal(v)
+	must(r.t, err)
+	r.put(key, body)
+}
