@@ -122,7 +122,7 @@ func answering(look Snapshot, me Newcomer, alive func(registry.Process) Life) bo
 	if look.Answers {
 		return true
 	}
-	return look.LiveSession != "" && samePIDs(look.Member.Process, me.Member.Process) &&
+	return look.LiveSession != "" && SamePIDs(look.Member.Process, me.Member.Process) &&
 		alive(look.Member.Process) == LifeAlive
 }
 
@@ -147,7 +147,7 @@ func prove(look Snapshot, me Newcomer, alive func(registry.Process) Life) Proof 
 	case look.Answers:
 		return ProofNone
 	}
-	if samePIDs(m.Process, me.Member.Process) {
+	if SamePIDs(m.Process, me.Member.Process) {
 		switch alive(m.Process) {
 		case LifeDead:
 			return ProofProcess
@@ -168,11 +168,14 @@ func prove(look Snapshot, me Newcomer, alive func(registry.Process) Life) Proof 
 	return ProofNone
 }
 
-func sameMachine(a, b registry.Process) bool { return a.Machine != "" && a.Machine == b.Machine }
+// sameMachine: an unknown machine equals no other. Older agents call it `/`.
+func sameMachine(a, b registry.Process) bool {
+	return a.Machine == b.Machine && a.Machine != "" && a.Machine != "/"
+}
 
-// samePIDs tells whether two processes have the same table of pids. Without the comparison of namespaces, pid 1 of any
+// SamePIDs tells whether two processes have the same table of pids. Without the comparison of namespaces, pid 1 of any
 // container would count as dead in the next one.
-func samePIDs(a, b registry.Process) bool {
+func SamePIDs(a, b registry.Process) bool {
 	return sameMachine(a, b) && a.Boot != "" && a.Boot == b.Boot && a.PidNS != "" && a.PidNS == b.PidNS
 }
 
@@ -197,13 +200,13 @@ func claim(look Snapshot, me Newcomer, proof Proof, alive func(registry.Process)
 	case proof == ProofFree:
 		// A lost member was given up for its silence alone. If its agent is dead on this host, its training process may
 		// still run.
-		if f := m.Process; m.Phase == registry.PhaseLost && samePIDs(m.Process, me.Member.Process) &&
+		if f := m.Process; m.Phase == registry.PhaseLost && SamePIDs(m.Process, me.Member.Process) &&
 			alive(f) == LifeDead {
 			c.Clear = &f
 		}
 		return c
 	}
-	if samePIDs(m.Process, me.Member.Process) {
+	if SamePIDs(m.Process, me.Member.Process) {
 		f := m.Process
 		c.Clear = &f
 	}

@@ -376,9 +376,7 @@ func (j *joining) wait(ctx context.Context, d time.Duration, holder *registry.Me
 }
 
 func (j *joining) provedGone(holder *registry.Member) bool {
-	mine := j.me.Member
-	if holder == nil || j.hooks.Alive == nil || mine.Machine == "" || mine.Boot == "" || mine.PidNS == "" ||
-		holder.Machine != mine.Machine || holder.Boot != mine.Boot || holder.PidNS != mine.PidNS {
+	if holder == nil || j.hooks.Alive == nil || !conductor.SamePIDs(holder.Process, j.me.Member.Process) {
 		return false
 	}
 	gone, _ := j.hooks.Alive(*holder)

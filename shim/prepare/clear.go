@@ -36,9 +36,8 @@ func ClearDead(ctx context.Context, state status.Dir, self proc.Facts, log *slog
 		if err := status.ReadJSON(path, &f); err != nil || len(f.Cgroups)+len(f.Dirs) == 0 {
 			continue // of another version, or incomplete
 		}
-		live, err := proc.Host{}.Alive(proc.Facts{
-			Machine: self.Machine, Boot: f.BootID, PidNS: f.PidNS, PID: f.Pid,
-			Start: f.StartTicks,
+		live, err := proc.Host{}.AliveHere(proc.Facts{
+			Boot: f.BootID, PidNS: f.PidNS, PID: f.Pid, Start: f.StartTicks,
 		})
 		if err != nil || live != proc.Dead {
 			continue

@@ -13,11 +13,14 @@ import (
 )
 
 // Host reads the kernel's files under Root; "" is the machine itself, tests set a folder.
-type Host struct{ Root string }
+type Host struct {
+	Root string
+	send func(pid int, sig syscall.Signal) error // kill(2); nil: the kernel's, in a folder nobody's
+}
 
 // Facts name one process among all that ever were, as a member record keeps them.
 type Facts struct {
-	Machine string // DMI uuid and machine-id; the uuid is readable for root only
+	Machine string // DMI uuid and machine-id; the uuid is readable for root only. Empty: unknown, and no proof
 	Boot    string // boot id, a uuid
 	PidNS   string // inode of the pid namespace
 	PID     int
@@ -70,7 +73,8 @@ func (h Host) here() (Facts, error) {
 	return Facts{Machine: machine, Boot: boot, PidNS: strings.Trim(strings.TrimPrefix(link, "pid:"), "[]")}, nil
 }
 
-// Machine is `<DMI uuid>/<machine-id>`; a part that is absent or not readable is empty.
+// Machine is `<DMI uuid>/<machine-id>`; a part that is absent or not readable is empty. Without either it is empty: an
+// unknown machine equals no other.
 func (h Host) Machine() (string, error) {
 	var parts [2]string
 	for i, path := range []string{"sys/class/dmi/id/product_uuid", "etc/machine-id"} {
@@ -80,17 +84,29 @@ func (h Host) Machine() (string, error) {
 		}
 		parts[i] = strings.ToLower(text)
 	}
+	if parts[0] == "" && parts[1] == "" {
+		return "", nil
+	}
 	return parts[0] + "/" + parts[1], nil
 }
 
-// Alive says whether the process of f still exists. Dead is a proof: the same machine has booted since, or
-// it is the same boot and pid namespace and no process has that number and start.
+// Alive says whether the process of f still exists. Dead is a proof: the same machine has booted since, or it is the same
+// boot and pid namespace and no process has that number and start.
 func (h Host) Alive(f Facts) (Liveness, error) {
+	machine, err := h.Machine()
+	if err != nil || machine == "" || f.Machine != machine {
+		return Unknown, err
+	}
+	return h.AliveHere(f)
+}
+
+// AliveHere is Alive for a process that is known to have run on this machine, whatever f.Machine is.
+func (h Host) AliveHere(f Facts) (Liveness, error) {
 	here, err := h.here()
 	switch {
 	case err != nil:
 		return Unknown, err
-	case f.Machine != here.Machine || f.Boot == "":
+	case f.Boot == "":
 		return Unknown, nil
 	case f.Boot != here.Boot:
 		return Dead, nil
@@ -99,6 +115,8 @@ func (h Host) Alive(f Facts) (Liveness, error) {
 	}
 	s, err := h.Stat(f.PID)
 	switch {
+	case isNoProcess(err) && h.exists(f.PID):
+		return Unknown, nil // it is hidden from us, and may be another of the same number
 	case isNoProcess(err):
 		return Dead, nil
 	case err != nil:
@@ -150,6 +168,20 @@ func (h Host) environ(pid int) []string {
 		return nil
 	}
 	return strings.Split(strings.TrimRight(string(b), "\x00"), "\x00")
+}
+
+// exists asks the kernel for a process that /proc does not show: one of another user is hidden where /proc is mounted with
+// hidepid=2 (proc(5)).
+func (h Host) exists(pid int) bool {
+	send := h.send
+	switch {
+	case pid <= 0 || send == nil && h.Root != "":
+		return false
+	case send == nil:
+		send = syscall.Kill
+	}
+	err := send(pid, 0)
+	return err == nil || errors.Is(err, syscall.EPERM)
 }
 
 // isNoProcess also knows ESRCH, the answer of a process that ends between open and read.

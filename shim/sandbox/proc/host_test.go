@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -69,7 +70,7 @@ func fixture(t *testing.T, stats ...string) Host {
 	if err := errors.Join(os.MkdirAll(filepath.Join(root, "proc/self/ns"), 0o755), os.Symlink("pid:[4026531836]", filepath.Join(root, "proc/self/ns/pid"))); err != nil {
 		t.Fatal(err)
 	}
-	return Host{root}
+	return Host{Root: root}
 }
 
 func stat(pid, ppid, session, start int, state string) string {
@@ -105,6 +106,54 @@ func TestAlive(t *testing.T) {
 		if got, err := h.Alive(c.facts); got != c.want || err != nil {
 			t.Errorf("%s: %v, %v; want %v", c.name, got, err, c.want)
 		}
+	}
+}
+
+// What /proc does not show may be hidden (hidepid=2), and an unknown machine is no proof of anything.
+func TestNoProofOfDeath(t *testing.T) {
+	h := fixture(t, stat(7, 1, 7, 100, "S"))
+	hidden, err := h.Facts(7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hidden.PID = 9
+	for _, c := range []struct {
+		name string
+		kill error
+		want Liveness
+	}{
+		{"another user's", syscall.EPERM, Unknown},
+		{"our own", nil, Unknown},
+		{"nobody's", syscall.ESRCH, Dead},
+	} {
+		h.send = func(pid int, sig syscall.Signal) error {
+			if pid != 9 || sig != 0 {
+				t.Errorf("kill %d, %d", pid, sig)
+			}
+			return c.kill
+		}
+		if got, err := h.Alive(hidden); got != c.want || err != nil {
+			t.Errorf("%s: %v, %v; want %v", c.name, got, err, c.want)
+		}
+	}
+	for _, file := range []string{"sys/class/dmi/id/product_uuid", "etc/machine-id"} {
+		if err := os.Remove(filepath.Join(h.Root, file)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	here, err := h.Facts(7)
+	if err != nil || here.Machine != "" {
+		t.Errorf("machine %q, %v; want none", here.Machine, err)
+	}
+	here.PID = 9
+	for _, machine := range []string{"", "/"} {
+		here.Machine = machine
+		if got, err := h.Alive(here); got != Unknown || err != nil {
+			t.Errorf("on machine %q: %v, %v; want %v", machine, got, err, Unknown)
+		}
+	}
+	if got, err := h.AliveHere(here); got != Dead || err != nil {
+		t.Errorf("known to be here: %v, %v; want %v", got, err, Dead)
 	}
 }
 

@@ -95,7 +95,7 @@ func (h Host) endGuard(ctx context.Context, id ID) ([]StuckProcess, error) {
 	defer cancel()
 	find := func() ([]Stat, error) {
 		s, err := h.Stat(id.PID)
-		if isNoProcess(err) || err == nil && (!id.is(s) || !s.Alive()) {
+		if isNoProcess(err) && !h.exists(id.PID) || err == nil && (!id.is(s) || !s.Alive()) {
 			return nil, nil
 		}
 		return []Stat{s}, err
