@@ -20,6 +20,9 @@ func (r *decision) flex() bool {
 		r.d.Counts, r.d.Target = n, nil
 		return r.rebuild("", why, r.d.Budget)
 	}
+	if r.d.Target != nil && r.flexOverdue() {
+		return true
+	}
 	for _, a := range r.v.Asks {
 		if a.Kind != registry.AskFlex {
 			continue
@@ -57,16 +60,63 @@ func (r *decision) retarget(want map[string]int) bool {
 	return r.only(Retarget{Index: r.v.DirectiveIndex, Directive: n})
 }
 
-// joined tells whether every newcomer of the target is staged: the gang does not stop for one that is still fetching.
+// joined tells whether every newcomer of the target is staged: the gang does not stop for one that is still fetching,
+// nor for the record of one that has died.
 func (r *decision) joined() bool {
 	if r.d.Target == nil {
 		return false
 	}
-	return !slices.ContainsFunc(r.joining, func(a *absence) bool {
-		m := &a.rec.Member
-		return m.Inc == "" || m.Run != r.d.Run || m.Phase != registry.PhaseJoined && m.Phase != registry.PhaseReady ||
-			!staged(*m)
-	})
+	if slices.ContainsFunc(r.joining, func(a *absence) bool { return !r.isStaged(a) }) {
+		return false
+	}
+	away := func(a *absence) bool { return !a.live }
+	if slices.ContainsFunc(r.joining, func(a *absence) bool { return away(a) && r.v.LiveAt.Before(a.rec.At) }) {
+		r.live = true // it may have claimed since live/ was read
+	}
+	return !slices.ContainsFunc(r.joining, away)
+}
+
+func (r *decision) isStaged(a *absence) bool {
+	m := &a.rec.Member
+	return m.Inc != "" && m.Run == r.d.Run && (m.Phase == registry.PhaseJoined || m.Phase == registry.PhaseReady) &&
+		staged(*m)
+}
+
+// flexOverdue gives a flex up whose newcomers are not all staged within the barrier timeout: the gang stays as it is.
+// True means that the step's effect is decided.
+func (r *decision) flexOverdue() bool {
+	end := r.c.targetAt.Add(r.limit())
+	if r.now.Before(end) {
+		r.wakeAt(end)
+		return false
+	}
+	var names []string
+	for _, a := range r.joining {
+		if a.live && r.isStaged(a) {
+			continue
+		}
+		if len(names) == namedMissing {
+			names = append(names, "and more")
+			break
+		}
+		names = append(names, fmt.Sprintf("%s (%s)", a.Instance, standing(a)))
+	}
+	stays := countsKept(r.completed(r.d.Counts), r.d.Target)
+	n := r.next()
+	n.Target = nil
+	n.Why = fmt.Sprintf("flex given up after %s, not staged: %s; %s", seconds(r.limit()), strings.Join(names, ", "), stays)
+	return r.only(Retarget{Index: r.v.DirectiveIndex, Directive: n})
+}
+
+// countsKept names the components that a flex would have changed, with their counts.
+func countsKept(have, want map[string]int) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		if have[name] != want[name] {
+			parts = append(parts, fmt.Sprintf("%s stays %d", name, have[name]))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // wanted reads the counts that an ask names; other components keep theirs.

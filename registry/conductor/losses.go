@@ -68,9 +68,9 @@ func (r *decision) stale(away []*absence) bool {
 	})
 }
 
-// expired lists the members that have a record and no live key, and whose place matters.
+// expired lists the members that have a record and no live key, and whose place matters: also the newcomers of a flex.
 func (r *decision) expired() []*absence {
-	return slices.DeleteFunc(slices.Concat(r.missing, r.services), func(a *absence) bool {
+	return slices.DeleteFunc(slices.Concat(r.missing, r.joining, r.services), func(a *absence) bool {
 		return a.live || a.res != noResult || !holds(a.rec.Member) || a.rec.Phase == registry.PhaseEnded
 	})
 }

@@ -32,6 +32,8 @@ type timers struct {
 	save     int                             // the last save that began
 	saveAt   time.Time                       // when this conductor first saw that save
 	stopAt   time.Time                       // when a save before a stop was first asked for; zero: none is
+	target   map[string]int                  // of the flex under way
+	targetAt time.Time                       // when this conductor first saw that target
 	absent   map[registry.Instance]time.Time // since when an awaited instance has had no ready key
 	loss     map[registry.Instance]lossTimer // since when a member has had a record, but no live key
 	mass     bool                            // more than half of the gang had no live key at the last check
@@ -56,6 +58,9 @@ type tenure struct {
 func (t timers) entered(d registry.Directive, now time.Time) timers {
 	if n := saves(d); n != t.save || t.saveAt.IsZero() {
 		t.save, t.saveAt = n, now
+	}
+	if !maps.Equal(t.target, d.Target) {
+		t.target, t.targetAt = d.Target, now
 	}
 	if t.run == d.Run && t.gen == d.Gen && t.act == d.Act {
 		if t.free != len(d.Released) {

@@ -83,7 +83,7 @@ func (r *decision) reads() bool {
 	switch {
 	case open > 0 && r.v.LiveAt.Before(newest):
 		r.live, now = true, true
-	case open > 0, len(r.c.loss) > 0: // a member that returns must be seen before it is lost again
+	case open > 0, len(r.joining) > 0, len(r.c.loss) > 0: // a member that returns must be seen before it is lost again
 		r.liveAgain(liveEvery)
 	case r.hasServices():
 		r.liveAgain(servicesEvery)

@@ -164,8 +164,8 @@ func (g *gang) lockDirective(last *seenDirective) (*conductorLock, error) {
 	return nil, errors.Join(err, g.calls.destroySession(g.ctx, session))
 }
 
-// takeLock locks the directive. What was asked of a run in which nobody takes part goes: nobody is there to serve it, and
-// who takes the run up again does not want it.
+// takeLock locks the directive. What was asked of a run in which nobody takes part goes: nobody is there to serve it,
+// and who takes the run up again does not want it.
 func (g *gang) takeLock(index uint64, session string, value []byte) (results, error) {
 	live, err := g.lives(g.ctx, g.keys)
 	if err != nil {

@@ -272,9 +272,9 @@ func (j *joining) found(ctx context.Context, d conductor.Found) error {
 }
 
 // newRun is T6 and T15 in one transaction: nobody conducts, and from here on this agent does, in the new run, of which
-// nobody has asked anything yet. The transaction checks that this run has not ended, and that the indexes are free as far
-// as it can. A member of the old run that slips past the check
-// keeps its index and delays the new run, but starts nothing: its record names another run, and no barrier counts it.
+// nobody has asked anything yet. The transaction checks that this run has not ended, and that the indexes are free as
+// far as it can. A member of the old run that slips past the check keeps its index and delays the new run, but starts
+// nothing: its record names another run, and no barrier counts it.
 func (j *joining) newRun(ctx context.Context, d conductor.NewRun, look conductor.Snapshot) error {
 	if look.DirectiveSession != "" { // the last run's conductor still cleans up
 		return j.wait(ctx, jitter(holderPoll, 2*holderPoll), nil)

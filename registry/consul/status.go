@@ -130,8 +130,8 @@ func (c *Client) Apps(ctx context.Context) ([]Status, error) {
 
 // Ask stores a request for the conductor, and gives it an ID if it has none. It returns when the request is stored, not
 // when it is served. The request is to the run that it names, else to the present one; the error is
-// *conductor.FinishedError when that is over, and *conductor.RunError when another run has begun. What is said of a dead
-// member (AskGone) holds for all runs.
+// *conductor.FinishedError when that is over, and *conductor.RunError when another run has begun. What is said of a
+// dead member (AskGone) holds for all runs.
 func (c *Client) Ask(ctx context.Context, app string, a registry.Ask) error {
 	if a.Kind == "" {
 		return errors.New("ask: want a kind")

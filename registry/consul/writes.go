@@ -102,7 +102,8 @@ func (c *conducting) end(ctx context.Context, e conductor.End) error {
 	return nil
 }
 
-// adopt ends the run with the verdict that is there already: one that nobody can replace. Without one the refusal stands.
+// adopt ends the run with the verdict that is there already: one that nobody can replace. Without one the refusal
+// stands.
 func (c *conducting) adopt(ctx context.Context, e conductor.End, refused error) error {
 	pair, err := c.calls.get(ctx, c.keys.verdict(e.Verdict.Run), consistent)
 	if err != nil {

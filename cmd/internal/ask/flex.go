@@ -123,7 +123,8 @@ type flexing struct {
 	want    map[string]int
 	before  map[string]int // counts when it began
 
-	told string // what a person was told last
+	told  string // what a person was told last
+	taken bool   // the gang is, or was, on its way to these counts
 }
 
 // asked tells that the gang has these counts, or is on its way to them.
@@ -177,6 +178,11 @@ func (x *flexing) await(ctx context.Context, limit time.Duration) (registry.Dire
 			return true
 		case last.Verdict != nil || last.Run != x.run:
 			over = x.ended()
+			return true
+		case last.Target != nil && x.meets(last.Target):
+			x.taken = true
+		case x.taken && last.Target == nil:
+			over = exit.With(exit.Timeout, fmt.Errorf("%s: %s", x.app, last.Why))
 			return true
 		}
 		x.tell(st)

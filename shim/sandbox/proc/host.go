@@ -90,8 +90,8 @@ func (h Host) Machine() (string, error) {
 	return parts[0] + "/" + parts[1], nil
 }
 
-// Alive says whether the process of f still exists. Dead is a proof: the same machine has booted since, or it is the same
-// boot and pid namespace and no process has that number and start.
+// Alive says whether the process of f still exists. Dead is a proof: the same machine has booted since, or it is the
+// same boot and pid namespace and no process has that number and start.
 func (h Host) Alive(f Facts) (Liveness, error) {
 	machine, err := h.Machine()
 	if err != nil || machine == "" || f.Machine != machine {
@@ -170,8 +170,8 @@ func (h Host) environ(pid int) []string {
 	return strings.Split(strings.TrimRight(string(b), "\x00"), "\x00")
 }
 
-// exists asks the kernel for a process that /proc does not show: one of another user is hidden where /proc is mounted with
-// hidepid=2 (proc(5)).
+// exists asks the kernel for a process that /proc does not show: one of another user is hidden where /proc is mounted
+// with hidepid=2 (proc(5)).
 func (h Host) exists(pid int) bool {
 	send := h.send
 	switch {
