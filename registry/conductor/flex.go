@@ -104,7 +104,8 @@ func (r *decision) flexOverdue() bool {
 	stays := countsKept(r.completed(r.d.Counts), r.d.Target)
 	n := r.next()
 	n.Target = nil
-	n.Why = fmt.Sprintf("flex given up after %s, not staged: %s; %s", seconds(r.limit()), strings.Join(names, ", "), stays)
+	n.Why = fmt.Sprintf("flex given up after %s, not staged: %s; %s",
+		seconds(r.limit()), strings.Join(names, ", "), stays)
 	return r.only(Retarget{Index: r.v.DirectiveIndex, Directive: n})
 }
 

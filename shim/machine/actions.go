@@ -151,7 +151,7 @@ var (
 	}}
 
 	leave = action{"leave", func(s *State, _ Event) []Effect {
-		e := Effect{Kind: DoLeave, Gen: s.Gen}
+		e := Effect{Kind: DoLeave, Gen: s.Gen, Report: s.Pending}
 		if class := s.leftClass(); s.Result == "" && (s.Exit != nil || class == registry.ClassLauncher) {
 			e.Report = s.leaving(class)
 		}
@@ -234,10 +234,8 @@ func (s *State) report(x registry.MemberExit, at time.Time) Effect {
 		x.Gen = s.Directive.Gen // failed before the first acknowledgement: it counts for the generation that waits
 	}
 	s.ResultGen = x.Gen
-	return Effect{
-		Kind: DoReport, Gen: x.Gen, Attempt: s.Attempt,
-		Report: &registry.Report{Phase: s.Result, Exit: x, Attempt: s.Attempt, Budget: s.Budget},
-	}
+	s.Pending = &registry.Report{Phase: s.Result, Exit: x, Attempt: s.Attempt, Budget: s.Budget}
+	return Effect{Kind: DoReport, Gen: x.Gen, Attempt: s.Attempt, Report: s.Pending}
 }
 
 // StopGrace is how long the process has to end when it is asked to now.

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -12,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/conductor"
@@ -40,7 +41,7 @@ func TestScenarios(t *testing.T) {
 				}
 				return
 			}
-			if diff := cmp.Diff(string(raw), got); diff != "" {
+			if diff := gocmp.Diff(string(raw), got); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
 		})
@@ -108,7 +109,7 @@ func show(f Effect) string {
 		}
 	case DoLeave:
 		if f.Report != nil {
-			text += " with " + string(f.Report.Exit.Class)
+			text += " with " + cmp.Or(string(f.Report.Exit.Class), string(f.Report.Phase))
 		}
 	}
 	return text
@@ -189,6 +190,8 @@ func parseEvent(t *testing.T, line string, s State) Event {
 		}
 	case Acked, Overtaken, Sealed, Mismatch:
 		e.Gen = num(0)
+	case Reported:
+		e.Gen = s.ResultGen
 	case Gone:
 		e.Exit = &Exit{Free: slices.Contains(args, "free"), Final: slices.Contains(args, "final"), CutOff: slices.Contains(args, "cut")}
 		if sig, ok := strings.CutPrefix(args[0], "signal="); ok {
@@ -268,7 +271,7 @@ func TestMachinePictureIsCurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(want), markdown()); diff != "" {
+	if diff := gocmp.Diff(string(want), markdown()); diff != "" {
 		t.Errorf("doc/machine.md is not the table (make golden): -want +got\n%s", diff)
 	}
 }

@@ -51,6 +51,8 @@ type result struct {
 	Exit      *Exit          // how the last process ended
 	Result    registry.Phase // ended or failed, when the process is over for good in this generation
 	ResultGen int            // generation that Result belongs to
+	// Pending is the report of Result until the registry has taken it; nil: it has, or there is none. A leave carries it.
+	Pending *registry.Report
 }
 
 // account is what restarts have cost.
@@ -192,7 +194,7 @@ func (s State) absorb(e Event) State {
 	case Refused, Denied:
 		s.Code, s.Class, s.Cause = e.Code, e.Class, e.Cause
 	case Acked:
-		s.Gen, s.Result = max(s.Gen, e.Gen), ""
+		s.Gen, s.Result, s.Pending = max(s.Gen, e.Gen), "", nil
 		if s.Acking <= e.Gen {
 			s.Acking = 0
 		}
@@ -245,7 +247,11 @@ func (s State) absorb(e Event) State {
 		s.Conducts = e.On
 	case Taken:
 		s.Cause = e.Cause
-	case boot, Held, Published, Sealed, Mismatch, Started, Reported, Left:
+	case Reported:
+		if s.Pending != nil && s.Pending.Exit.Gen == e.Gen {
+			s.Pending = nil
+		}
+	case boot, Held, Published, Sealed, Mismatch, Started, Left:
 	}
 	return s
 }

@@ -36,7 +36,7 @@ func (m *Member) Do(ctx context.Context, e machine.Effect, s machine.State) (mac
 	case machine.DoReadRoster:
 		return m.readRoster(ctx, e, s)
 	case machine.DoReport:
-		return m.answer("report", machine.Event{Kind: machine.Reported}, held.Report(ctx, *e.Report))
+		return m.answer("report", machine.Event{Kind: machine.Reported, Gen: e.Gen}, held.Report(ctx, *e.Report))
 	case machine.DoRestarted:
 		m.written("report the restart", held.Restarted(ctx, e.Attempt, e.Budget, m.cfg.Hooks.Container().Guard))
 	case machine.DoReportUp:
@@ -163,7 +163,7 @@ func (m *Member) leave(ctx context.Context, e machine.Effect) {
 	defer cancel()
 	switch {
 	case e.Report == nil:
-	case e.Report.Phase == registry.PhaseFailed:
+	case e.Report.Phase == registry.PhaseFailed, e.Report.Phase == registry.PhaseEnded:
 		m.written("report the end", held.Report(ctx, *e.Report))
 	default:
 		m.written("report the end", held.Publish(ctx, func(r *registry.Member) {
