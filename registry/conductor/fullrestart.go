@@ -15,7 +15,7 @@ func (t tenure) begun(c State, v View, now time.Time) tenure {
 		t.began = now
 		t.continued = !c.Came.IsZero() && now.Sub(c.Came) >= c.Facts.Times.Expiry()
 	}
-	if v.Trouble {
+	if v.Trouble > 0 {
 		t.began = now // sessions may have been extended
 	}
 	t.continued = t.continued || v.Directive.Act == registry.ActWait

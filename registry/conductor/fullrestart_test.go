@@ -97,7 +97,7 @@ func TestAllLaunchedAnew(t *testing.T) {
 			g.relaunch("ps-0", "new-ps-0")
 			g.newConductor("new-ps-0")
 			g.pass(expiry - time.Second)
-			g.view.Trouble = true // a new leader gives every session its whole time again
+			g.view.Trouble = time.Second // a new leader gives every session its whole time again
 			g.run()
 			g.pass(expiry - time.Second)
 			g.relaunch("worker-0", "new-worker-0")

@@ -225,7 +225,7 @@ func (g *gang) run() {
 	for range 50 {
 		var effects []conductor.Effect
 		g.c, effects = g.c.Step(g.now, g.view)
-		g.view.Trouble = false
+		g.view.Trouble = 0
 		g.last = effects
 		if !g.do(effects) {
 			return

@@ -96,7 +96,7 @@ func (l *life) event() {
 	case n < 7:
 		l.asks = append(l.asks, registry.Ask{Kind: registry.AskFlex, ID: fmt.Sprint("f", n), Args: map[string]string{"worker": fmt.Sprint(1 + l.rng.IntN(3))}})
 	case n < 8:
-		l.view.Trouble = true
+		l.view.Trouble = time.Duration(l.rng.IntN(60)) * time.Second
 	case n < 9:
 		l.incs++
 		l.asks = append(l.asks, registry.Ask{Kind: registry.AskSave, ID: fmt.Sprint("v", l.incs)})

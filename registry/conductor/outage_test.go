@@ -69,7 +69,7 @@ func (o *outage) second(s int, rnd *rand.Rand) string {
 		o.settle()
 	} else {
 		o.now = o.now.Add(time.Second)
-		o.view.Trouble = true
+		o.view.Trouble += time.Second
 	}
 	for _, m := range o.members {
 		if !m.over && o.records[in(m.name)].Phase == registry.PhaseLost && m.left != 0 {
@@ -177,7 +177,6 @@ func (o *outage) leader(s int) {
 	for _, m := range o.members {
 		m.ends = s + 20
 	}
-	o.view.Trouble = true
 }
 
 // befall cuts or mends a part of the network, and names what it did.

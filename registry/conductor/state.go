@@ -90,6 +90,21 @@ func (t timers) revived(v View) timers {
 	return t
 }
 
+// prolonged moves the beginning of all loss timers by the length of a silence of the registry.
+func (t timers) prolonged(silence time.Duration, now time.Time) timers {
+	if silence <= 0 || len(t.loss) == 0 {
+		return t
+	}
+	t.loss = maps.Clone(t.loss)
+	for in, l := range t.loss {
+		if l.since = l.since.Add(silence); l.since.After(now) {
+			l.since = now
+		}
+		t.loss[in] = l
+	}
+	return t
+}
+
 // saves is how many saves have begun.
 func saves(d registry.Directive) int {
 	if d.Save == nil {

@@ -18,9 +18,7 @@ func (c State) Step(now time.Time, v View) (State, []Effect) {
 	}
 	c.timers = c.entered(d, now)
 	c.tenure = c.begun(c, v, now)
-	if v.Trouble {
-		c.loss = nil
-	}
+	c.timers = c.prolonged(v.Trouble, now)
 	if strays := straysOf(v.Asks, d); len(strays) > 0 {
 		return c, strays
 	}

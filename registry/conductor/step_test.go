@@ -501,8 +501,7 @@ func TestLost(t *testing.T) {
 			g.die("worker-1")
 			g.settle()
 		},
-		"a read that failed": func(g *gang) { g.view.Trouble = true; g.run() },
-		"a new conductor":    func(g *gang) { g.newConductor("c2"); g.settle() },
+		"a new conductor": func(g *gang) { g.newConductor("c2"); g.settle() },
 	} {
 		t.Run(name+" starts the clock anew", func(t *testing.T) {
 			g := dying(t)
@@ -513,6 +512,31 @@ func TestLost(t *testing.T) {
 			wantPhase(g, "worker-1", registry.PhaseLost)
 		})
 	}
+	t.Run("a silence of the registry prolongs the clock by its length", func(t *testing.T) {
+		g := dying(t)
+		for range 3 {
+			g.now = g.now.Add(7 * time.Second)
+			g.view.Trouble = 7 * time.Second
+			g.run()
+			wantPhase(g, "worker-1", registry.PhaseReady)
+		}
+		g.pass(999 * time.Millisecond)
+		wantPhase(g, "worker-1", registry.PhaseReady)
+		g.pass(time.Millisecond)
+		wantPhase(g, "worker-1", registry.PhaseLost)
+	})
+	t.Run("however often it is silent for a moment, a dead member is lost", func(t *testing.T) {
+		g := running(t, synchronous())
+		g.die("worker-1")
+		g.settle()
+		for range int(grace / (5 * time.Second)) {
+			g.pass(5 * time.Second)
+			g.view.Trouble = 10 * time.Millisecond
+			g.run()
+		}
+		g.pass(time.Second)
+		wantPhase(g, "worker-1", registry.PhaseLost)
+	})
 	for inc, want := range map[string]registry.Phase{"inc-worker-1": registry.PhaseLost, "older": registry.PhaseReady} {
 		t.Run("the operator declares gone "+inc, func(t *testing.T) {
 			g := running(t, synchronous())

@@ -37,8 +37,9 @@ type View struct {
 
 	Asks []registry.Ask
 
-	// Trouble: since the last Step a read failed, or the registry's leader changed. All loss timers start anew.
-	Trouble bool
+	// Trouble is how long the registry gave no answers since the last Step, as far as that is over. Nobody could show
+	// that he is alive meanwhile: all loss timers are prolonged by it.
+	Trouble time.Duration
 }
 
 // Record is a member record with its ModifyIndex and when it was read.

@@ -30,6 +30,7 @@ type conducting struct {
 	watches watches
 	b       backoff
 	refused refusals
+	silent  time.Time // since when the registry gives this conductor no answer; zero: it does
 }
 
 func newConducting(g *gang, session string) *conducting {
@@ -52,6 +53,7 @@ func (c *conducting) run(ctx context.Context) error {
 	}
 	for {
 		c.watches.follow(ctx, c.gang, c.view.Directive)
+		begun := time.Now()
 		more, err := c.step(ctx)
 		switch {
 		case ctx.Err() != nil:
@@ -59,6 +61,9 @@ func (c *conducting) run(ctx context.Context) error {
 		case errors.Is(err, errDone), errors.Is(err, errLockLost):
 			return err
 		case err != nil:
+			if !isRefusal(err) {
+				c.unanswered(begun)
+			}
 			if err := c.recover(ctx, err); err != nil {
 				return err
 			}
@@ -83,7 +88,7 @@ func (c *conducting) run(ctx context.Context) error {
 func (c *conducting) step(ctx context.Context) (more bool, err error) {
 	var effects []conductor.Effect
 	c.state, effects = c.state.Step(time.Now(), c.view)
-	c.view.Trouble = false
+	c.view.Trouble = 0
 	c.wake = time.Time{}
 	c.reportMissing(c.state.Losses())
 	for _, e := range effects {
@@ -97,6 +102,7 @@ func (c *conducting) step(ctx context.Context) (more bool, err error) {
 		if err := c.do(ctx, e); err != nil {
 			return true, err
 		}
+		c.answered()
 		if writes(e) {
 			c.refused = refusals{}
 		}
@@ -113,6 +119,21 @@ func (c *conducting) reportMissing(losses []registry.Loss) {
 	if !slices.Equal(c.missing, losses) {
 		c.missing = losses
 		c.mail.send(registry.Missing{Losses: losses})
+	}
+}
+
+// unanswered notes that a request which began then got no answer.
+func (c *conducting) unanswered(begun time.Time) {
+	if c.silent.IsZero() || begun.Before(c.silent) {
+		c.silent = begun
+	}
+}
+
+// answered ends a silence of the registry. The next step is told how long it was.
+func (c *conducting) answered() {
+	if !c.silent.IsZero() {
+		c.view.Trouble += time.Since(c.silent)
+		c.silent = time.Time{}
 	}
 }
 
@@ -175,19 +196,16 @@ func (c *conducting) recover(ctx context.Context, why error) error {
 			return errDone
 		default:
 		}
+		begun := time.Now()
 		err := c.refresh(ctx)
 		if err == nil {
-			trouble := !isRefusal(why) || c.view.Trouble
-			if err := c.reset(); err != nil {
-				return err
-			}
-			c.view.Trouble = trouble
-			return nil
+			c.answered()
+			return c.reset()
 		}
 		if ctx.Err() != nil {
 			return errLockLost
 		}
-		why = err
+		c.unanswered(begun)
 	}
 }
 
@@ -197,7 +215,9 @@ func (c *conducting) reset() error {
 	if lost || last == nil || last.session != c.session {
 		return errLockLost
 	}
-	c.view = conductor.View{Directive: last.directive, DirectiveIndex: last.index, Asks: c.view.Asks}
+	c.view = conductor.View{
+		Directive: last.directive, DirectiveIndex: last.index, Asks: c.view.Asks, Trouble: c.view.Trouble,
+	}
 	return nil
 }
 
@@ -222,13 +242,14 @@ func (c *conducting) await(ctx context.Context) error {
 	case <-changed:
 		return c.follow()
 	case r := <-c.watches.ready:
+		c.answered()
 		if r.gen == c.view.Directive.Gen {
 			c.view.Ready, c.view.ReadyGen, c.view.ReadyAt = r.set, r.gen, r.at
 		}
 	case a := <-c.watches.asks:
 		c.view.Asks = a
-	case <-c.watches.trouble:
-		c.view.Trouble = true
+	case since := <-c.watches.trouble:
+		c.unanswered(since)
 	}
 	return nil
 }

@@ -140,8 +140,8 @@ func (g *gang) watchDirective(index uint64) {
 		if err != nil {
 			if failed++; failed > 1 { // a single reset is no loss of contact: the next try follows at once
 				g.link.failed(watching, err)
+				_ = pause(g.ctx, b.next())
 			}
-			_ = pause(g.ctx, b.next())
 			continue
 		}
 		b.reset()

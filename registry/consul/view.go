@@ -20,7 +20,7 @@ func (c *conducting) readReady(ctx context.Context) error {
 	prefix := c.keys.ready(gen)
 	names, err := c.calls.names(ctx, prefix, "")
 	if err != nil {
-		return c.troubled(err)
+		return err
 	}
 	c.view.Ready, c.view.ReadyGen, c.view.ReadyAt = setOf(instancesAt(prefix, names)), gen, time.Now()
 	return nil
@@ -29,7 +29,7 @@ func (c *conducting) readReady(ctx context.Context) error {
 func (c *conducting) readLive(ctx context.Context) error {
 	live, err := c.lives(ctx, c.keys)
 	if err != nil {
-		return c.troubled(err)
+		return err
 	}
 	c.view.Live, c.view.LiveAt = live, time.Now()
 	return nil
@@ -38,7 +38,7 @@ func (c *conducting) readLive(ctx context.Context) error {
 func (c *conducting) readRoster(ctx context.Context, ref registry.RosterRef) error {
 	r, _, err := c.roster(ctx, c.keys, ref)
 	if err != nil {
-		return c.troubled(err)
+		return err
 	}
 	c.view.Roster = &r
 	return nil
@@ -54,14 +54,6 @@ func (c *conducting) readRecords(ctx context.Context, e conductor.ReadRecords) e
 	}
 	if err == nil && e.Checkpoints {
 		err = c.readCheckpoints(ctx)
-	}
-	return c.troubled(err)
-}
-
-// troubled notes a failed read: then the registry is silent, not the members.
-func (c *conducting) troubled(err error) error {
-	if err != nil {
-		c.view.Trouble = true
 	}
 	return err
 }

@@ -30,7 +30,7 @@ type readiness struct {
 type watches struct {
 	ready   chan readiness
 	asks    chan []registry.Ask
-	trouble chan struct{} // a read failed
+	trouble chan time.Time // since when the ready keys cannot be read
 
 	work sync.WaitGroup
 	gen  int                // the generation whose ready keys are watched; 0: none
@@ -40,7 +40,7 @@ type watches struct {
 func (w *watches) init() {
 	w.ready = make(chan readiness, 1)
 	w.asks = make(chan []registry.Ask, 1)
-	w.trouble = make(chan struct{}, 1)
+	w.trouble = make(chan time.Time, 1)
 	w.stop = func() {}
 }
 
@@ -76,7 +76,10 @@ func (w *watches) follow(ctx context.Context, g *gang, d registry.Directive) {
 func (w *watches) watchReady(ctx context.Context, g *gang, gen int) {
 	prefix := g.keys.ready(gen)
 	var index uint64
-	w.loop(ctx, func(ctx context.Context) (int, error) {
+	w.loop(ctx, w.trouble, func(ctx context.Context, anew bool) (int, error) {
+		if anew {
+			index = 0
+		}
 		names, next, err := g.ready.blockNames(ctx, prefix, index, g.times.Wait)
 		if err != nil {
 			return 0, err
@@ -92,7 +95,11 @@ func (w *watches) watchReady(ctx context.Context, g *gang, gen int) {
 func (w *watches) watchAsks(ctx context.Context, g *gang) {
 	prefix := g.keys.asks()
 	var index uint64
-	w.loop(ctx, func(ctx context.Context) (int, error) {
+	silent := make(chan time.Time, 1) // who cannot read what was asked knows of the members all the same
+	w.loop(ctx, silent, func(ctx context.Context, anew bool) (int, error) {
+		if anew {
+			index = 0
+		}
 		pairs, next, err := g.asks.blockList(ctx, prefix, index, g.times.Wait)
 		if err != nil {
 			return 0, err
@@ -109,23 +116,32 @@ func (w *watches) watchAsks(ctx context.Context, g *gang) {
 	})
 }
 
-// loop repeats a read, paced by how long it takes after its answer begins.
-func (w *watches) loop(ctx context.Context, read func(context.Context) (keys int, err error)) {
+// loop repeats a read, paced by how long it takes after its answer begins. A read that fails is repeated at once, for
+// an answer without waiting: proxies cut reads that wait for long (HAProxy after 50 s). That it fails again is trouble.
+func (w *watches) loop(
+	ctx context.Context, trouble chan time.Time, read func(ctx context.Context, anew bool) (keys int, err error),
+) {
 	var b backoff
+	failed, since := 0, time.Time{}
 	for ctx.Err() == nil {
-		began := time.Now()
+		asked, began := time.Now(), time.Now()
 		traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 			GotFirstResponseByte: func() { began = time.Now() },
 		})
-		n, err := read(traced)
+		n, err := read(traced, failed > 0)
 		if ctx.Err() != nil {
 			return
 		}
 		if err != nil {
-			latest(w.trouble, struct{}{})
+			if failed++; failed == 1 {
+				since = asked
+				continue
+			}
+			latest(trouble, since)
 			_ = pause(ctx, b.next())
 			continue
 		}
+		failed = 0
 		b.reset()
 		least := paceFew
 		if n > fewKeys {

@@ -163,7 +163,7 @@ func without(asks []registry.Ask, a registry.Ask) []registry.Ask {
 func (c *conducting) cleanUp(ctx context.Context, keep string) error {
 	names, err := c.calls.names(ctx, c.keys.rosters(), "")
 	if err != nil {
-		return c.troubled(err)
+		return err
 	}
 	ops := []*api.TxnOp{
 		opSession(c.keys.directive(), c.session),

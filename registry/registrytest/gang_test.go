@@ -69,6 +69,7 @@ var promises = []promise{
 	{"a verdict is there", verdictIsThere},
 	{"asks of the last run", asksOfTheLastRun},
 	{"asks of nobody", asksOfNobody},
+	{"reads are cut", readsAreCut},
 }
 
 // run keeps all promises against one server.
