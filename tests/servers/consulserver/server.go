@@ -66,6 +66,7 @@ type Server struct {
 	DNSAddr string
 
 	t      testing.TB
+	name   string // in the catalog
 	binary string
 	args   []string
 	token  string
@@ -76,6 +77,17 @@ type Server struct {
 // Start starts a server and returns once it has a leader and takes sessions. The server is killed
 // when the test ends.
 func Start(t testing.TB, o Options) *Server {
+	t.Helper()
+	s := prepare(t, o, nodeName, 1)
+	if o.DNS {
+		s.answerDNS()
+	}
+	s.start()
+	return s
+}
+
+// prepare makes a server of a cluster of that size; nothing runs yet.
+func prepare(t testing.TB, o Options, name string, size int) *Server {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("starts a real Consul: not with -short")
@@ -97,10 +109,11 @@ func Start(t testing.TB, o Options) *Server {
 		Dir:      dir,
 		place:    at,
 		t:        t,
+		name:     name,
 		binary:   binary,
 		token:    o.Token,
 		args: []string{
-			"agent", "-server", "-bootstrap-expect=1", "-node=" + nodeName,
+			"agent", "-server", fmt.Sprintf("-bootstrap-expect=%d", size), "-node=" + name,
 			"-data-dir=" + filepath.Join(dir, "data"), "-bind=" + at.address, "-client=" + at.address,
 			fmt.Sprintf("-http-port=%d", p[0]), fmt.Sprintf("-server-port=%d", p[1]),
 			fmt.Sprintf("-serf-lan-port=%d", p[2]), fmt.Sprintf("-serf-wan-port=%d", p[3]),
@@ -108,10 +121,6 @@ func Start(t testing.TB, o Options) *Server {
 		},
 	}
 	t.Cleanup(s.end)
-	if o.DNS {
-		s.answerDNS()
-	}
-	s.start()
 	return s
 }
 
@@ -170,11 +179,21 @@ func (s *Server) RestartEmpty() {
 
 func (s *Server) start() {
 	s.t.Helper()
+	s.launch()
+	s.awaitReady()
+}
+
+func (s *Server) launch() {
+	s.t.Helper()
 	run, err := child.StartLogged(s.place.command(s.binary, s.args...), filepath.Join(s.Dir, "consul.log"))
 	if err != nil {
 		s.t.Fatalf("start %s: %v", s.binary, err)
 	}
 	s.run = run
+}
+
+func (s *Server) awaitReady() {
+	s.t.Helper()
 	if err := s.ready(); err != nil {
 		s.t.Fatalf("consul at %s: %v; the end of its log:\n%s", s.HTTPAddr, err, s.logTail())
 	}
@@ -235,7 +254,7 @@ func (s *Server) probe(ctx context.Context) error {
 		return errors.New("no leader")
 	}
 	var checks []struct{ CheckID, Status string }
-	if err := s.get(ctx, "/v1/health/node/"+nodeName, &checks); err != nil {
+	if err := s.get(ctx, "/v1/health/node/"+s.name, &checks); err != nil {
 		return err
 	}
 	for _, c := range checks {

@@ -8,10 +8,12 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/muster-agent/muster/tests/netns"
 	"github.com/muster-agent/muster/tests/servers/consulserver"
 )
 
@@ -166,5 +168,31 @@ func do(t *testing.T, method, url, body string) {
 	if resp.StatusCode != http.StatusOK {
 		b, _ := io.ReadAll(resp.Body)
 		t.Fatalf("%s %s: %s: %s", method, url, resp.Status, b)
+	}
+}
+
+// A cluster outlives its leader, and takes it back.
+func TestAClusterOutlivesItsLeader(t *testing.T) {
+	net := netns.New(t, 3)
+	servers := consulserver.StartCluster(t, net, 0, 1, 2)
+	leader := slices.IndexFunc(servers, func(s *consulserver.Server) bool { return s.Leads(t.Context()) })
+	if leader < 0 {
+		t.Fatal("nobody leads")
+	}
+	servers[leader].Kill()
+	if servers[leader].Leads(t.Context()) {
+		t.Error("a server that was killed leads")
+	}
+	other := servers[(leader+1)%len(servers)]
+	other.Restart() // returns once there is a leader
+	servers[leader].Restart()
+	n := 0
+	for _, s := range servers {
+		if s.Leads(t.Context()) {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d servers lead", n)
 	}
 }
