@@ -5,7 +5,9 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -60,24 +62,15 @@ func (w *world) schedule(ctx context.Context) {
 			kinds = append(kinds, name)
 		}
 	}
-	var pending []mending
 	over := time.Now().Add(w.o.length)
 	for time.Now().Before(over) {
 		pause(ctx, w.o.pace/2+time.Duration(w.dice.Int64N(int64(w.o.pace))))
-		busy, left := false, pending[:0]
-		for _, m := range pending {
-			if time.Now().After(m.at) {
-				m.do()
-				continue
-			}
-			left, busy = append(left, m), busy || m.network
-		}
-		pending = left
+		w.mend()
 		if len(kinds) == 0 {
 			continue
 		}
 		kind := kinds[w.dice.IntN(len(kinds))]
-		if busy && network[kind] {
+		if network[kind] && slices.ContainsFunc(w.pending, func(m mending) bool { return m.network }) {
 			continue
 		}
 		what, later := makers[kind].make(w, ctx)
@@ -87,11 +80,25 @@ func (w *world) schedule(ctx context.Context) {
 		w.note(event{Kind: fault, Why: what})
 		if later != nil {
 			later.network = network[kind]
-			pending = append(pending, *later)
+			w.pending = append(w.pending, *later)
 		}
 	}
-	for _, m := range pending {
-		m.do()
+	for len(w.pending) > 0 && ctx.Err() == nil {
+		pause(ctx, 100*time.Millisecond)
+		w.mend()
+	}
+}
+
+// mend ends the faults whose time has come. What is done then may have an end of its own.
+func (w *world) mend() {
+	all := w.pending
+	w.pending = nil
+	for _, m := range all {
+		if time.Now().After(m.at) {
+			m.do()
+		} else {
+			w.pending = append(w.pending, m)
+		}
 	}
 }
 
@@ -307,25 +314,16 @@ func (w *world) extra(ctx context.Context, g *gang, run string) *mending {
 // askStop is a user who stops a run.
 func (w *world) askStop(ctx context.Context) (string, *mending) {
 	g, host := w.aGang(), w.aHost()
-	cmd := w.net.Command(host, muster, "stop", g.app, "--registry", "consul://"+proxyAddress, "--state-dir", w.on(host, "s"))
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.folder}
-	var waits sync.WaitGroup
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &said
-	if err := cmd.Start(); err != nil {
-		w.fail(err)
-		return "", nil
-	}
-	waits.Go(func() {
-		stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })
-		defer stop()
-		_ = cmd.Wait() // nothing may be there to stop
-		w.note(event{Kind: notice, App: g.app, Why: fmt.Sprintf("muster stop ended with %d", cmd.ProcessState.ExitCode())})
+	var asks sync.WaitGroup
+	asks.Go(func() {
+		_, err := w.verb(ctx, host, "stop", g.app, "--registry", "consul://"+proxyAddress, "--state-dir", w.on(host, "s"))
+		result := "well"
+		if err != nil { // nothing may be there to stop, or the host is cut off
+			result = "with " + err.Error()
+		}
+		w.note(event{Kind: notice, App: g.app, Why: "muster stop ended " + result})
 	})
-	return "runs stopped by a user", w.later(func() {
-		_ = cmd.Process.Kill()
-		waits.Wait()
-	})
+	return "runs stopped by a user", w.later(asks.Wait)
 }
 
 // stepClock sets the wall clock of a host that has one of its own: up to an hour ahead or behind.
@@ -352,7 +350,7 @@ func (w *world) deleteApp(ctx context.Context) (string, *mending) {
 		w.fail(err)
 		return "", nil
 	}
-	return "deletions of an app's data", w.operator(g)
+	return "deletions of an app's data", w.operator(ctx, g)
 }
 
 // restoreSnapshot saves a snapshot of all data and restores it after a while.
@@ -378,10 +376,44 @@ func (w *world) restoreSnapshot(ctx context.Context) (string, *mending) {
 			return
 		}
 		for _, g := range w.gangs {
-			w.operator(g)
+			w.pending = append(w.pending, *w.operator(ctx, g))
 		}
 	})
 }
 
-// operator ends the current run of a gang if its agents say that the data is lost, after a while.
-func (w *world) operator(*gang) *mending { return nil }
+// operator has the agents of a gang whose data was lost write it again, after a while; where that fails, it ends the run.
+func (w *world) operator(ctx context.Context, g *gang) *mending {
+	g.mu.Lock()
+	run := g.run
+	g.mu.Unlock()
+	wait := 10*time.Second + time.Duration(w.dice.Int64N(int64(20*time.Second)))
+	return &mending{at: time.Now().Add(wait), do: func() {
+		var said []string
+		for _, a := range g.current() {
+			out, err := w.verb(ctx, a.host, "adopt", g.app, "--state-dir", w.on(a.host, "s"))
+			if err == nil {
+				w.note(event{Kind: notice, App: g.app, Run: run, Why: "data adopted"})
+				return
+			}
+			said = append(said, out)
+			if strings.Contains(out, nothingLost) {
+				return
+			}
+		}
+		g.abandon(run, strings.Join(said, "; "))
+	}}
+}
+
+// nothingLost is what muster adopt says of an app whose data is there.
+const nothingLost = "lost nothing"
+
+// verb runs a command of muster on a host to its end.
+func (w *world) verb(ctx context.Context, host int, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	at := w.net.Command(host, muster, args...)
+	cmd := exec.CommandContext(ctx, at.Path, at.Args[1:]...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.folder, "LANG=C"}
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}

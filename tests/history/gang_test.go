@@ -146,7 +146,8 @@ func (g *gang) start(run string, index, host int) (*agent, error) {
 	a := &agent{gang: g, run: run, instance: in, host: host}
 	args := []string{
 		"agent", "--app", g.definition(), "--app-id", g.app, "--run", run, "--component", in.Component,
-		"--index", strconv.Itoa(index), "--host", g.w.net.Addr(host), "--work-dir", g.w.on(host, "w"),
+		"--index", strconv.Itoa(index), "--host", g.w.net.Addr(host), "--work-dir",
+		filepath.Join(g.w.on(host, "w"), g.app),
 		"--state-dir", g.w.on(host, "s"), "--registry", "consul://" + proxyAddress, "--engine", "process",
 		"--env", runVariable + "=" + run, "--lost-mass", "90s", "--barrier-timeout", "4m",
 	}

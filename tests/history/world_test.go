@@ -55,6 +55,7 @@ type world struct {
 	program  string       // of hosts with false clocks
 	agents   atomic.Int64 // agents that were started
 	closing  atomic.Bool  // no run is begun any more
+	pending  []mending    // of the schedule
 
 	mu     sync.Mutex
 	errors []error
@@ -113,7 +114,7 @@ func (w *world) makeFolder() {
 		w.must(os.MkdirAll(w.folder, 0o755))
 		return
 	}
-	folder, err := os.MkdirTemp("", "mh-") //nolint:usetesting // short: a socket's path has 107 bytes
+	folder, err := os.MkdirTemp("", "mh-")
 	w.must(err)
 	w.folder = folder
 	w.t.Cleanup(func() { w.must(os.RemoveAll(folder)) })
@@ -236,7 +237,7 @@ func (w *world) summarise(history []event) {
 	var faults, outcomes, notices, codes []string
 	processes, runs, operators := 0, 0, 0
 	for _, e := range history {
-		switch e.Kind { //nolint:exhaustive // the others are evidence
+		switch e.Kind {
 		case fault:
 			faults = append(faults, e.Why)
 		case started:
