@@ -95,6 +95,9 @@ type RosterRef struct {
 	Chunks int    `json:"chunks"`
 	Bytes  int    `json:"bytes"` // uncompressed
 	SHA256 string `json:"sha256"`
+	// Seeds are the peer addresses, separated by spaces, of the members that read the roster from the registry and give
+	// it to the others; empty: everybody reads it from the registry.
+	Seeds string `json:"seeds,omitempty"`
 }
 
 // Wait is how long the generation of the last full restart waits before it starts.

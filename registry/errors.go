@@ -18,6 +18,8 @@ var (
 	ErrTooManyConnections = errors.New("too many connections from this address (429)")
 	// ErrUnreachable: no answer.
 	ErrUnreachable = errors.New("registry is unreachable")
+	// ErrNotYet: a peer has not read that roster yet.
+	ErrNotYet = errors.New("the peer has no such roster yet")
 	// ErrNoApp: no such app in the registry.
 	ErrNoApp = errors.New("no such app")
 )

@@ -46,10 +46,10 @@ func Pack(r Roster) (Packed, error) {
 	return p, nil
 }
 
-// Unpack joins the chunks of a roster and checks them against the reference. It also returns the bytes of the roster
-// file. The error is ErrRosterDiffers if the content differs.
-func Unpack(ref RosterRef, chunks [][]byte) (Roster, []byte, error) {
-	z, err := gzip.NewReader(bytes.NewReader(bytes.Join(chunks, nil)))
+// Unpack decodes a packed roster and checks it against the reference. It also returns the bytes of the roster file. The
+// error is ErrRosterDiffers if the content differs.
+func Unpack(ref RosterRef, packed []byte) (Roster, []byte, error) {
+	z, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
 		return Roster{}, nil, fmt.Errorf("unpack roster %s: %w", ref.ID, err)
 	}
@@ -67,12 +67,31 @@ func Unpack(ref RosterRef, chunks [][]byte) (Roster, []byte, error) {
 	return r, text, nil
 }
 
+// Verify checks a packed roster against the reference without decoding it. The error is ErrRosterDiffers if the content
+// differs.
+func (ref RosterRef) Verify(packed []byte) error {
+	z, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return fmt.Errorf("%w: unpack roster %s: %w", ErrRosterDiffers, ref.ID, err)
+	}
+	sum := sha256.New()
+	n, err := io.Copy(sum, io.LimitReader(z, int64(ref.Bytes)+1))
+	if err != nil {
+		return fmt.Errorf("%w: unpack roster %s: %w", ErrRosterDiffers, ref.ID, err)
+	}
+	return ref.compare(int(n), hex.EncodeToString(sum.Sum(nil)))
+}
+
 // verify checks a roster file's bytes against the reference; the error wraps ErrRosterDiffers.
 func (ref RosterRef) verify(text []byte) error {
 	sum := sha256.Sum256(text)
-	if got := hex.EncodeToString(sum[:]); got != ref.SHA256 || len(text) != ref.Bytes {
+	return ref.compare(len(text), hex.EncodeToString(sum[:]))
+}
+
+func (ref RosterRef) compare(size int, digest string) error {
+	if digest != ref.SHA256 || size != ref.Bytes {
 		return fmt.Errorf("%w: roster %s: got %d bytes with sha256 %s, want %d with %s",
-			ErrRosterDiffers, ref.ID, len(text), got, ref.Bytes, ref.SHA256)
+			ErrRosterDiffers, ref.ID, size, digest, ref.Bytes, ref.SHA256)
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func TestPackUnpack(t *testing.T) {
 			t.Errorf("chunk %d has %d bytes", i, len(c))
 		}
 	}
-	got, text, err := registry.Unpack(p.Ref, p.Chunks)
+	got, text, err := registry.Unpack(p.Ref, bytes.Join(p.Chunks, nil))
 	if err != nil || !reflect.DeepEqual(got, r) || !bytes.Equal(text, p.JSON) {
 		t.Fatalf("unpacked: %v", err)
 	}
@@ -39,13 +39,13 @@ func TestPackUnpack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := registry.Unpack(p.Ref, other.Chunks); !errors.Is(err, registry.ErrRosterDiffers) {
+	if _, _, err := registry.Unpack(p.Ref, bytes.Join(other.Chunks, nil)); !errors.Is(err, registry.ErrRosterDiffers) {
 		t.Errorf("another roster: got %v", err)
 	}
-	if _, _, err := registry.Unpack(other.Ref, p.Chunks); !errors.Is(err, registry.ErrRosterDiffers) {
+	if _, _, err := registry.Unpack(other.Ref, bytes.Join(p.Chunks, nil)); !errors.Is(err, registry.ErrRosterDiffers) {
 		t.Errorf("a larger roster: got %v", err)
 	}
-	if _, _, err := registry.Unpack(p.Ref, p.Chunks[:1]); err == nil {
+	if _, _, err := registry.Unpack(p.Ref, p.Chunks[0]); err == nil {
 		t.Error("half a roster: got no error")
 	}
 }

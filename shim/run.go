@@ -106,6 +106,7 @@ func (a *agent) source(logDir string) status.Source {
 		State:   a.snapshot,
 		LogDir:  logDir,
 		Silence: func() status.Silence { return a.member.Fence().Answer() },
+		Roster:  a.member.GiveRoster,
 		Exec:    process.Exec,
 		Peers:   peers,
 		Command: process.Command,

@@ -64,6 +64,7 @@ func (r *decision) seal() bool {
 		panic(err)
 	}
 	n.Roster = packed.Ref
+	n.Roster.Seeds = roster.Seeds()
 	return r.only(Seal{Index: r.v.DirectiveIndex, Directive: n, Roster: roster, Packed: packed})
 }
 

@@ -109,6 +109,7 @@ func (j *joining) newMembership(
 	if look.App != nil {
 		s.token, s.founded = look.App.Token, look.App.Created
 	}
+	s.roster.ask = j.hooks.Roster
 	s.giveTurn()
 	j.start(directive)
 	j.joined(s.instance)

@@ -27,7 +27,8 @@ type Client struct {
 	times registry.Times
 	log   *slog.Logger
 
-	calls *connection // everything that does not block
+	calls *connection // renewals, and all requests whose answers are small
+	bulk  *connection // what grows with the gang: large rosters, and what a conductor reads and writes
 	watch *connection // the blocking read of the directive
 	ready *connection // conductor: the blocking read of the ready keys
 	asks  *connection // conductor: the blocking read of the asks
@@ -48,12 +49,14 @@ func Open(c Config) (*Client, error) {
 			return nil, err
 		}
 	}
-	return client, nil
+	var err error
+	client.bulk, err = connectBulk(c.Address, c.Token)
+	return client, err
 }
 
 // Close closes the connections. All memberships must have been closed before.
 func (c *Client) Close() {
-	for _, l := range []*connection{c.calls, c.watch, c.ready, c.asks} {
+	for _, l := range []*connection{c.calls, c.bulk, c.watch, c.ready, c.asks} {
 		l.close()
 	}
 }

@@ -91,15 +91,25 @@ func (c *conducting) step(ctx context.Context) (more bool, err error) {
 	c.view.Trouble = 0
 	c.wake = time.Time{}
 	c.reportMissing(c.state.Losses())
-	for _, e := range effects {
+	for len(effects) > 0 {
+		e := effects[0]
 		if w, ok := e.(conductor.Wake); ok {
 			if c.wake.IsZero() || w.At.Before(c.wake) {
 				c.wake = w.At
 			}
+			effects = effects[1:]
 			continue
 		}
 		before := c.view.DirectiveIndex
-		if err := c.do(ctx, e); err != nil {
+		var err error
+		if lost := leadingLosses(effects); len(lost) > 0 {
+			effects = effects[len(lost):]
+			err = c.declareLost(ctx, lost)
+		} else {
+			effects = effects[1:]
+			err = c.do(ctx, e)
+		}
+		if err != nil {
 			return true, err
 		}
 		c.answered()
@@ -168,8 +178,6 @@ func (c *conducting) do(ctx context.Context, e conductor.Effect) error {
 		return c.direct(ctx, e.Index, e.Directive)
 	case conductor.End:
 		return c.end(ctx, e)
-	case conductor.Lost:
-		return c.declareLost(ctx, e)
 	case conductor.DropAsk:
 		return c.dropAsk(ctx, e.Ask)
 	case conductor.CleanUp:

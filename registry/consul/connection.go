@@ -15,8 +15,12 @@ import (
 )
 
 // callTime limits every request that does not block on purpose. A dead connection must not delay the renewals, which
-// share it, until the session has ended.
-const callTime = 5 * time.Second
+// share it, until the session has ended. largeTime limits the reading of rosters and lists on the connection for them:
+// a slow link may need that long for megabytes. Their answers must begin within callTime.
+const (
+	callTime  = 5 * time.Second
+	largeTime = 30 * time.Second
+)
 
 // refusal is an answer 409: the registry did not do the transaction.
 type refusal struct{ what []string }
@@ -114,7 +118,7 @@ func (l *connection) get(ctx context.Context, key string, c consistency) (*api.K
 // list reads all keys under a prefix with their values.
 func (l *connection) list(ctx context.Context, prefix string, c consistency) (api.KVPairs, error) {
 	var pairs api.KVPairs
-	err := l.do(ctx, "read "+prefix, func(ctx context.Context) (err error) {
+	err := l.within(ctx, l.large, "read "+prefix, func(ctx context.Context) (err error) {
 		pairs, _, err = l.api.KV().List(prefix, c.options(ctx))
 		return err
 	})
@@ -124,7 +128,7 @@ func (l *connection) list(ctx context.Context, prefix string, c consistency) (ap
 // names lists the keys under a prefix; 404 is an empty list.
 func (l *connection) names(ctx context.Context, prefix, separator string) ([]string, error) {
 	var names []string
-	err := l.do(ctx, "list "+prefix, func(ctx context.Context) (err error) {
+	err := l.within(ctx, l.large, "list "+prefix, func(ctx context.Context) (err error) {
 		names, _, err = l.api.KV().Keys(prefix, separator, byDefault.options(ctx))
 		return err
 	})
@@ -134,7 +138,7 @@ func (l *connection) names(ctx context.Context, prefix, separator string) ([]str
 // raw reads the bytes of a key; nil when it does not exist.
 func (l *connection) raw(ctx context.Context, key string, c consistency) ([]byte, error) {
 	var body []byte
-	err := l.do(ctx, "read "+key, func(ctx context.Context) (err error) {
+	err := l.within(ctx, l.large, "read "+key, func(ctx context.Context) (err error) {
 		body, err = l.plain(ctx, http.MethodGet, "/v1/kv/"+key+"?raw"+c.query("&"), nil)
 		if status, ok := errors.AsType[api.StatusError](err); ok && status.Code == http.StatusNotFound {
 			err = nil
@@ -164,6 +168,9 @@ func (l *connection) plain(ctx context.Context, method, target string, body io.R
 	}
 	if l.token != "" {
 		req.Header.Set("X-Consul-Token", l.token)
+	}
+	if method == http.MethodGet { // raw bytes that are packed already: Consul would pack them again for each reader
+		req.Header.Set("Accept-Encoding", "identity")
 	}
 	resp, err := l.http.Do(req)
 	if err != nil {

@@ -22,12 +22,27 @@ type connection struct {
 	http    *http.Client
 	base    string // scheme://host
 	token   string
-	limited atomic.Int64 // connections that the server refused with 429 before any request
+	large   time.Duration // limits the reading of lists and raw keys
+	limited atomic.Int64  // connections that the server refused with 429 before any request
 }
 
+// connect makes a connection for small answers. It connects at the first request.
 func connect(at registry.Address, token string) (*connection, error) {
+	return connectWith(at, token, callTime, func(*http.Transport) {})
+}
+
+// connectBulk makes a connection for large answers, which is closed soon after use.
+func connectBulk(at registry.Address, token string) (*connection, error) {
+	return connectWith(at, token, largeTime, func(t *http.Transport) {
+		t.ResponseHeaderTimeout, t.IdleConnTimeout = callTime, callTime
+	})
+}
+
+func connectWith(
+	at registry.Address, token string, large time.Duration, adjust func(*http.Transport),
+) (*connection, error) {
 	scheme, host, network, dialed := endpoint(at)
-	l := &connection{base: scheme + "://" + host}
+	l := &connection{base: scheme + "://" + host, large: large}
 	dialer := &net.Dialer{Timeout: 5 * time.Second, KeepAlive: 15 * time.Second}
 	transport := &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -43,6 +58,7 @@ func connect(at registry.Address, token string) (*connection, error) {
 		TLSHandshakeTimeout: 5 * time.Second,
 		ForceAttemptHTTP2:   false,
 	}
+	adjust(transport)
 	// DefaultNonPooledConfig reads CONSUL_* for TLS, namespace and token; the address is ours.
 	config := api.DefaultNonPooledConfig()
 	client, err := api.NewHttpClient(transport, config.TLSConfig)

@@ -23,6 +23,8 @@ type Hooks struct {
 	// Answers tells whether the holder's agent answers at its API with that incarnation; from another host only with
 	// the run's token.
 	Answers func(ctx context.Context, holder registry.Member, token string) bool
+	// Roster asks a peer for the roster of a large gang.
+	Roster AskRoster
 }
 
 // How often a newcomer looks again.

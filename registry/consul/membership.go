@@ -26,7 +26,8 @@ type Membership struct {
 	token    string
 	founded  time.Time
 
-	turn chan struct{} // holds one token: the right to write
+	turn   chan struct{} // holds one token: the right to write
+	roster rosterCopy
 
 	mu         sync.Mutex // guards the fields below; only the holder of the turn changes them
 	session    string

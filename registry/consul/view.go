@@ -18,7 +18,7 @@ const lookKeys = 64
 func (c *conducting) readReady(ctx context.Context) error {
 	gen := c.view.Directive.Gen
 	prefix := c.keys.ready(gen)
-	names, err := c.calls.names(ctx, prefix, "")
+	names, err := c.bulk.names(ctx, prefix, "")
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,11 @@ func (c *conducting) readLive(ctx context.Context) error {
 }
 
 func (c *conducting) readRoster(ctx context.Context, ref registry.RosterRef) error {
-	r, _, err := c.roster(ctx, c.keys, ref)
+	packed, err := c.packed(ctx, c.keys, ref)
+	if err != nil {
+		return err
+	}
+	r, _, err := registry.Unpack(ref, packed)
 	if err != nil {
 		return err
 	}
@@ -59,7 +63,7 @@ func (c *conducting) readRecords(ctx context.Context, e conductor.ReadRecords) e
 }
 
 func (c *conducting) readAll(ctx context.Context) error {
-	pairs, err := c.calls.list(ctx, c.keys.members(), consistent)
+	pairs, err := c.bulk.list(ctx, c.keys.members(), consistent)
 	if err != nil {
 		return err
 	}
@@ -94,7 +98,7 @@ func (c *conducting) readSome(ctx context.Context, of []registry.Instance) error
 		for _, in := range part {
 			names = append(names, c.keys.member(in))
 		}
-		res, err := c.calls.readKeys(ctx, byDefault, names...)
+		res, err := c.bulk.readKeys(ctx, byDefault, names...)
 		if err != nil {
 			return err
 		}
@@ -111,7 +115,7 @@ func (c *conducting) readSome(ctx context.Context, of []registry.Instance) error
 }
 
 func (c *conducting) readCheckpoints(ctx context.Context) error {
-	pairs, err := c.calls.list(ctx, c.keys.checkpoints(), consistent)
+	pairs, err := c.bulk.list(ctx, c.keys.checkpoints(), consistent)
 	if err != nil {
 		return err
 	}

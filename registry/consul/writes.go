@@ -31,7 +31,7 @@ func (c *conducting) direct(ctx context.Context, index uint64, d registry.Direct
 	value := encode(d)
 	ops := slices.Concat(c.checks(index), counts, with)
 	ops = append(ops, opLock(c.keys.directive(), c.session, value))
-	res, err := c.calls.commit(ctx, ops...)
+	res, err := c.bulk.commit(ctx, ops...)
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (c *conducting) counted(ctx context.Context, d registry.Directive) ([]*api.
 	if maps.Equal(d.Counts, c.view.Directive.Counts) {
 		return nil, nil
 	}
-	pair, err := c.calls.get(ctx, c.keys.app(), consistent)
+	pair, err := c.bulk.get(ctx, c.keys.app(), consistent)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (c *conducting) counted(ctx context.Context, d registry.Directive) ([]*api.
 func (c *conducting) seal(ctx context.Context, e conductor.Seal) error {
 	id := e.Packed.Ref.ID
 	for n := 1; n < len(e.Packed.Chunks); n++ {
-		_, err := c.calls.commit(ctx, opCAS(c.keys.roster(id, n), 0, e.Packed.Chunks[n]))
+		_, err := c.bulk.commit(ctx, opCAS(c.keys.roster(id, n), 0, e.Packed.Chunks[n]))
 		if err != nil && !isRefusal(err) { // refused: it is there already, named by its content
 			return err
 		}
@@ -105,7 +105,7 @@ func (c *conducting) end(ctx context.Context, e conductor.End) error {
 // adopt ends the run with the verdict that is there already: one that nobody can replace. Without one the refusal
 // stands.
 func (c *conducting) adopt(ctx context.Context, e conductor.End, refused error) error {
-	pair, err := c.calls.get(ctx, c.keys.verdict(e.Verdict.Run), consistent)
+	pair, err := c.bulk.get(ctx, c.keys.verdict(e.Verdict.Run), consistent)
 	if err != nil {
 		return err
 	}
@@ -122,25 +122,51 @@ func (c *conducting) adopt(ctx context.Context, e conductor.End, refused error) 
 	return c.direct(ctx, e.Index, d, opIndex(pair.Key, pair.ModifyIndex))
 }
 
-// declareLost is T7.
-func (c *conducting) declareLost(ctx context.Context, e conductor.Lost) error {
-	key := c.keys.member(e.Instance)
-	res, err := c.calls.commit(ctx,
-		opSession(c.keys.directive(), c.session),
-		opAbsent(c.keys.live(e.Instance)),
-		opCAS(key, e.Index, encode(e.Member)))
+// One transaction declares so many members lost: it has 128 operations, two for each member, and 512 KB in base64.
+const (
+	lostAtOnce = 60
+	lostBytes  = 256 << 10
+)
+
+// leadingLosses are the effects at the beginning that one transaction can write.
+func leadingLosses(effects []conductor.Effect) []conductor.Lost {
+	var all []conductor.Lost
+	size := 0
+	for _, e := range effects[:min(len(effects), lostAtOnce)] {
+		lost, ok := e.(conductor.Lost)
+		if !ok {
+			break
+		}
+		if size += len(encode(lost.Member)); size > lostBytes && len(all) > 0 {
+			break
+		}
+		all = append(all, lost)
+	}
+	return all
+}
+
+// declareLost is T7, for all of them or none: if one is back, everything is read again.
+func (c *conducting) declareLost(ctx context.Context, all []conductor.Lost) error {
+	ops := []*api.TxnOp{opSession(c.keys.directive(), c.session)}
+	for _, e := range all {
+		ops = append(ops, opAbsent(c.keys.live(e.Instance)), opCAS(c.keys.member(e.Instance), e.Index, encode(e.Member)))
+	}
+	res, err := c.bulk.commit(ctx, ops...)
 	if err != nil {
 		return err
 	}
 	records := maps.Clone(c.view.Records)
-	records[e.Instance] = conductor.Record{Member: e.Member, Index: res.index(key), At: time.Now()}
+	for _, e := range all {
+		index := res.index(c.keys.member(e.Instance))
+		records[e.Instance] = conductor.Record{Member: e.Member, Index: index, At: time.Now()}
+		c.log.Info("member lost", "instance", e.Instance.String(), "inc", e.Member.Inc)
+	}
 	c.view.Records = records
-	c.log.Info("member lost", "instance", e.Instance.String(), "inc", e.Member.Inc)
 	return nil
 }
 
 func (c *conducting) dropAsk(ctx context.Context, a registry.Ask) error {
-	_, err := c.calls.commit(ctx,
+	_, err := c.bulk.commit(ctx,
 		opSession(c.keys.directive(), c.session),
 		opDelete(c.keys.ask(a.Kind, a.ID)))
 	if err == nil {
@@ -161,7 +187,7 @@ func without(asks []registry.Ask, a registry.Ask) []registry.Ask {
 
 // cleanUp follows a verdict. What it fails to remove goes with `forget`.
 func (c *conducting) cleanUp(ctx context.Context, keep string) error {
-	names, err := c.calls.names(ctx, c.keys.rosters(), "")
+	names, err := c.bulk.names(ctx, c.keys.rosters(), "")
 	if err != nil {
 		return err
 	}
@@ -176,7 +202,7 @@ func (c *conducting) cleanUp(ctx context.Context, keep string) error {
 			ops = append(ops, opDelete(name))
 		}
 	}
-	_, err = c.calls.commit(ctx, ops...)
+	_, err = c.bulk.commit(ctx, ops...)
 	if isRefusal(err) && !errors.Is(err, registry.ErrForbidden) {
 		return errLockLost
 	}

@@ -262,6 +262,16 @@ func must(t testing.TB, err error) {
 	}
 }
 
+// roster reads and decodes a sealed roster.
+func (g *agent) roster(ref registry.RosterRef) (registry.Roster, []byte) {
+	g.t.Helper()
+	packed, err := g.membership.Roster(soon(g.t), ref)
+	must(g.t, err)
+	r, file, err := registry.Unpack(ref, packed)
+	must(g.t, err)
+	return r, file
+}
+
 // gang is what most tests begin with: all have joined and run generation 1.
 type gang []*agent
 

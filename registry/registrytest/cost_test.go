@@ -34,7 +34,7 @@ func cost(t *testing.T, s server) {
 	all := gang{first, a.agent(t, "ps-0").join()}
 	all.release(1)
 	d := member.told(1, registry.ActRun)
-	if _, _, err := member.membership.Roster(soon(t), d.Roster); err != nil {
+	if _, err := member.membership.Roster(soon(t), d.Roster); err != nil {
 		t.Fatal(err)
 	}
 	// The second blocking read is the one armed for what comes after the start.

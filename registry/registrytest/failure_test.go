@@ -3,6 +3,9 @@ package registrytest_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -21,8 +24,7 @@ func rebuilt(t *testing.T, s server) {
 		t.Errorf("rebuild: %+v", d)
 	}
 	all.release(2)
-	r, _, err := all[2].membership.Roster(soon(t), all[2].membership.Directive().Roster)
-	must(t, err)
+	r, _ := all[2].roster(all[2].membership.Directive().Roster)
 	if r.Gen != 2 || len(r.Rows) != 3 {
 		t.Errorf("roster %+v", r)
 	}
@@ -352,12 +354,45 @@ func flex(t *testing.T, s server) {
 	all = append(all, more)
 	all.release(2)
 	d := more.membership.Directive()
-	r, _, err := more.membership.Roster(soon(t), d.Roster)
-	must(t, err)
+	r, _ := more.roster(d.Roster)
 	if app := more.status().App; app.Counts["worker"] != 3 || app.Digest != a.facts.Digest {
 		t.Errorf("the app's record after the flex: %+v", app)
 	}
 	if len(r.Rows) != 4 || d.Counts["worker"] != 3 || d.Budget.Used != 0 {
 		t.Errorf("after the flex: %+v with %d rows", d, len(r.Rows))
+	}
+}
+
+// manyLost: members that are lost at the same moment are declared lost in few transactions.
+func manyLost(t *testing.T, s server) {
+	const n, dead = 32, 12
+	w := newWire(t, s)
+	a := newApp(t, w, component("worker", n, registry.ScopeInstance))
+	a.facts.Times.Lost = 2 * time.Second
+	all := a.assemble(t, 1)
+	var writes atomic.Int32
+	w.when(func(r *http.Request, body string) *encounter {
+		absent, written := `"Verb":"check-not-exists","Key":"muster/`+a.facts.App+"/live/", `"Verb":"cas","Key":"muster/`+a.facts.App+"/members/"
+		if strings.HasPrefix(r.URL.Path, "/v1/txn") && strings.Contains(body, absent) && strings.Contains(body, written) {
+			writes.Add(1)
+		}
+		return nil
+	})
+	kv := rawOf(t, s.URL())
+	lost := all.without(all.conductor(t))[:dead]
+	for _, g := range lost {
+		g.membership.Close()
+	}
+	for _, g := range lost {
+		live, _, _ := kv.get(fmt.Sprintf("%s/live/worker/%d", a.facts.App, g.me.Instance.Index))
+		kv.destroy(live.Session) // as its end by time would
+	}
+	for _, g := range lost {
+		kv.until(fmt.Sprintf("%s/members/worker/%d", a.facts.App, g.me.Instance.Index), func(e entry, ok bool) bool {
+			return ok && strings.Contains(string(e.Value), `"ph":"lost"`)
+		})
+	}
+	if n := int(writes.Load()); n > dead/2 { // their timers need not begin in the same step
+		t.Errorf("%d transactions for %d lost members", n, dead)
 	}
 }

@@ -15,8 +15,7 @@ func form(t *testing.T, s server) {
 	a := newApp(t, s)
 	all := a.assemble(t, 1)
 	d := all[0].membership.Directive()
-	want, file, err := all[0].membership.Roster(soon(t), d.Roster)
-	must(t, err)
+	want, file := all[0].roster(d.Roster)
 	if len(want.Rows) != 3 || want.Gen != 1 || want.Run != "1" {
 		t.Fatalf("roster %+v", want)
 	}
@@ -25,8 +24,8 @@ func form(t *testing.T, s server) {
 		if row.Rank != i || row.Instance != g.membership.Instance() || row.Inc != g.me.Member.Inc || row.Addr == "" {
 			t.Errorf("row %d is %+v, want %s of %s", i, row, g.membership.Instance(), g.me.Member.Inc)
 		}
-		if _, bytesOf, err := g.membership.Roster(soon(t), d.Roster); err != nil || !bytes.Equal(bytesOf, file) {
-			t.Errorf("%s reads another roster: %v", g.name(), err)
+		if _, read := g.roster(d.Roster); !bytes.Equal(read, file) {
+			t.Errorf("%s reads another roster", g.name())
 		}
 	}
 	nobody := registry.Instance{Component: want.Rows[0].Component, Index: 77}

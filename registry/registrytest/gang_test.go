@@ -70,6 +70,8 @@ var promises = []promise{
 	{"asks of the last run", asksOfTheLastRun},
 	{"asks of nobody", asksOfNobody},
 	{"reads are cut", readsAreCut},
+	{"a roster over a slow link", slowRoster},
+	{"many lost at once", manyLost},
 }
 
 // run keeps all promises against one server.

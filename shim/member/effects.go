@@ -119,7 +119,7 @@ func (m *Member) update(s machine.State) func(*registry.Member) {
 // readRoster reads a sealed roster, and tells whether its row of this index is this agent's.
 func (m *Member) readRoster(ctx context.Context, e machine.Effect, s machine.State) (machine.Event, bool) {
 	held := m.Membership()
-	roster, text, err := held.Roster(ctx, e.Roster)
+	roster, text, err := readRoster(ctx, held, e.Roster)
 	for err != nil { // the directive that named it comes only once
 		if answer, ok := m.answer("read the roster", machine.Event{}, err); ok {
 			return answer, true
@@ -127,7 +127,7 @@ func (m *Member) readRoster(ctx context.Context, e machine.Effect, s machine.Sta
 		if wait.For(ctx, rosterPause) != nil {
 			return machine.Event{}, false
 		}
-		roster, text, err = held.Roster(ctx, e.Roster)
+		roster, text, err = readRoster(ctx, held, e.Roster)
 	}
 	m.mu.Lock()
 	m.roster, m.rosterText = roster, text

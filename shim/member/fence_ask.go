@@ -37,7 +37,7 @@ func (f *Fence) findPanel(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, f.cfg.times.Renew)
 	defer cancel()
-	roster, _, err := f.membership.Roster(ctx, d.Roster)
+	roster, _, err := readRoster(ctx, f.membership, d.Roster)
 	if err != nil {
 		f.cfg.log.Debug("roster not read, peers are unknown", "err", err)
 		return

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/muster-agent/muster/registry"
 )
 
 const token = "6f1b2c"
@@ -35,6 +37,15 @@ func servePeer(t *testing.T, main func(*program, io.Reader, io.Writer, io.Writer
 		},
 		Silence: func() Silence {
 			return Silence{Instance: "worker-1", Inc: "i", Gen: 2, Silence: 31, Fenced: true}
+		},
+		Roster: func(_ context.Context, id string, rank int) ([]byte, string, error) {
+			switch {
+			case id != "7-ab/c":
+				return nil, "", fmt.Errorf("roster %s: %w", id, registry.ErrNotYet)
+			case rank == 300:
+				return nil, "10.0.0.7:5", nil
+			}
+			return []byte("packed"), "", nil
 		},
 		Exec: a.exec,
 		Stop: func(*time.Duration) error { t.Error("stopped by a peer"); return nil },
@@ -161,7 +172,7 @@ func TestExecInAPeerIsRefused(t *testing.T) {
 	refused("worker-1", "no such file or directory")
 }
 
-// What other hosts see: nothing without the run's token, and with it nothing but the two routes.
+// What other hosts see: nothing without the run's token, and with it nothing but the routes for peers.
 func TestOtherHostsNeedTheToken(t *testing.T) {
 	p := servePeer(t, func(*program, io.Reader, io.Writer, io.Writer) ExecExit { return ExecExit{} })
 	for _, c := range []struct {
@@ -172,6 +183,9 @@ func TestOtherHostsNeedTheToken(t *testing.T) {
 		{"no token", "GET", "/v1/state", "", http.StatusUnauthorized},
 		{"silence", "GET", "/v1/peer/silence", "Bearer " + token, http.StatusOK},
 		{"silence without", "GET", "/v1/peer/silence", "", http.StatusUnauthorized},
+		{"roster", "GET", "/v1/peer/roster/7-ab%2fc?rank=1", "Bearer " + token, http.StatusOK},
+		{"roster without", "GET", "/v1/peer/roster/7-ab%2fc?rank=1", "", http.StatusUnauthorized},
+		{"roster of no rank", "GET", "/v1/peer/roster/7-ab%2fc?rank=-1", "Bearer " + token, http.StatusBadRequest},
 		{"another run's", "GET", "/v1/state", "Bearer 7a0000", http.StatusUnauthorized},
 		{"a part of it", "GET", "/v1/state", "Bearer " + token[:5], http.StatusUnauthorized},
 		{"more than it", "GET", "/v1/state", "Bearer " + token + "0", http.StatusUnauthorized},
@@ -255,5 +269,26 @@ func TestPeersTellTheirSilence(t *testing.T) {
 	defer c.Close()
 	if got, err := c.Silence(t.Context()); err == nil {
 		t.Errorf("without the token: got %+v", got)
+	}
+}
+
+// A peer gives the roster, names the agent that does, or does not have it yet.
+func TestPeersGiveTheRoster(t *testing.T) {
+	p := servePeer(t, func(*program, io.Reader, io.Writer, io.Writer) ExecExit { return ExecExit{} })
+	c := DialPeer(p.address, token)
+	defer c.Close()
+	if got, next, err := c.Roster(t.Context(), "7-ab/c", 20); err != nil || string(got) != "packed" || next != "" {
+		t.Errorf("got %q, %q, %v", got, next, err)
+	}
+	if got, next, err := c.Roster(t.Context(), "7-ab/c", 300); err != nil || got != nil || next != "10.0.0.7:5" {
+		t.Errorf("sent on: got %q, %q, %v", got, next, err)
+	}
+	if _, _, err := c.Roster(t.Context(), "8", 20); !errors.Is(err, registry.ErrNotYet) {
+		t.Errorf("too early: %v", err)
+	}
+	other := DialPeer(p.address, "another")
+	defer other.Close()
+	if got, _, err := other.Roster(t.Context(), "7-ab/c", 20); err == nil || errors.Is(err, registry.ErrNotYet) {
+		t.Errorf("without the token: got %q, %v", got, err)
 	}
 }

@@ -23,6 +23,9 @@ type Source struct {
 	Stop   func(grace *time.Duration) error
 	// Silence answers a peer that asks for how long the registry has not answered.
 	Silence func() Silence
+	// Roster answers a peer of that rank with the packed roster, or with the address of the agent to ask instead. The
+	// error is registry.ErrNotYet where this agent does not have it yet.
+	Roster func(ctx context.Context, id string, rank int) (packed []byte, next string, err error)
 	// Exec runs a program beside the app; the context bounds its start only.
 	Exec func(context.Context, ExecRequest) (Execution, error)
 	// Command runs a command of the package's scripts until its end.

@@ -1,0 +1,167 @@
+package registrytest_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/tests/servers/consulserver"
+)
+
+// peers are the agents of a gang as they answer each other. Their addresses are their ranks.
+type peers struct {
+	all    gang
+	silent map[int]bool // refuse connections
+	forged map[int]bool // give other bytes than the roster's
+	asked  []atomic.Int32
+	gave   []atomic.Int32
+}
+
+func (p *peers) ask(ctx context.Context, peer, token, id string, rank int) (packed []byte, next string, err error) {
+	n, err := strconv.Atoi(peer)
+	if err != nil {
+		return nil, "", err
+	}
+	p.asked[n].Add(1)
+	switch {
+	case token != p.all[n].membership.Token():
+		return nil, "", errors.New("another token")
+	case p.silent[n]:
+		return nil, "", errors.New("connection refused")
+	}
+	packed, next, err = p.all[n].membership.GiveRoster(ctx, id, rank)
+	if packed != nil {
+		p.gave[n].Add(1)
+		if p.forged[n] {
+			packed = append([]byte(nil), packed...)
+			packed[len(packed)/2] ^= 1
+		}
+	}
+	return packed, next, err
+}
+
+// TestFanOut: of a large gang only the seeds read the roster from the registry, and whoever has a parent that does not
+// answer, or answers with other bytes. Everybody gets the same roster.
+func TestFanOut(t *testing.T) {
+	const n = 600
+	s := consulserver.Start(t, consulserver.Options{})
+	w := newWire(t, s)
+	var fromRegistry atomic.Int32
+	w.when(func(r *http.Request, _ string) *encounter {
+		if strings.Contains(r.URL.Path, "/roster/") {
+			fromRegistry.Add(1)
+		}
+		return nil
+	})
+	a := newApp(t, w, component("worker", n, registry.ScopeGang))
+	a.facts.Times.TTL = 10 * watchdog // a loaded machine renews late
+	p := &peers{
+		all: make(gang, n), silent: map[int]bool{20: true}, forged: map[int]bool{21: true},
+		asked: make([]atomic.Int32, n), gave: make([]atomic.Int32, n),
+	}
+	parallel(n, func(i int) {
+		g := a.agent(t, fmt.Sprintf("worker-%d", i), func(g *agent) { g.hooks.Roster = p.ask })
+		p.all[i] = g
+		if err := g.tryJoin(); err != nil {
+			t.Error(err)
+			return
+		}
+		g.told(1, registry.ActWait)
+		must(t, g.membership.Acknowledge(soon(t), 1, func(m *registry.Member) { m.Peer = strconv.Itoa(i) }))
+	})
+	if t.Failed() {
+		t.FailNow()
+	}
+	files := make([][]byte, n)
+	parallel(n, func(i int) {
+		d := p.all[i].told(1, registry.ActRun)
+		_, files[i] = p.all[i].roster(d.Roster)
+	})
+	for i := range files {
+		if !bytes.Equal(files[i], files[0]) || len(files[i]) == 0 {
+			t.Fatalf("worker-%d has another roster", i)
+		}
+	}
+	orphans := len(childrenOf(20, n)) + len(childrenOf(21, n))
+	if got, want := int(fromRegistry.Load()), registry.FanOut+orphans; got != want {
+		t.Errorf("%d members read the roster from the registry, want %d", got, want)
+	}
+	for i := range p.gave {
+		if got := int(p.gave[i].Load()); got > registry.FanOut {
+			t.Errorf("worker-%d gave the roster to %d members", i, got)
+		}
+	}
+}
+
+// childrenOf are the ranks that a rank gives the roster to.
+func childrenOf(rank, world int) []int {
+	var all []int
+	for i := range world {
+		if parent, ok := registry.Parent(i); ok && parent == rank {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+// slowRoster: renewals pass while a large roster is on its way over a slow link.
+func slowRoster(t *testing.T, s server) {
+	w := newWire(t, s)
+	a := newApp(t, w, component("worker", 1, registry.ScopeGang))
+	g := a.agent(t, "worker-0", quickly).join()
+	rows := registry.Roster{Version: 1, Run: "1", Gen: 1}
+	for i := range 4000 {
+		rows.Rows = append(rows.Rows, registry.Row{Instance: registry.Instance{Component: "worker", Index: i}, Rank: i, Inc: "inc"})
+	}
+	packed, err := registry.Pack(rows)
+	must(t, err)
+	for n, chunk := range packed.Chunks {
+		rawOf(t, s.URL()).put(fmt.Sprintf("%s/roster/%s/%d", a.facts.App, packed.Ref.ID, n), chunk)
+	}
+	var reads int
+	held, arrived := make(chan struct{}), make(chan struct{})
+	renewed := make(chan struct{}, 100)
+	w.when(func(r *http.Request, _ string) *encounter {
+		switch {
+		case strings.Contains(r.URL.Path, "/roster/"):
+			if reads++; reads == 1 {
+				close(arrived)
+				return &encounter{hold: held}
+			}
+		case strings.HasPrefix(r.URL.Path, "/v1/session/renew/") && reads > 0:
+			select {
+			case renewed <- struct{}{}:
+			default:
+			}
+		}
+		return nil
+	})
+	read := make(chan error, 1)
+	go func() {
+		_, err := g.membership.Roster(soon(t), packed.Ref)
+		read <- err
+	}()
+	<-arrived
+	ctx := soon(t)
+	for range 4 { // one may have been on its way
+		select {
+		case <-renewed:
+		case err := <-read:
+			t.Fatalf("the roster's reading ended before the renewals: %v", err)
+		case <-ctx.Done():
+			t.Fatal("no renewal while a roster is read")
+		}
+	}
+	close(held)
+	must(t, <-read)
+	if n := heard(g, func(registry.Unreachable) bool { return true }); n != 0 {
+		t.Errorf("out of contact %d times", n)
+	}
+}

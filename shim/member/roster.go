@@ -1,0 +1,43 @@
+package member
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/consul"
+	"github.com/muster-agent/muster/shim/status"
+)
+
+// rosterHold is how long a peer's question for a roster is held that this member has not read yet.
+const rosterHold = time.Second
+
+// readRoster reads a sealed roster and decodes it; text is the roster file.
+func readRoster(
+	ctx context.Context, held *consul.Membership, ref registry.RosterRef,
+) (roster registry.Roster, text []byte, err error) {
+	packed, err := held.Roster(ctx, ref)
+	if err != nil {
+		return registry.Roster{}, nil, err
+	}
+	return registry.Unpack(ref, packed)
+}
+
+// AskPeerRoster asks a peer agent at host:port for a packed roster. It is a consul.AskRoster.
+func AskPeerRoster(ctx context.Context, peer, token, id string, rank int) (packed []byte, next string, err error) {
+	c := status.DialPeer(peer, token)
+	defer c.Close()
+	return c.Roster(ctx, id, rank)
+}
+
+// GiveRoster answers a peer of that rank with the packed roster, or with the address of the peer to ask instead.
+func (m *Member) GiveRoster(ctx context.Context, id string, rank int) (packed []byte, next string, err error) {
+	held := m.Membership()
+	if held == nil {
+		return nil, "", fmt.Errorf("no index yet: %w", registry.ErrNotYet)
+	}
+	ctx, cancel := context.WithTimeout(ctx, rosterHold)
+	defer cancel()
+	return held.GiveRoster(ctx, id, rank)
+}

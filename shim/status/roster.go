@@ -1,0 +1,90 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// rosterRoute gives the packed roster of an id to the peer of that rank. 200: the bytes. 202: this agent does not have
+// it yet. 307: the agent at Location has it for that rank.
+const rosterRoute = "GET /v1/peer/roster/{id}"
+
+func rosterPath(id string, rank int) string {
+	return "/v1/peer/roster/" + url.PathEscape(id) + "?rank=" + strconv.Itoa(rank)
+}
+
+func (s Source) roster(w http.ResponseWriter, r *http.Request) {
+	rank, err := strconv.Atoi(r.URL.Query().Get("rank"))
+	if err != nil || rank < 0 {
+		refuse(w, http.StatusBadRequest, "rank "+strconv.Quote(r.URL.Query().Get("rank"))+" is no rank", "")
+		return
+	}
+	packed, next, err := s.Roster(r.Context(), r.PathValue("id"), rank)
+	switch {
+	case errors.Is(err, registry.ErrNotYet):
+		w.WriteHeader(http.StatusAccepted)
+	case err != nil:
+		refuse(w, http.StatusInternalServerError, err.Error(), "")
+	case next != "":
+		w.Header().Set("Location", "http://"+next+rosterPath(r.PathValue("id"), rank))
+		w.WriteHeader(http.StatusTemporaryRedirect)
+	default:
+		w.Header().Set("Content-Type", "application/gzip")
+		w.Header().Set("Content-Length", strconv.Itoa(len(packed)))
+		_, _ = w.Write(packed) // fails when the caller has hung up
+	}
+}
+
+// rosterBegins is how long a peer may take until its answer begins: it holds the question for a second.
+const rosterBegins = 2500 * time.Millisecond
+
+// mostRoster bounds a packed roster, in bytes.
+const mostRoster = 64 << 20
+
+// Roster asks for the packed roster of an id on behalf of a rank. next is the address of the agent to ask instead. The
+// error is registry.ErrNotYet if the agent does not have it yet.
+func (c *Client) Roster(ctx context.Context, id string, rank int) (packed []byte, next string, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	late := time.AfterFunc(rosterBegins, func() { cancel(fmt.Errorf("no answer within %s", rosterBegins)) })
+	defer late.Stop()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://agent"+rosterPath(id, rank), http.NoBody)
+	if err != nil {
+		return nil, "", err
+	}
+	c.identify(req)
+	r, err := c.http.Transport.RoundTrip(req) // follows no redirect
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		return nil, "", fmt.Errorf("agent at %s: %w", c.path, err)
+	}
+	defer func() { _ = r.Body.Close() }() // read to the end
+	late.Stop()
+	switch r.StatusCode {
+	case http.StatusOK:
+		packed, err = io.ReadAll(io.LimitReader(r.Body, mostRoster))
+		if err != nil {
+			err = fmt.Errorf("agent at %s: %w", c.path, err)
+		}
+		return packed, "", err
+	case http.StatusAccepted:
+		return nil, "", fmt.Errorf("agent at %s: %w", c.path, registry.ErrNotYet)
+	case http.StatusTemporaryRedirect:
+		at, err := r.Location()
+		if err != nil {
+			return nil, "", fmt.Errorf("agent at %s: %w", c.path, err)
+		}
+		return nil, at.Host, nil
+	}
+	return nil, "", c.failure(r)
+}
