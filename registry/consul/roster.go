@@ -99,8 +99,8 @@ func (s *Membership) fromPeers(ctx context.Context, ref registry.RosterRef, rank
 }
 
 // GiveRoster answers a peer of that rank: with the packed roster, or with the address of the peer to ask instead. It
-// waits until this member has the roster or ctx ends; the error is then registry.ErrNotYet. A member that serves no rank
-// never has it.
+// waits until this member has the roster or ctx ends; the error is then registry.ErrNotYet. A member that serves no
+// rank never has it.
 func (s *Membership) GiveRoster(ctx context.Context, id string, rank int) (packed []byte, next string, err error) {
 	for {
 		packed, next, changed := s.roster.give(id, rank)

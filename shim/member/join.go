@@ -29,7 +29,7 @@ func (m *Member) join(ctx context.Context) machine.Event {
 	if err != nil {
 		return machine.Event{Kind: machine.Refused, Code: exit.Internal, Cause: err.Error()}
 	}
-	hooks := consul.Hooks{Alive: Dead, Clean: m.clean, Answers: m.answers, Roster: AskPeerRoster}
+	hooks := consul.Hooks{Alive: Dead, Clean: m.clean, Answers: m.answers, Roster: status.AskRoster}
 	held, err := m.cfg.Client.Join(ctx, me, hooks, m.report)
 	if err != nil {
 		m.cfg.Hooks.AfterVerdict(ctx, err)

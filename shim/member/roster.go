@@ -7,7 +7,6 @@ import (
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
-	"github.com/muster-agent/muster/shim/status"
 )
 
 // rosterHold is how long a peer's question for a roster is held that this member has not read yet.
@@ -22,13 +21,6 @@ func readRoster(
 		return registry.Roster{}, nil, err
 	}
 	return registry.Unpack(ref, packed)
-}
-
-// AskPeerRoster asks a peer agent at host:port for a packed roster. It is a consul.AskRoster.
-func AskPeerRoster(ctx context.Context, peer, token, id string, rank int) (packed []byte, next string, err error) {
-	c := status.DialPeer(peer, token)
-	defer c.Close()
-	return c.Roster(ctx, id, rank)
 }
 
 // GiveRoster answers a peer of that rank with the packed roster, or with the address of the peer to ask instead.

@@ -135,8 +135,8 @@ func upgrades(w http.ResponseWriter, r *http.Request) bool {
 const switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + execProtocol + "\r\n\r\n"
 
 // PeerHandler is the part of the agent's API that other hosts may ask, with the run's token: its state, how long it has
-// heard nothing of the registry, the roster, and programs in this instance. Whoever has no token learns nothing, not even which
-// routes there are.
+// heard nothing of the registry, the roster, and programs in this instance. Whoever has no token learns nothing, not
+// even which routes there are.
 func PeerHandler(s Source, token string) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/state", func(w http.ResponseWriter, _ *http.Request) { answer(w, s.State()) })
@@ -173,11 +173,15 @@ const bearer = "Bearer "
 const dialPatience = 5 * time.Second
 
 // DialPeer makes a client of an agent at host:port, which wants the run's token; it connects at the first call.
-func DialPeer(address, token string) *Client {
+func DialPeer(address, token string) *Client { return dialPeer(address, token, dialPatience, 0) }
+
+// dialPeer limits the making of a connection, and the time until an answer begins; 0: no limit.
+func dialPeer(address, token string, connects, begins time.Duration) *Client {
 	return &Client{path: address, token: token, http: &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return (&net.Dialer{Timeout: dialPatience}).DialContext(ctx, "tcp", address)
+			return (&net.Dialer{Timeout: connects}).DialContext(ctx, "tcp", address)
 		},
+		ResponseHeaderTimeout: begins,
 	}}}
 }
 

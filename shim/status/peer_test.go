@@ -275,20 +275,16 @@ func TestPeersTellTheirSilence(t *testing.T) {
 // A peer gives the roster, names the agent that does, or does not have it yet.
 func TestPeersGiveTheRoster(t *testing.T) {
 	p := servePeer(t, func(*program, io.Reader, io.Writer, io.Writer) ExecExit { return ExecExit{} })
-	c := DialPeer(p.address, token)
-	defer c.Close()
-	if got, next, err := c.Roster(t.Context(), "7-ab/c", 20); err != nil || string(got) != "packed" || next != "" {
+	if got, next, err := AskRoster(t.Context(), p.address, token, "7-ab/c", 20); err != nil || string(got) != "packed" || next != "" {
 		t.Errorf("got %q, %q, %v", got, next, err)
 	}
-	if got, next, err := c.Roster(t.Context(), "7-ab/c", 300); err != nil || got != nil || next != "10.0.0.7:5" {
+	if got, next, err := AskRoster(t.Context(), p.address, token, "7-ab/c", 300); err != nil || got != nil || next != "10.0.0.7:5" {
 		t.Errorf("sent on: got %q, %q, %v", got, next, err)
 	}
-	if _, _, err := c.Roster(t.Context(), "8", 20); !errors.Is(err, registry.ErrNotYet) {
+	if _, _, err := AskRoster(t.Context(), p.address, token, "8", 20); !errors.Is(err, registry.ErrNotYet) {
 		t.Errorf("too early: %v", err)
 	}
-	other := DialPeer(p.address, "another")
-	defer other.Close()
-	if got, _, err := other.Roster(t.Context(), "7-ab/c", 20); err == nil || errors.Is(err, registry.ErrNotYet) {
+	if got, _, err := AskRoster(t.Context(), p.address, "another", "7-ab/c", 20); err == nil || errors.Is(err, registry.ErrNotYet) {
 		t.Errorf("without the token: got %q, %v", got, err)
 	}
 }

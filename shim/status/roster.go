@@ -49,13 +49,13 @@ const rosterBegins = 2500 * time.Millisecond
 // mostRoster bounds a packed roster, in bytes.
 const mostRoster = 64 << 20
 
-// Roster asks for the packed roster of an id on behalf of a rank. next is the address of the agent to ask instead. The
-// error is registry.ErrNotYet if the agent does not have it yet.
-func (c *Client) Roster(ctx context.Context, id string, rank int) (packed []byte, next string, err error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	late := time.AfterFunc(rosterBegins, func() { cancel(fmt.Errorf("no answer within %s", rosterBegins)) })
-	defer late.Stop()
+// AskRoster asks the agent at host:port for the packed roster of an id on behalf of a rank. next is the address of the
+// agent to ask instead. The error is registry.ErrNotYet if the agent does not have it yet.
+func AskRoster(
+	ctx context.Context, address, token, id string, rank int,
+) (packed []byte, next string, err error) {
+	c := dialPeer(address, token, rosterBegins, rosterBegins)
+	defer c.Close()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://agent"+rosterPath(id, rank), http.NoBody)
 	if err != nil {
 		return nil, "", err
@@ -63,13 +63,9 @@ func (c *Client) Roster(ctx context.Context, id string, rank int) (packed []byte
 	c.identify(req)
 	r, err := c.http.Transport.RoundTrip(req) // follows no redirect
 	if err != nil {
-		if cause := context.Cause(ctx); cause != nil {
-			err = cause
-		}
 		return nil, "", fmt.Errorf("agent at %s: %w", c.path, err)
 	}
 	defer func() { _ = r.Body.Close() }() // read to the end
-	late.Stop()
 	switch r.StatusCode {
 	case http.StatusOK:
 		packed, err = io.ReadAll(io.LimitReader(r.Body, mostRoster))
