@@ -50,7 +50,7 @@ func (p *peers) ask(ctx context.Context, peer, token, id string, rank int) (pack
 // TestFanOut: of a large gang only the seeds read the roster from the registry, and whoever has a parent that does not
 // answer, or answers with other bytes. Everybody gets the same roster.
 func TestFanOut(t *testing.T) {
-	const n = 600
+	const n = 320
 	s := consulserver.Start(t, consulserver.Options{})
 	w := newWire(t, s)
 	var fromRegistry atomic.Int32
@@ -63,7 +63,7 @@ func TestFanOut(t *testing.T) {
 	a := newApp(t, w, component("worker", n, registry.ScopeGang))
 	a.facts.Times.TTL = 10 * watchdog // a loaded machine renews late
 	p := &peers{
-		all: make(gang, n), silent: map[int]bool{20: true}, forged: map[int]bool{21: true},
+		all: make(gang, n), silent: map[int]bool{16: true}, forged: map[int]bool{17: true},
 		asked: make([]atomic.Int32, n), gave: make([]atomic.Int32, n),
 	}
 	parallel(n, func(i int) {
@@ -89,7 +89,7 @@ func TestFanOut(t *testing.T) {
 			t.Fatalf("worker-%d has another roster", i)
 		}
 	}
-	orphans := len(childrenOf(20, n)) + len(childrenOf(21, n))
+	orphans := len(childrenOf(16, n)) + len(childrenOf(17, n))
 	if got, want := int(fromRegistry.Load()), registry.FanOut+orphans; got != want {
 		t.Errorf("%d members read the roster from the registry, want %d", got, want)
 	}
