@@ -1,6 +1,7 @@
 package history
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -185,7 +186,7 @@ func (r *reader) noteRelease(
 		return nil
 	}
 	last.released[id] = true
-	roster, _, err := registry.Unpack(d.Roster, chunks)
+	roster, _, err := registry.Unpack(d.Roster, bytes.Join(chunks, nil))
 	if err != nil {
 		return err
 	}
