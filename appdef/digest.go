@@ -9,18 +9,31 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
+	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Digest names the definition: sha256, in hex, of the App as JSON with sorted keys. It leaves out what may differ
 // between agents of one app: counts and the values that depend on them, users, places. Two agents with different
 // digests do not run the same job.
-func Digest(a App) string {
-	a = a.neutral()
-	text, err := canonical(a)
+func Digest(a App) string { return DigestIn(a, math.MaxInt) }
+
+// DigestIn is Digest in the form of a protocol version: it leaves out the fields that came later, which have its
+// number in their tag (`proto:"2"`). So a build that knows more fields agrees with one that does not, and what somebody
+// writes into a new key still counts, because Config has the keys as written. A field without a tag must be left out of
+// the JSON while it is at its default.
+func DigestIn(a App, proto int) string {
+	tree, err := treeOf(a.neutral())
 	if err != nil {
 		panic("appdef: an App is not JSON: " + err.Error()) // maps and slices of scalars only
+	}
+	dropLater(reflect.TypeFor[App](), tree, proto)
+	text, err := json.Marshal(tree) // with the keys of all objects sorted
+	if err != nil {
+		panic("appdef: an App is not JSON: " + err.Error())
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
@@ -55,13 +68,35 @@ func without(section map[string]string) map[string]string {
 
 const instancesKey = "yarn.component.instances"
 
-// canonical is the JSON of an App with the keys of all objects sorted.
-func canonical(a App) ([]byte, error) {
-	tree, err := treeOf(a)
-	if err != nil {
-		return nil, err
+// dropLater removes the fields that came after a protocol version from the JSON of a value of that type.
+func dropLater(of reflect.Type, tree any, proto int) {
+	switch kind := of.Kind(); {
+	case kind == reflect.Pointer:
+		dropLater(of.Elem(), tree, proto)
+	case kind == reflect.Slice:
+		items, _ := tree.([]any)
+		for _, item := range items {
+			dropLater(of.Elem(), item, proto)
+		}
+	case kind == reflect.Map:
+		members, _ := tree.(map[string]any)
+		for _, member := range members {
+			dropLater(of.Elem(), member, proto)
+		}
+	case kind == reflect.Struct:
+		members, ok := tree.(map[string]any)
+		if !ok { // a type with JSON of its own
+			return
+		}
+		for _, f := range reflect.VisibleFields(of) {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if since, err := strconv.Atoi(f.Tag.Get("proto")); err == nil && since > proto {
+				delete(members, name)
+			} else if !f.Anonymous {
+				dropLater(f.Type, members[name], proto)
+			}
+		}
 	}
-	return json.Marshal(tree)
 }
 
 // treeOf is an App as plain JSON values.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -168,6 +169,76 @@ func TestDecodeRefusesTextsThatAreNotThere(t *testing.T) {
 		}
 		if _, err := unfold(text, mostDecoded); err == nil {
 			t.Errorf("%s: want an error", name)
+		}
+	}
+}
+
+// sparse is an App with one element in each list and behind each pointer, all at their zero values: it shows which
+// fields are in the JSON whatever their values.
+func sparse(of reflect.Value) {
+	switch of.Kind() {
+	case reflect.Pointer:
+		of.Set(reflect.New(of.Type().Elem()))
+		sparse(of.Elem())
+	case reflect.Slice:
+		of.Set(reflect.MakeSlice(of.Type(), 1, 1))
+		sparse(of.Index(0))
+	case reflect.Struct:
+		for i := range of.NumField() {
+			if of.Type().Field(i).IsExported() {
+				sparse(of.Field(i))
+			}
+		}
+	default:
+	}
+}
+
+// TestTheFirstFormStays: builds of all versions take the same digest in the form of the first. A new field of App is
+// left out of the JSON at its default (omitempty), or has the protocol version that it came with (`proto:"2"`).
+func TestTheFirstFormStays(t *testing.T) {
+	var a App
+	sparse(reflect.ValueOf(&a).Elem())
+	for name, c := range map[string]struct {
+		app  App
+		want string
+	}{
+		"two roles":  {twoRoles(), "468dbed11511333fc2a393e410fffeb655e389ba524e7f681609ee9d3ebf4c60"},
+		"all fields": {a, "ff418ec2e0297bb79ed08816f97eb7e0d5642dc6f97179de780ed54e639f846b"},
+	} {
+		if got := DigestIn(c.app, 1); got != c.want {
+			t.Errorf("%s: got %s, want %s: a new field changes the digest of runs of older builds", name, got, c.want)
+		}
+	}
+}
+
+// TestLaterFieldsAreDropped: a form leaves out what came after it, wherever that is.
+func TestLaterFieldsAreDropped(t *testing.T) {
+	type inner struct {
+		Old int `json:"old"`
+		New int `json:"new" proto:"2"`
+	}
+	type embedded struct {
+		Deep *inner `json:"deep"`
+	}
+	type outer struct {
+		embedded
+		List  []inner          `json:"list"`
+		Named map[string]inner `json:"named"`
+		Newer []inner          `json:"newer,omitempty" proto:"3"`
+	}
+	const text = `{"deep":{"old":1,"new":2},"list":[{"old":1,"new":2}],"named":{"a":{"old":1,"new":2}},"newer":[{"old":1}]}`
+	for proto, want := range map[int]string{
+		1: `{"deep":{"old":1},"list":[{"old":1}],"named":{"a":{"old":1}}}`,
+		2: `{"deep":{"new":2,"old":1},"list":[{"new":2,"old":1}],"named":{"a":{"new":2,"old":1}}}`,
+		3: `{"deep":{"new":2,"old":1},"list":[{"new":2,"old":1}],"named":{"a":{"new":2,"old":1}},"newer":[{"old":1}]}`,
+	} {
+		var tree any
+		if err := json.Unmarshal([]byte(text), &tree); err != nil {
+			t.Fatal(err)
+		}
+		dropLater(reflect.TypeFor[outer](), tree, proto)
+		if got, err := json.Marshal(tree); err != nil || string(got) != want {
+			t.Errorf("form %d: %s, %v, want %s", proto, got, err, want)
 		}
 	}
 }

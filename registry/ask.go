@@ -12,11 +12,11 @@ const (
 
 // Ask is a client's request to the gang: stop, flex, save, gone.
 type Ask struct {
-	Version int               `json:"version"`
-	Kind    string            `json:"kind"`
-	ID      string            `json:"id"`
-	By      string            `json:"by"`
-	Run     string            `json:"run,omitempty"` // that it is made to; empty: by a muster that did not say
-	Gen     int               `json:"gen,omitempty"` // of the directive that was seen when it was made
-	Args    map[string]string `json:"args,omitempty"`
+	Kind  string            `json:"kind"`
+	ID    string            `json:"id"`
+	By    string            `json:"by"`
+	Run   string            `json:"run,omitempty"` // that it is made to; empty: by a muster that did not say
+	Gen   int               `json:"gen,omitempty"` // of the directive that was seen when it was made
+	Args  map[string]string `json:"args,omitempty"`
+	Later later             `json:"-"`
 }

@@ -13,5 +13,6 @@ type Budget struct {
 	At   []time.Time `json:"at,omitempty"`
 	Step int64       `json:"step,omitempty"` // newest checkpoint step at the last charge
 	// the gang restarted without a checkpoint, and has not resumed from one since: steps do not reset the budget
-	Anew bool `json:"anew,omitempty"`
+	Anew  bool  `json:"anew,omitempty"`
+	Later later `json:"-"`
 }

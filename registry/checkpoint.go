@@ -10,7 +10,8 @@ type Here struct {
 	Steps  []int64 `json:"steps"` // the newest, at most MostSteps
 	// Unknown: the folder could not be read. Then the steps that the registry names for the instance count, and it may
 	// have others.
-	Unknown bool `json:"unknown,omitempty"`
+	Unknown bool  `json:"unknown,omitempty"`
+	Later   later `json:"-"`
 }
 
 // MostSteps is how many checkpoints of one instance its key names.
@@ -24,7 +25,7 @@ func Sound(stored map[Instance]Checkpoint) map[Instance]Checkpoint {
 	bad := map[BadCopy]bool{}
 	for _, c := range stored {
 		for _, b := range c.Bad {
-			bad[b] = true
+			bad[b.Copy()] = true
 		}
 	}
 	if len(bad) == 0 {
@@ -33,7 +34,7 @@ func Sound(stored map[Instance]Checkpoint) map[Instance]Checkpoint {
 	sound := make(map[Instance]Checkpoint, len(stored))
 	for in, c := range stored {
 		c.Steps = slices.DeleteFunc(slices.Clone(c.Steps), func(s CheckpointStep) bool {
-			return bad[BadCopy{s.URI, s.SHA256}]
+			return bad[BadCopy{URI: s.URI, SHA256: s.SHA256}]
 		})
 		sound[in] = c
 	}
@@ -42,15 +43,15 @@ func Sound(stored map[Instance]Checkpoint) map[Instance]Checkpoint {
 
 // Checkpoint is the key `checkpoint/<c>/<i>`: the newest complete checkpoints that an instance stored.
 type Checkpoint struct {
-	Version int    `json:"version"`
-	Gen     int    `json:"gen"`
-	Inc     string `json:"inc"`
+	Gen int    `json:"gen"`
+	Inc string `json:"inc"`
 	// in the order of their commits: the newest five, and those that the gang could still resume from
 	Steps []CheckpointStep `json:"steps"`
 	// Own: the instance has at some time stored a checkpoint of its own folder.
 	Own bool `json:"own,omitempty"`
 	// Bad are copies, its own or others', that this instance found to be damaged: no member resumes from them.
-	Bad []BadCopy `json:"bad,omitempty"`
+	Bad   []BadCopy `json:"bad,omitempty"`
+	Later later     `json:"-"`
 }
 
 // CheckpointStep is one complete checkpoint.
@@ -59,14 +60,19 @@ type CheckpointStep struct {
 	URI    string `json:"uri,omitempty"`
 	SHA256 string `json:"sha256,omitempty"`
 	// Shared: it is from a folder that all instances share, and one instance stores it for all.
-	Shared bool `json:"shared,omitempty"`
+	Shared bool  `json:"shared,omitempty"`
+	Later  later `json:"-"`
 }
 
 // BadCopy names a copy by its location and the committed digest: another copy may be stored there later.
 type BadCopy struct {
 	URI    string `json:"uri"`
 	SHA256 string `json:"sha256,omitempty"`
+	Later  later  `json:"-"`
 }
+
+// Copy is the copy that is meant, without what a later build has noted of it.
+func (b BadCopy) Copy() BadCopy { return BadCopy{URI: b.URI, SHA256: b.SHA256} }
 
 // MostBad is how many bad copies a key names, the last found.
 const MostBad = 16

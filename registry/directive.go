@@ -51,7 +51,6 @@ const (
 
 // Directive is the one key that all agents watch. Only the conductor writes it.
 type Directive struct {
-	Version   int            `json:"version"`
 	Run       string         `json:"run"`
 	Gen       int            `json:"gen"`
 	Act       Act            `json:"act"`
@@ -71,6 +70,7 @@ type Directive struct {
 	Verdict   *Verdict       `json:"verdict,omitempty"`
 	Save      *Save          `json:"save,omitempty"` // the last save that began
 	At        time.Time      `json:"at"`             // for display
+	Later     later          `json:"-"`
 }
 
 // Save asks all members with outputs to save them while their processes run.
@@ -78,6 +78,7 @@ type Save struct {
 	Seq   int      `json:"seq"`            // from 1, of the run
 	Stamp string   `json:"stamp"`          // wall time in UTC in HBox's form, the same for all members
 	Asks  []string `json:"asks,omitempty"` // IDs of the asks that it answers; none: it was due
+	Later later    `json:"-"`
 }
 
 // Retries count the full restarts in place of a verdict (muster.retry).
@@ -87,6 +88,7 @@ type Retries struct {
 	// generation of the last restart: results of older generations no longer count
 	Gen   int     `json:"gen"`
 	Pause float64 `json:"pause,omitempty"` // seconds that this generation waits before it starts
+	Later later   `json:"-"`
 }
 
 // RosterRef names a sealed roster by its content.
@@ -98,6 +100,7 @@ type RosterRef struct {
 	// Seeds are the peer addresses, separated by spaces, of the members that read the roster from the registry and give
 	// it to the others; empty: everybody reads it from the registry.
 	Seeds string `json:"seeds,omitempty"`
+	Later later  `json:"-"`
 }
 
 // Wait is how long the generation of the last full restart waits before it starts.

@@ -15,6 +15,7 @@ type Finding struct {
 	Addr  string      `json:"addr"`
 	Why   string      `json:"why"`
 	Since time.Time   `json:"since"`
+	Later later       `json:"-"`
 }
 
 // findingKind is the kind of a problem.
@@ -39,6 +40,7 @@ type Saved struct {
 	Failed string   `json:"failed,omitempty"` // why nothing was saved
 	// LeftOut are files that changed during each copy, as NAME/PATH; of many only the first.
 	LeftOut []string `json:"left_out,omitempty"`
+	Later   later    `json:"-"`
 }
 
 // Phase is the phase of a member in its record. Users see the phases of the agent's machine instead
@@ -58,11 +60,10 @@ const (
 // Member is the key `members/<c>/<i>`: what an instance is and did. It outlives its agent. Its JSON is flat, in this
 // order.
 type Member struct {
-	Version int    `json:"version"`
-	Run     string `json:"run"`
-	Inc     string `json:"inc"` // incarnation: uuid of one agent process
-	Was     string `json:"was,omitempty"`
-	Addr    string `json:"addr"` // host address in the exports
+	Run  string `json:"run"`
+	Inc  string `json:"inc"` // incarnation: uuid of one agent process
+	Was  string `json:"was,omitempty"`
+	Addr string `json:"addr"` // host address in the exports
 	// Address is host:port in the ClusterSpec; empty until the ports are bound, or without such an export.
 	Address string `json:"address,omitempty"`
 	API     string `json:"api,omitempty"`  // its socket on its host
@@ -83,6 +84,7 @@ type Member struct {
 	Origin
 	Notes
 	Folders
+	Later later `json:"-"`
 }
 
 // Process identifies the processes of an instance: with it another agent proves that none of them still runs.
@@ -97,11 +99,13 @@ type Process struct {
 	Guard   *ProcessRef `json:"guard,omitempty"` // must be gone before another agent takes over
 }
 
-// Origin is the launcher of a member and the time of its start.
+// Origin is the launcher of a member, its build, and the time of its start.
 type Origin struct {
 	Launcher    string    `json:"launcher,omitempty"`
 	ContainerID string    `json:"container_id,omitempty"` // the launcher's name of the container
 	Since       time.Time `json:"since"`
+	Build       string    `json:"build,omitempty"` // version of its muster
+	Proto       int       `json:"proto,omitempty"` // the newest protocol version that it speaks; 0: the first
 }
 
 // Notes are what a member reports beside its progress.
@@ -122,6 +126,7 @@ type Folders struct {
 type ProcessRef struct {
 	Pid   int    `json:"pid"`
 	Start uint64 `json:"start"`
+	Later later  `json:"-"`
 }
 
 // MemberExit is how a process ended, in a member record.
@@ -135,7 +140,8 @@ type MemberExit struct {
 	// Passing: the cause may be temporary. Only class image sets it: a wrong name is never temporary.
 	Passing bool `json:"passing,omitempty"`
 	// At is the wall time of the end; the earliest of several failures is the first cause.
-	At time.Time `json:"at,omitzero"`
+	At    time.Time `json:"at,omitzero"`
+	Later later     `json:"-"`
 }
 
 // ClusterAddr is the member's address in the ClusterSpec: host:port, or its host without such an export.

@@ -63,6 +63,7 @@ type Verdict struct {
 	Gen     int         `json:"generation"`
 	By      string      `json:"by,omitempty"` // what asked for the end of a stopped run: stop, interrupt
 	At      time.Time   `json:"at"`
+	Later   later       `json:"-"`
 }
 
 // CasualtiesMark precedes, in the cause of a success, the instances that failed on the way.

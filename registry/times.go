@@ -54,7 +54,18 @@ func (t Times) Gone() time.Duration { return t.Fence() + EvidenceValid + FenceSt
 
 // Agreed are the times that all agents of a run must share.
 func (t Times) Agreed() AgreedTimes {
-	return AgreedTimes{TTL: t.TTL.Seconds(), Lost: t.Lost.Seconds(), LostMass: t.LostMass.Seconds()}
+	return AgreedTimes{
+		TTL: t.TTL.Seconds(), Lost: t.Lost.Seconds(), LostMass: t.LostMass.Seconds(), Fence: fixedTimes(),
+	}
+}
+
+// fixedTimes are the constants that agents of a run must share.
+func fixedTimes() FenceTimes {
+	return FenceTimes{
+		SilenceMargin: silenceMargin.Seconds(), After: fenceAfter.Seconds(), Evidence: EvidenceValid.Seconds(),
+		AskRound: AskRound.Seconds(), Stop: FenceStop.Seconds(), Grace: FenceGrace.Seconds(),
+		ClockMargin: clockMargin.Seconds(),
+	}
 }
 
 // Expiry is how long a dead agent may still seem alive: a session ends within twice its TTL, and readings of it are a

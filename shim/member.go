@@ -10,9 +10,10 @@ import (
 )
 
 // memberConfig is what this agent's membership is made of.
-func (a *agent) memberConfig(newRun bool, listen member.Listen) member.Config {
+func (a *agent) memberConfig(newRun bool, build string, listen member.Listen) member.Config {
 	return member.Config{
 		App: a.app.App, AppID: a.id.appID, Run: a.id.run, NewRun: newRun, Digest: a.digest, Inc: a.inc,
+		Build: build,
 		Claim: member.Claim{Instance: a.id.instance, Component: a.id.component, Rank: a.id.rank, Slot: a.id.found.Slot},
 		Host:  member.Host{Self: a.facts, Allocation: a.alloc}, Registry: a.registryAddr, Client: a.client,
 		Times: a.times,

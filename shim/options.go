@@ -41,6 +41,7 @@ type Options struct {
 	DefaultFS string // URI of the filesystem that paths without a scheme are in; "": Hadoop's, else in the work folder
 	Hadoop    hadoop.Login
 
+	Build     string   // version of the program, for the member's record; "": not known
 	ExitCodes exit.Map // translates the code that Run returns
 	Output    Output
 	// Signals are passed to the machine as a launcher's request to end; nil: none. A cancelled context of Run counts as

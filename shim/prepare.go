@@ -170,7 +170,7 @@ func (a *agent) surroundings(ctx context.Context, o Options) (err error) {
 	if warning != nil {
 		a.log.Warn("configuration of hadoop", "err", warning)
 	}
-	a.digest, a.inc = appdef.Digest(a.app.App), NewID()
+	a.digest, a.inc = appdef.DigestIn(a.app.App, registry.Spoken().Min), NewID()
 	a.env, a.envImage = launcher.Inherit(os.Environ(), o.Env), launcher.InheritIntoImage(os.Environ(), o.Env)
 	a.envGiven = launcher.Given(os.Environ(), o.Env)
 	a.hadoopFound = hadoop.FindFacts(cmp.Or(a.envGiven["HADOOP_CONF_DIR"], a.hadoop.Dir()), a.env)
@@ -212,7 +212,7 @@ func (a *agent) makeRooms(ctx context.Context, o Options, newRun bool) {
 	a.atEnd(a.data.Close)
 	a.checkpoints = checkpoint.New(ctx, a.checkpointConfig())
 	a.atEnd(a.checkpoints.Close)
-	a.member = member.New(ctx, a.memberConfig(newRun, member.Listen{Address: o.API, Ports: o.Ports}))
+	a.member = member.New(ctx, a.memberConfig(newRun, o.Build, member.Listen{Address: o.API, Ports: o.Ports}))
 	a.atEnd(a.member.Close) // before the client that it uses
 }
 

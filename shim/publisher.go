@@ -61,6 +61,6 @@ func (s appSource) View(ctx context.Context) (publisher.View, error) {
 // Stop asks the gang to end.
 func (s appSource) Stop(ctx context.Context, by string) error {
 	return s.client.Ask(ctx, s.id.appID, registry.Ask{
-		Version: 1, Kind: registry.AskStop, ID: NewID(), By: "stop", Args: map[string]string{"who": by},
+		Kind: registry.AskStop, ID: NewID(), By: "stop", Args: map[string]string{"who": by},
 	})
 }

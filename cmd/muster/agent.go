@@ -85,6 +85,7 @@ func (f *agentFlags) agent(ctx context.Context, s console.Streams, newRun, polic
 	if err := f.resolve(policyNamed); err != nil {
 		return err
 	}
+	f.options.Build = ownVersion()
 	f.options.Name.NewRun, f.options.Output.To = newRun, s.Err
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/muster-agent/muster/cmd/internal/console"
+	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/gpu"
 )
 
@@ -21,6 +22,8 @@ type versionInfo struct {
 	Go        string  `json:"go"`
 	Static    bool    `json:"static"`     // needs no loader and no shared library
 	GPUHelper *string `json:"gpu_helper"` // path of muster-gpu; null: not installed
+	// Protocol is the span of versions that this muster speaks with the other agents of a run.
+	Protocol registry.Proto `json:"protocol"`
 }
 
 func newVersion(s console.Streams) *cobra.Command {
@@ -40,8 +43,8 @@ func newVersion(s console.Streams) *cobra.Command {
 			if info.GPUHelper != nil {
 				helper = *info.GPUHelper
 			}
-			fmt.Fprintf(s.Out, "muster %s (commit %s, %s, %s, %s)\n", info.Version, info.Commit, info.Go, linked,
-				helper)
+			fmt.Fprintf(s.Out, "muster %s (commit %s, %s, %s, %s)\nprotocol: %s\n", info.Version, info.Commit, info.Go,
+				linked, helper, info.Protocol)
 			return nil
 		},
 	}
@@ -50,25 +53,33 @@ func newVersion(s console.Streams) *cobra.Command {
 }
 
 func readVersion() versionInfo {
-	info := versionInfo{Version: version, Commit: commit, Static: static("/proc/self/exe"), GPUHelper: gpu.FindHelper()}
+	info := versionInfo{
+		Version: ownVersion(), Commit: commit, Static: static("/proc/self/exe"), GPUHelper: gpu.FindHelper(),
+		Protocol: registry.Spoken(),
+	}
 	if build, ok := debug.ReadBuildInfo(); ok {
 		info.Go = build.GoVersion
-		if info.Version == "" {
-			info.Version = build.Main.Version
-		}
 		for _, s := range build.Settings {
 			if s.Key == "vcs.revision" && info.Commit == "" {
 				info.Commit = s.Value
 			}
 		}
 	}
-	if info.Version == "" {
-		info.Version = "unknown"
-	}
 	if info.Commit == "" {
 		info.Commit = "unknown"
 	}
 	return info
+}
+
+// ownVersion is the version of this muster, as the linker or Go's module has set it.
+func ownVersion() string {
+	if version != "" {
+		return version
+	}
+	if build, ok := debug.ReadBuildInfo(); ok && build.Main.Version != "" {
+		return build.Main.Version
+	}
+	return "unknown"
 }
 
 // static tells that a program asks for no loader (ELF's PT_INTERP).

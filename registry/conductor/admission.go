@@ -29,7 +29,7 @@ func Admit(look Snapshot, me Newcomer, alive func(registry.Process) Life) Admiss
 	return decideIndex(look, me, alive)
 }
 
-// refusal answers a newcomer for reasons that do not depend on its index: digest, run and verdict.
+// refusal answers a newcomer for reasons that do not depend on its index: run, build, definition, verdict, times.
 func refusal(look Snapshot, me Newcomer) Admission {
 	d := look.Directive
 	follows := me.NewRun && d.Run != me.Run && look.Verdict == nil
@@ -42,20 +42,25 @@ func refusal(look Snapshot, me Newcomer) Admission {
 			Free: d.Claimable(),
 		}
 	}
+	admitted := look.App.Proto.Admits(me.Speaks)
 	switch {
 	case look.Verdict != nil && d.Run != me.Run: // a finished run never lives again
 		return Refuse{Err: &FinishedError{Verdict: *look.Verdict}}
 	case d.Verdict == nil && d.Run != me.Run:
 		return Refuse{Err: &RunError{Have: d.Run, Want: me.Run}}
-	case look.App.Digest != me.Digest:
-		return Refuse{Err: &DigestError{Have: me.Digest, Want: look.App.Digest}}
+	case admitted && look.App.Digest != me.digestIn(look.App.Proto):
+		return Refuse{Err: &DigestError{Have: me.digestIn(look.App.Proto), Want: look.App.Digest}}
 	case d.Verdict != nil:
 		return Refuse{Err: &FinishedError{Verdict: *d.Verdict}}
 	case look.Verdict != nil:
 		return Refuse{Err: &FinishedError{Verdict: *look.Verdict}}
+	case !admitted:
+		return Refuse{Err: &ProtoError{Run: d.Run, Have: me.Speaks.OrFirst(), Want: look.App.Proto.OrFirst()}}
 	}
-	if have, want := me.Facts.Times.Agreed(), look.App.Times; want != (registry.AgreedTimes{}) && have != want {
-		return Refuse{Err: &TimesError{Have: have, Want: want}}
+	if want := look.App.Times; want.Known() {
+		if differ := me.Facts.Times.Agreed().Differ(want); len(differ) > 0 {
+			return Refuse{Err: &TimesError{Differ: differ}}
+		}
 	}
 	return nil
 }
@@ -221,7 +226,7 @@ func claim(look Snapshot, me Newcomer, proof Proof, alive func(registry.Process)
 func claimRecord(look Snapshot, me Newcomer) registry.Member {
 	d := *look.Directive
 	r := me.Member
-	r.Version, r.Run, r.Digest, r.Gen, r.Phase = 1, d.Run, me.Digest, 0, registry.PhaseJoined
+	r.Run, r.Digest, r.Gen, r.Phase = d.Run, look.App.Digest, 0, registry.PhaseJoined
 	r.Attempt, r.Budget, r.Exit, r.Was = 1, registry.Budget{}, nil, ""
 	if r.Since.IsZero() {
 		r.Since = wall(look.Now)
@@ -275,7 +280,8 @@ func charged(r, m registry.Member, look Snapshot, me Newcomer) registry.Member {
 
 func foundRecord(me Newcomer, now time.Time) registry.AppRecord {
 	a := me.Record
-	a.Version, a.Run, a.Digest, a.By, a.Times = 1, me.Run, me.Digest, me.Member.Inc, me.Facts.Times.Agreed()
+	a.Run, a.Digest, a.By, a.Times = me.Run, me.Digest, me.Member.Inc, me.Facts.Times.Agreed()
+	a.Proto = me.Speaks.OrFirst()
 	if a.Counts == nil {
 		a.Counts = me.Facts.counts()
 	}
@@ -287,7 +293,7 @@ func foundRecord(me Newcomer, now time.Time) registry.AppRecord {
 
 func firstDirective(me Newcomer, now time.Time) registry.Directive {
 	return registry.Directive{
-		Version: 1, Run: me.Run, Gen: 1, Act: registry.ActWait, Seq: 1, By: me.Member.Inc,
+		Run: me.Run, Gen: 1, Act: registry.ActWait, Seq: 1, By: me.Member.Inc,
 		Counts: foundRecord(me, now).Counts, Why: "founded", At: wall(now),
 	}
 }

@@ -162,6 +162,33 @@ func TestDecideOtherwise(t *testing.T) {
 			c.look.App.Times = c.me.Facts.Times.Agreed()
 			c.look.App.Times.Lost++
 		}, &conductor.TimesError{}},
+		{"another build, with another fence", func(c *claimCase) {
+			c.look.App.Times = c.me.Facts.Times.Agreed()
+			c.look.App.Times.Fence.Stop++
+		}, &conductor.TimesError{}},
+		{"a run that said nothing of its fence", func(c *claimCase) {
+			c.look.App.Times = c.me.Facts.Times.Agreed()
+			c.look.App.Times.Fence = registry.FenceTimes{}
+		}, conductor.Standby{}},
+		{"too old a build", func(c *claimCase) { c.look.App.Proto = registry.Proto{Min: 2, Now: 2} }, &conductor.ProtoError{}},
+		{"too old a build, and the run is over", func(c *claimCase) {
+			c.look.App.Proto, c.me.Digest = registry.Proto{Min: 2, Now: 2}, "e"
+			c.look.Directive.Verdict = &registry.Verdict{Run: "r"}
+		}, &conductor.FinishedError{}},
+		{"too old a build for the last run", func(c *claimCase) {
+			c.look.App.Proto = registry.Proto{Min: 2, Now: 2}
+			c.me.Run, c.me.NewRun, c.look.Directive.Verdict = "q", true, &registry.Verdict{Run: "r"}
+		}, conductor.NewRun{}},
+		{"an older build that may be mixed in", func(c *claimCase) { c.look.App.Proto = registry.Proto{Min: 1, Now: 2} }, conductor.Standby{}},
+		{"too new a build", func(c *claimCase) { c.me.Speaks = registry.Proto{Min: 2, Now: 3} }, &conductor.ProtoError{}},
+		{"a newer build", func(c *claimCase) {
+			c.me.Speaks, c.me.Digest, c.me.Digests = registry.Proto{Min: 2, Now: 3}, "e", map[int]string{1: "d"}
+			c.look.App.Proto = registry.Proto{Min: 1, Now: 2}
+		}, conductor.Standby{}},
+		{"a newer build with another definition", func(c *claimCase) {
+			c.me.Speaks, c.me.Digests = registry.Proto{Min: 2, Now: 3}, map[int]string{1: "e"}
+			c.look.App.Proto = registry.Proto{Min: 1, Now: 2}
+		}, &conductor.DigestError{}},
 		{"the same times", func(c *claimCase) {
 			c.look.App.Times = c.me.Facts.Times.Agreed()
 		}, conductor.Standby{}},

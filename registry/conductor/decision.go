@@ -211,7 +211,7 @@ func (r *decision) wakeAt(t time.Time) {
 func (r *decision) next() registry.Directive { return nextDirective(r.c, r.d, r.now) }
 
 func nextDirective(c State, d registry.Directive, now time.Time) registry.Directive {
-	d.Version, d.Seq, d.By, d.At = 1, d.Seq+1, c.Inc, wall(now)
+	d.Seq, d.By, d.At = d.Seq+1, c.Inc, wall(now)
 	return d
 }
 

@@ -227,7 +227,7 @@ func (x *explorer) view(d wDir, wv wView) conductor.View {
 
 func (x *explorer) directive(d wDir) registry.Directive {
 	n := registry.Directive{
-		Version: 1, Run: "r", Gen: int(d.Gen), Act: acts[d.Act], Counts: map[string]int{},
+		Run: "r", Gen: int(d.Gen), Act: acts[d.Act], Counts: map[string]int{},
 		Budget: registry.Budget{Used: int(d.Used)},
 	}
 	for _, c := range x.facts.Components {

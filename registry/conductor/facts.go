@@ -87,10 +87,14 @@ type BudgetRule struct {
 
 // Newcomer describes an agent that joins.
 type Newcomer struct {
-	App      string
-	Run      string
-	NewRun   bool // --run was given: after a finished run, a run with another id may begin
+	App    string
+	Run    string
+	NewRun bool // --run was given: after a finished run, a run with another id may begin
+	// Digest is the definition's in the form of the oldest version that this build speaks, Digests in the others' by
+	// version.
 	Digest   string
+	Digests  map[int]string
+	Speaks   registry.Proto     // the versions that this build speaks
 	Record   registry.AppRecord // what this agent founds if there is no app yet
 	Instance *registry.Instance // nil: claim one
 	// Claimable are the instances that may be claimed, in rank order; used if Instance is nil.
@@ -99,6 +103,14 @@ type Newcomer struct {
 	// a launcher started it: it stands by behind a live holder; without a launcher it is refused
 	Launcher bool
 	Facts    Facts
+}
+
+// digestIn is the definition's digest in the form of a run: that of its oldest version, which all its agents can take.
+func (n Newcomer) digestIn(run registry.Proto) string {
+	if d, ok := n.Digests[run.OrFirst().Min]; ok {
+		return d
+	}
+	return n.Digest
 }
 
 // How the checkpoints of a component's ranks belong together (ComponentFacts.Ranks).

@@ -60,7 +60,7 @@ func factsOf(components ...conductor.ComponentFacts) conductor.Facts {
 func newGang(t testing.TB, f conductor.Facts) *gang {
 	g := &gang{
 		t: t, facts: f, now: t0, index: 1,
-		dir:   registry.Directive{Version: 1, Run: "r", Gen: 1, Act: registry.ActWait, Seq: 1, Counts: map[string]int{}},
+		dir:   registry.Directive{Run: "r", Gen: 1, Act: registry.ActWait, Seq: 1, Counts: map[string]int{}},
 		ready: map[registry.Instance]int{}, live: map[registry.Instance]bool{},
 		records: map[registry.Instance]conductor.Record{}, steps: map[registry.Instance]registry.Checkpoint{},
 	}

@@ -2,6 +2,7 @@ package conductor
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/muster-agent/muster/registry"
@@ -26,12 +27,36 @@ func (e *DigestError) Error() string {
 		"--template; muster plan shows this agent's", e.Have, e.Want)
 }
 
+// ProtoError refuses an agent whose build cannot be mixed into its run.
+type ProtoError struct {
+	Run        string
+	Have, Want registry.Proto // of this build and of the run
+}
+
+func (e *ProtoError) Error() string {
+	text := fmt.Sprintf("this muster speaks protocol %s, run %s has %s", e.Have, e.Run, e.Want)
+	if e.Have.Now < e.Want.Min {
+		return fmt.Sprintf("%s and takes no agent below %d: install the muster of the run's other agents on this host",
+			text, e.Want.Min)
+	}
+	return fmt.Sprintf("%s: start this agent with a muster that speaks protocol %d, or begin a new run when it is over",
+		text, e.Want.Now)
+}
+
 // TimesError refuses an agent whose times differ from its run's.
-type TimesError struct{ Have, Want registry.AgreedTimes }
+type TimesError struct{ Differ []registry.Difference }
 
 func (e *TimesError) Error() string {
-	return fmt.Sprintf("times differ: this agent has %s, the run uses %s: give all agents of a run the same times",
-		e.Have, e.Want)
+	fixed := true
+	var differ []string
+	for _, d := range e.Differ {
+		differ, fixed = append(differ, d.String()), fixed && d.Fixed
+	}
+	text := "times differ: this agent has " + strings.Join(differ, "; ")
+	if fixed {
+		return text + ": they are fixed by the build: install the muster of the run's other agents on this host"
+	}
+	return text + ": give all agents of a run the same times"
 }
 
 // RunError refuses another run while one is unfinished.

@@ -68,7 +68,7 @@ func (s *Membership) Condemn(ctx context.Context, bad registry.BadCopy) error {
 		c.Steps = slices.DeleteFunc(slices.Clone(c.Steps), func(one registry.CheckpointStep) bool {
 			return one.URI == bad.URI && one.SHA256 == bad.SHA256
 		})
-		if !slices.Contains(c.Bad, bad) {
+		if !slices.ContainsFunc(c.Bad, func(b registry.BadCopy) bool { return b.Copy() == bad.Copy() }) {
 			c.Bad = append(slices.Clone(c.Bad), bad)
 		}
 		c.Bad = c.Bad[max(0, len(c.Bad)-registry.MostBad):]
@@ -143,7 +143,7 @@ func (s *Membership) commitCheckpoint(
 	if slices.Equal(next.Steps, old.value.Steps) && slices.Equal(next.Bad, old.value.Bad) {
 		return nil // nothing to change, or an earlier try committed it and its answer was lost
 	}
-	next.Version, next.Gen, next.Inc, next.Own = 1, gen, h.record.Inc, old.value.Own || hasOwn(next.Steps)
+	next.Gen, next.Inc, next.Own = gen, h.record.Inc, old.value.Own || hasOwn(next.Steps)
 	k := s.gang.keys
 	res, err := s.gang.calls.commit(ctx,
 		opSession(k.live(s.instance), h.session),

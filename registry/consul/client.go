@@ -2,7 +2,6 @@ package consul
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -86,7 +85,7 @@ const noSession = "00000000-0000-0000-0000-000000000000"
 
 // encode is the JSON of a record. Records of package registry always have one.
 func encode(v any) []byte {
-	b, err := json.Marshal(v)
+	b, err := registry.Encode(v)
 	if err != nil {
 		panic("registry record without JSON: " + err.Error())
 	}
@@ -95,8 +94,8 @@ func encode(v any) []byte {
 
 // decode reads a record; the key names it in the error.
 func decode[T any](key string, value []byte) (T, error) {
-	var v T
-	if err := json.Unmarshal(value, &v); err != nil {
+	v, err := registry.Decode[T](value)
+	if err != nil {
 		return v, fmt.Errorf("read %s: %w", key, err)
 	}
 	return v, nil

@@ -86,7 +86,7 @@ func TestObserveSession(t *testing.T) {
 	default:
 		t.Error("nobody was woken")
 	}
-	if last, lost, _ := s.now(); !vacant(last, lost) {
+	if last, lost, _ := s.now(); !vacant(last, lost, "1") {
 		t.Errorf("not vacant: %+v", last)
 	}
 }

@@ -67,16 +67,18 @@ func (g *gang) began() bool {
 	return g.started
 }
 
-// vacant tells whether a conductor is needed and there is none. After the verdict none is needed.
-func vacant(last *seenDirective, lost bool) bool {
-	return last != nil && !lost && last.session == "" && last.directive.Act != registry.ActStop
+// vacant tells whether an agent of that run may conduct: a conductor is needed and there is none. After the verdict
+// none is needed. Another run may have another definition, and rules that this build does not know.
+func vacant(last *seenDirective, lost bool, run string) bool {
+	return last != nil && !lost && last.session == "" && last.directive.Act != registry.ActStop &&
+		last.directive.Run == run
 }
 
 // elect waits until nobody conducts and takes the directive's lock (T6); nil when the part ends.
 func (g *gang) elect() *conductorLock {
 	for {
 		last, lost, changed := g.directive.now()
-		if !vacant(last, lost) {
+		if !vacant(last, lost, g.me.Run) {
 			if !g.until(changed, nil) {
 				return nil
 			}
@@ -88,7 +90,7 @@ func (g *gang) elect() *conductorLock {
 		if !came {
 			return nil
 		}
-		if now, lost, _ := g.directive.now(); !vacant(now, lost) || now.index != last.index {
+		if now, lost, _ := g.directive.now(); !vacant(now, lost, g.me.Run) || now.index != last.index {
 			continue // another agent was faster
 		}
 		b, err := g.lockDirective(last)

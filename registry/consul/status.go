@@ -136,7 +136,6 @@ func (c *Client) Ask(ctx context.Context, app string, a registry.Ask) error {
 	if a.Kind == "" {
 		return errors.New("ask: want a kind")
 	}
-	a.Version = 1
 	if a.ID == "" {
 		a.ID = strings.ToLower(rand.Text())
 	}

@@ -72,6 +72,9 @@ var promises = []promise{
 	{"reads are cut", readsAreCut},
 	{"a roster over a slow link", slowRoster},
 	{"many lost at once", manyLost},
+	{"newer fields survive", newerFieldsSurvive},
+	{"too old", tooOld},
+	{"another run's conductor", anotherRunsConductor},
 }
 
 // run keeps all promises against one server.

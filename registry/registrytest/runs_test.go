@@ -70,13 +70,13 @@ func asksOfTheLastRun(t *testing.T, s server) {
 		}
 	}
 	// as somebody asked who had looked before the end
-	stop := registry.Ask{Version: 1, Kind: registry.AskStop, ID: "early", By: "stop", Run: "1", Gen: 1}
+	stop := registry.Ask{Kind: registry.AskStop, ID: "early", By: "stop", Run: "1", Gen: 1}
 	kv.record(a.facts.App+"/ask/stop/early", stop)
 	a.facts.Run = "2"
 	second := a.assemble(t, 2, anotherOne)
 	stop.ID = "late"
 	kv.record(a.facts.App+"/ask/stop/late", stop)
-	flex := registry.Ask{Version: 1, Kind: registry.AskFlex, ID: "late", Run: "1", Gen: 1, Args: map[string]string{"worker": "1"}}
+	flex := registry.Ask{Kind: registry.AskFlex, ID: "late", Run: "1", Gen: 1, Args: map[string]string{"worker": "1"}}
 	kv.record(a.facts.App+"/ask/flex/late", flex)
 	for _, key := range []string{"/ask/stop/early", "/ask/stop/late", "/ask/flex/late"} {
 		kv.until(a.facts.App+key, func(_ entry, ok bool) bool { return !ok })
@@ -95,7 +95,7 @@ func asksOfNobody(t *testing.T, s server) {
 	d := all[0].status().Directive
 	kv := rawOf(t, s.URL())
 	kv.record(a.facts.App+"/ask/stop/yesterday", registry.Ask{
-		Version: 1, Kind: registry.AskStop, ID: "yesterday", By: "stop", Run: "1", Gen: d.Gen,
+		Kind: registry.AskStop, ID: "yesterday", By: "stop", Run: "1", Gen: d.Gen,
 	})
 	var again gang
 	for _, g := range all {

@@ -57,7 +57,8 @@ func New(ctx context.Context, l *openapp.App, o Options) (*Planner, error) {
 		return nil, err
 	}
 	p := &Planner{options: o, app: l.App, request: plan.Request{
-		AppID: o.AppID, Run: "1", Digest: appdef.Digest(l.App), Component: o.Component, Index: o.Index,
+		AppID: o.AppID, Run: "1", Digest: appdef.DigestIn(l.App, registry.Spoken().Min),
+		Component: o.Component, Index: o.Index,
 		HostFacts: plan.HostFacts{Shell: prepare.Shell()}, Engine: prepare.EngineChoice(engine),
 	}}
 	if err := p.surround(ctx); err != nil {

@@ -55,13 +55,14 @@ func (m *Member) refused(err error) machine.Event {
 	var held *conductor.HeldError
 	var digest *conductor.DigestError
 	var times *conductor.TimesError
+	var proto *conductor.ProtoError
 	var run *conductor.RunError
 	var over *conductor.FinishedError
 	var index *conductor.IndexError
 	switch {
 	case errors.As(err, &held), errors.As(err, &run):
 		e.Code = exit.Held
-	case errors.As(err, &digest):
+	case errors.As(err, &digest), errors.As(err, &proto):
 		e.Code = exit.Definition
 	case errors.As(err, &index), errors.As(err, &times):
 		e.Code = exit.Usage
@@ -94,19 +95,23 @@ func (m *Member) me() (conductor.Newcomer, error) {
 	now := status.Stamp(time.Now())
 	me := conductor.Newcomer{
 		App: c.AppID, Run: c.Run, NewRun: c.NewRun, Digest: c.Digest, Facts: facts,
+		Digests: m.digests(), Speaks: registry.Spoken(),
 		Launcher: launcher.Name(granted.Launcher).Relaunches(), Instance: c.Claim.Instance,
 		Record: registry.AppRecord{
-			Version: 1, Run: c.Run, Digest: c.Digest, Def: def, Counts: c.App.Counts(),
+			Run: c.Run, Digest: c.Digest, Def: def, Counts: c.App.Counts(),
 			Created: now, By: c.Inc, Token: newToken(),
 		},
 		Member: registry.Member{
-			Version: 1, Run: c.Run, Inc: c.Inc, Addr: granted.Host, Host: hostname,
+			Run: c.Run, Inc: c.Inc, Addr: granted.Host, Host: hostname,
 			Process: registry.Process{
 				Machine: self.Machine, Boot: self.Boot, PidNS: self.PidNS, Pid: self.PID, Start: self.Start,
 				Slot: c.Claim.Slot,
 			},
 			Digest: c.Digest,
-			Origin: registry.Origin{Launcher: granted.Launcher, ContainerID: granted.ContainerID, Since: now},
+			Origin: registry.Origin{
+				Launcher: granted.Launcher, ContainerID: granted.ContainerID, Since: now,
+				Build: c.Build, Proto: registry.Spoken().Now,
+			},
 		},
 	}
 	if me.Instance != nil {
@@ -121,6 +126,17 @@ func (m *Member) me() (conductor.Newcomer, error) {
 		me.Instance = &me.Claimable[rank] // Slurm's PROCID is the rank
 	}
 	return me, nil
+}
+
+// digests are the definition's digests in the forms of runs that other builds may have founded.
+func (m *Member) digests() map[int]string {
+	digests, speaks := map[int]string{}, registry.Spoken()
+	for v := 1; v <= speaks.Now; v++ {
+		if v != speaks.Min {
+			digests[v] = appdef.DigestIn(m.cfg.App, v)
+		}
+	}
+	return digests
 }
 
 // newToken is what the founder of a run has its agents show each other.

@@ -24,6 +24,7 @@ type Config struct {
 	Run      string
 	NewRun   bool // a finished run of another name may be followed by this one
 	Digest   string
+	Build    string // version of this program
 	Inc      string // this agent's incarnation
 	Claim    Claim
 	Host     Host

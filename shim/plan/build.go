@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/registry"
 )
 
 // Version is that of the plan's JSON.
@@ -20,7 +21,7 @@ func Build(app appdef.App, req Request) (Plan, appdef.Problems) {
 		return Plan{}, b.problems
 	}
 	if b.req.Digest == "" {
-		b.req.Digest = appdef.Digest(app)
+		b.req.Digest = appdef.DigestIn(app, registry.Spoken().Min)
 	}
 	b.scope = req.scope(&app, portTexts(&app, req.Component, req.Index))
 	b.ports = b.grantedPorts()

@@ -21,7 +21,7 @@ const (
 type Request struct {
 	AppID     string // the app's name in the registry; empty: unknown
 	Run       string
-	Digest    string // appdef.Digest of the App; empty: computed here, which costs more than the rest of Build
+	Digest    string // appdef.DigestIn for registry.Spoken().Min; empty: computed here, at more cost than the rest
 	Component string
 	Index     int
 	// Instances are the current counts that differ from the definition's.

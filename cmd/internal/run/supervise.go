@@ -143,7 +143,7 @@ func (r *runner) interrupt(ctx context.Context, sig os.Signal, asked int, e *end
 	default:
 		r.say("%s: stopping: every process gets its stop signal and its grace, checkpoints are kept; "+
 			"Ctrl-C again kills", r.appID)
-		ask := registry.Ask{Version: 1, Kind: registry.AskStop, ID: shim.NewID(), By: "interrupt"}
+		ask := registry.Ask{Kind: registry.AskStop, ID: shim.NewID(), By: "interrupt"}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
 		if err := r.client.Ask(ctx, r.appID, ask); err != nil {
