@@ -25,7 +25,8 @@ func newStop(s console.Streams) *cobra.Command {
 		Long: `Asks the gang, through its registry, to stop: every process gets its stop signal and its grace,
 checkpoints are kept, the verdict is stopped. Waits until no agent of the run is left and prints the
 verdict; the app may then be run again. When the registry cannot be reached, the agents on this host
-are stopped directly: there is no verdict then, and the run resumes when it is launched again.
+are stopped directly: there is no verdict then, and the run resumes when it is launched again. With a
+registry for several hosts that is not a stop of the run, and the exit code is 69.
 
 With --save all instances first save their outputs, as with muster save, while their processes run.
 They stop when all have saved or --timeout is over; when one has not saved, this exits with 1 after

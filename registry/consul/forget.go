@@ -67,7 +67,7 @@ func (c *Client) forget(ctx context.Context, s Status) error {
 		}
 	}
 	_, err = c.calls.commit(ctx, append(ops, opDeleteTree(k.base))...)
-	if isRefusal(err) && !errors.Is(err, registry.ErrForbidden) {
+	if isRefusal(err) {
 		return fmt.Errorf("app %s changed while it was being forgotten: %w", s.ID, ErrLive)
 	}
 	return err

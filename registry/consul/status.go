@@ -113,6 +113,11 @@ func (c *Client) Apps(ctx context.Context) ([]Status, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(names) == 0 { // Consul leaves out what the token may not see: are there none?
+		if _, err := c.calls.get(ctx, root, byDefault); err != nil {
+			return nil, err
+		}
+	}
 	var all []Status
 	for _, name := range names {
 		app := strings.TrimSuffix(strings.TrimPrefix(name, root), "/")
@@ -174,7 +179,7 @@ func (c *Client) persist(ctx context.Context, act func() error) error {
 	var b backoff
 	for {
 		err := act()
-		if !isUnknown(err) && !isRefusal(err) || errors.Is(err, registry.ErrForbidden) {
+		if !isUnknown(err) && !isRefusal(err) {
 			return err
 		}
 		if pause(ctx, b.next()) != nil {

@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/consul/api"
@@ -132,10 +134,26 @@ func (l *connection) send(ctx context.Context, c consistency, ops api.TxnOps) (r
 			res[r.KV.Key] = r.KV
 		}
 	}
-	return res, nil
+	return res, l.hidden(ctx, ops, res)
 }
 
-// refused turns an answer 409 into a refusal; a missing right of the token comes as 409 too.
+// hidden finds keys that the registry keeps from this token: Consul answers 200 and leaves them out, although
+// get-or-empty has an answer for every key. Only the read of such a key alone is refused, with the reason.
+func (l *connection) hidden(ctx context.Context, ops api.TxnOps, res results) error {
+	for _, o := range ops {
+		if o.KV.Verb != api.KVGetOrEmpty || res[o.KV.Key] != nil {
+			continue
+		}
+		if _, err := l.get(ctx, o.KV.Key, byDefault); err != nil {
+			return err
+		}
+		return fmt.Errorf("read %s: %w: the answer lacks it", o.KV.Key, registry.ErrForbidden)
+	}
+	return nil
+}
+
+// refused turns an answer 409 into a refusal. A missing right of the token comes as 409 too: it is registry.ErrForbidden
+// and no refusal, because reading and trying again does not help.
 func refused(err error) error {
 	var status api.StatusError
 	if !errors.As(err, &status) || status.Code != http.StatusConflict {
@@ -150,7 +168,7 @@ func refused(err error) error {
 		r.what = append(r.what, e.What)
 	}
 	if r.has("Permission denied") {
-		return errors.Join(registry.ErrForbidden, r)
+		return fmt.Errorf("%w: %s", registry.ErrForbidden, strings.Join(r.what, "; "))
 	}
 	return r
 }

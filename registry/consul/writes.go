@@ -2,7 +2,6 @@ package consul
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -203,7 +202,7 @@ func (c *conducting) cleanUp(ctx context.Context, keep string) error {
 		}
 	}
 	_, err = c.bulk.commit(ctx, ops...)
-	if isRefusal(err) && !errors.Is(err, registry.ErrForbidden) {
+	if isRefusal(err) {
 		return errLockLost
 	}
 	if err == nil {

@@ -1,6 +1,10 @@
 package exit
 
-import "github.com/muster-agent/muster/registry"
+import (
+	"errors"
+
+	"github.com/muster-agent/muster/registry"
+)
 
 // Exit codes of muster, after sysexits(3) where that has one. `muster help exit-codes` says when each is used.
 const (
@@ -16,6 +20,14 @@ const (
 	CtrlC       = 130
 	Interrupted = 143 // no agent of the run is left, and it has no verdict
 )
+
+// OfRegistry is err with the code of a registry's error: Forbidden if the registry refuses the token, else Registry.
+func OfRegistry(err error) error {
+	if errors.Is(err, registry.ErrForbidden) {
+		return With(Forbidden, err)
+	}
+	return With(Registry, err)
+}
 
 // Of maps a verdict to the exit code of the agent of instance me, or of `muster run` when me is
 // empty: that speaks for the instance that failed first.

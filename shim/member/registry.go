@@ -38,7 +38,7 @@ func AwaitRegistry(ctx context.Context, client *consul.Client, address registry.
 			err = fmt.Errorf("registry %s: %w; %s", address, cmp.Or(last, err), RegistryRemedy)
 			return exit.With(exit.Registry, err)
 		case !errors.Is(err, registry.ErrUnreachable):
-			return exit.With(exit.Registry, fmt.Errorf("registry %s: %w", address, err))
+			return exit.OfRegistry(fmt.Errorf("registry %s: %w", address, err))
 		case last == nil:
 			log.Warn("registry does not answer yet, waiting",
 				"registry", address, "patience", StartPatience, "err", err)
@@ -65,7 +65,7 @@ func FindDNS(ctx context.Context, client *consul.Client, app *appdef.App, log *s
 		log.Warn("members are written by their hosts' addresses", "cause", "muster.address=dns: "+err.Error())
 		return DNS{None: true}, nil
 	case err != nil:
-		return DNS{}, exit.With(exit.Registry, err)
+		return DNS{}, exit.OfRegistry(err)
 	}
 	return DNS{Domain: domain}, nil
 }

@@ -133,11 +133,7 @@ func RegistryError(address registry.Address, err error) error {
 	if _, ok := errors.AsType[exit.Error](err); ok { // it was never asked
 		return err
 	}
-	code := exit.Registry
-	if errors.Is(err, registry.ErrForbidden) {
-		code = exit.Forbidden
-	}
-	return exit.With(code, fmt.Errorf("registry %s: %w; give --registry another, or look at it with muster doctor",
+	return exit.OfRegistry(fmt.Errorf("registry %s: %w; give --registry another, or look at it with muster doctor",
 		address, err))
 }
 

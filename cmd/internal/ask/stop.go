@@ -190,6 +190,7 @@ func awaitEnd(ctx context.Context, s console.Streams, k apps.Lookup, facts apps.
 	run, limit := facts.Registry.App.Run, endPatience
 	_, socket := facts.Address.Socket()
 	live := facts.Registry.Live
+	var left error
 	over := func() bool {
 		st, err := k.Status(ctx, facts.Address, facts.ID)
 		switch {
@@ -212,12 +213,12 @@ func awaitEnd(ctx context.Context, s console.Streams, k apps.Lookup, facts apps.
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			fmt.Fprintf(s.Err, "%s: %s left after %s: muster status %s says where\n", facts.ID,
-				appdef.Counted(live, "agent"), limit, facts.ID)
+			left = exit.With(exit.Timeout, fmt.Errorf("%s: %s left after %s: muster status %s says where", facts.ID,
+				appdef.Counted(live, "agent"), limit, facts.ID))
 		}
 	}
 	fmt.Fprintf(s.Out, "%s: %s\n", facts.ID, exit.VerdictText(v))
-	return nil
+	return left
 }
 
 // stopAgents asks the agents of this host one by one; their registry cannot be asked.
@@ -249,7 +250,11 @@ func stopAgents(ctx context.Context, s console.Streams, k apps.Lookup, facts app
 	}
 	fmt.Fprintf(s.Out, "%s: interrupted: %s stopped; it resumes when it is launched again\n", facts.ID,
 		strings.Join(names, ", "))
-	return nil
+	if _, oneHost := facts.Address.Socket(); oneHost || facts.Silent == nil {
+		return nil
+	}
+	return exit.With(exit.Registry, fmt.Errorf("%s was not asked to stop: registry %s: %w; its agents on other hosts "+
+		"continue, and a launcher may start those of this host again", facts.ID, facts.Address, facts.Silent))
 }
 
 func stopOne(ctx context.Context, path string, grace *float64) error {

@@ -257,7 +257,7 @@ func (r *runner) openRegistry(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	if err := client.Ping(ctx); err != nil {
-		return exit.With(exit.Registry, fmt.Errorf("registry %s: %w", r.address, err))
+		return exit.OfRegistry(fmt.Errorf("registry %s: %w", r.address, err))
 	}
 	return r.chooseRun(ctx)
 }
@@ -268,7 +268,7 @@ func (r *runner) chooseRun(ctx context.Context) error {
 	switch {
 	case errors.Is(err, registry.ErrNoApp):
 	case err != nil:
-		return exit.With(exit.Registry, err)
+		return exit.OfRegistry(fmt.Errorf("registry %s: %w", r.address, err))
 	case st.Verdict == nil && st.Live > 0:
 		return exit.With(exit.Held, fmt.Errorf("%s is running already: run %s with %d live agents; muster status %s "+
 			"says more", r.appID, st.App.Run, st.Live, r.appID))
