@@ -65,7 +65,8 @@ func restartKeys() []Key {
 		},
 		{
 			Name: "muster.restart.backoff", Default: "1s..1m",
-			Meaning:   "the pause before a restart; it doubles with each failure in a row, with jitter",
+			Meaning: "the pause before a restart that follows another within muster.restart.window; the first has " +
+				"none. It doubles with each restart in a row, with jitter",
 			component: restart((*Restart).setBackoff),
 		},
 		{

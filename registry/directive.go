@@ -63,6 +63,8 @@ type Directive struct {
 	Anew      string         `json:"anew,omitempty"`   // the stored steps of each rank, if no step is common to all
 	Budget    Budget         `json:"budget,omitzero"`  // gang scope
 	Retries   Retries        `json:"retries,omitzero"`
+	Row       int            `json:"row,omitempty"`      // restarts in a row (muster.restart.backoff)
+	Rest      float64        `json:"rest,omitempty"`     // seconds that this generation waits before it starts
 	Released  []string       `json:"released,omitempty"` // components released so far; empty: all
 	Why       string         `json:"why,omitempty"`
 	First     string         `json:"first,omitempty"`      // instance that failed first
@@ -86,9 +88,8 @@ type Retries struct {
 	Used int `json:"used,omitempty"` // restarts that muster.retry counts
 	Free int `json:"free,omitempty"` // restarts that it does not count: the app did not cause the failure
 	// generation of the last restart: results of older generations no longer count
-	Gen   int     `json:"gen"`
-	Pause float64 `json:"pause,omitempty"` // seconds that this generation waits before it starts
-	Later later   `json:"-"`
+	Gen   int   `json:"gen"`
+	Later later `json:"-"`
 }
 
 // RosterRef names a sealed roster by its content.
@@ -103,16 +104,8 @@ type RosterRef struct {
 	Later later  `json:"-"`
 }
 
-// Wait is how long the generation of the last full restart waits before it starts.
-func (t Retries) Wait() time.Duration { return time.Duration(t.Pause * float64(time.Second)) }
-
 // Pause is how long the directive's generation waits before it starts.
-func (d Directive) Pause() time.Duration {
-	if d.Retries.Gen != d.Gen {
-		return 0
-	}
-	return d.Retries.Wait()
-}
+func (d Directive) Pause() time.Duration { return time.Duration(d.Rest * float64(time.Second)) }
 
 // Restarts tells whether a result of that generation, or of none, no longer counts: muster.retry restarts every
 // instance.

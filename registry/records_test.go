@@ -19,7 +19,7 @@ const memberText = `{"run":"r1","inc":"b","was":"a","addr":"10.0.0.1","address":
 	`"here":{"gen":2,"shared":true,"steps":[1],"unknown":true},"log_dir":"/l","work_dir":"/w"}`
 
 const directiveText = `{"run":"r1","gen":3,"act":"run","seq":9,"by":"b","counts":{"worker":2},"target":{"worker":3},` +
-	`"roster":{"id":"3-abc","chunks":1,"bytes":2,"sha256":"s"},"resume":7,"anew":"why","budget":{"used":1},"retries":{"used":1,"free":2,"gen":3,"pause":4},` +
+	`"roster":{"id":"3-abc","chunks":1,"bytes":2,"sha256":"s"},"resume":7,"anew":"why","budget":{"used":1},"retries":{"used":1,"free":2,"gen":3},"row":2,"rest":4,` +
 	`"released":["ps"],"why":"w","first":"worker-0","stop_grace":5,` +
 	`"verdict":{"version":1,"run":"r1","outcome":"failed","class":"app-error","cause":"c","first":"worker-0","exit":{"gen":3,"code":1},"advice":"a","retry":true,` +
 	`"generation":3,"by":"stop","at":"2026-01-02T03:04:05Z"},"save":{"seq":1,"stamp":"2026","asks":["i"]},"at":"2026-01-02T03:04:05Z"}`

@@ -216,8 +216,10 @@ func (r stageRoom) policy(p plan.Plan) *machine.Policy {
 		Rule: conductor.BudgetRule{
 			Max: p.Restart.Budget, Window: plan.Seconds(p.Restart.Window),
 			RefillCheckpoint: p.Restart.Refill == "checkpoint",
+			Backoff: conductor.Backoff{
+				Min: plan.Seconds(p.Restart.BackoffMin), Max: plan.Seconds(p.Restart.BackoffMax),
+			},
 		},
-		BackoffMin: plan.Seconds(p.Restart.BackoffMin), BackoffMax: plan.Seconds(p.Restart.BackoffMax),
 		Grace: plan.Seconds(p.Stop.Grace), Timeout: plan.Seconds(p.Timeout), Duration: plan.Seconds(p.Duration),
 		Barrier: barrier,
 	}

@@ -25,10 +25,11 @@ func (r *decision) row(a *absence) (registry.Row, bool) {
 	return r.v.Roster.Row(a.Instance)
 }
 
+// rebuild is T11.
 func (r *decision) rebuild(first, why string, b registry.Budget) bool {
 	n := r.next()
 	n.Gen, n.Act, n.Budget, n.First, n.Why = n.Gen+1, registry.ActWait, b, first, why
-	n.Resume, n.Anew, n.Released = nil, "", nil
+	n.Resume, n.Anew, n.Released, n.Rest = nil, "", nil, r.rest.Seconds()
 	n.StopGrace = r.c.Facts.StopGrace.Seconds()
 	return r.only(Rebuild{Index: r.v.DirectiveIndex, Directive: n})
 }
@@ -81,6 +82,8 @@ type decision struct {
 	missing  []*absence // waited instances without a ready key, in rank order
 	joining  []*absence // flex up: instances of the target that are not members yet
 	services []*absence // services without a live key
+
+	rest time.Duration // how long the generation that this decision forms waits before it starts
 
 	results
 	output

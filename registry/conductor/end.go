@@ -12,13 +12,13 @@ import (
 // conclude ends the run with this verdict, or restarts the whole gang if muster.retry allows: every instance starts
 // again, also those that had ended, and all budgets are reset. True means that the step's effect is decided.
 func (r *decision) conclude(v registry.Verdict) bool {
-	next, ok := r.c.Facts.again(r.d.Retries, v)
+	next, rest, ok := r.c.Facts.again(r.d.Retries, v)
 	if !ok {
 		return r.only(r.end(v))
 	}
 	next.Gen = r.d.Gen + 1
-	why := fmt.Sprintf("gang restarted after %s (%s)", v.Cause, r.c.Facts.ordinal(r.d.Retries, next))
-	r.d.Retries = next
+	why := fmt.Sprintf("gang restarted after %s (%s)", v.Cause, r.c.Facts.ordinal(r.d.Retries, next, rest))
+	r.d.Retries, r.d.Row, r.rest = next, 0, rest
 	return r.rebuild(v.First, why, r.d.Budget.Fresh())
 }
 

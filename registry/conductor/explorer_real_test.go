@@ -234,7 +234,7 @@ func (x *explorer) directive(d wDir) registry.Directive {
 		n.Counts[c.Name] = c.Count
 	}
 	if n.Retries = (registry.Retries{Used: int(d.Retries), Gen: int(d.Anew)}); d.Retries > 1 {
-		n.Retries.Pause = 1
+		n.Rest = 1
 	}
 	if x.s.Without == withoutAnew {
 		n.Retries.Gen = 0

@@ -83,6 +83,7 @@ type BudgetRule struct {
 	Max              int           // restarts within Window; -1: no limit
 	Window           time.Duration // 0: for ever
 	RefillCheckpoint bool          // a newer checkpoint step resets the budget
+	Backoff          Backoff       // the pauses between them
 }
 
 // Newcomer describes an agent that joins.

@@ -79,7 +79,7 @@ func (r *decision) fullRestart() bool {
 	if open || gone == 0 {
 		return false
 	}
-	return r.rebuild("", "all agents were relaunched", r.d.Budget)
+	return r.restart("", "all agents were relaunched", r.d.Budget)
 }
 
 // shown tells whether a live key belongs to a living agent. The record must have been read after the key, or the key

@@ -30,7 +30,7 @@ func (r *decision) repair() bool {
 	for i, f := range charged {
 		b, ok := Charge(r.d.Budget, f.rule, wall(r.now), r.newestStep())
 		if ok {
-			return r.rebuild(f.Instance.String(), f.sentence(), b)
+			return r.restart(f.Instance.String(), f.sentence(), b)
 		}
 		charged[i].budget = b
 	}
@@ -40,7 +40,7 @@ func (r *decision) repair() bool {
 	if len(free) == 0 {
 		return r.fullRestart()
 	}
-	return r.rebuild(free[0].Instance.String(), free[0].sentence(), r.d.Budget)
+	return r.restart(free[0].Instance.String(), free[0].sentence(), r.d.Budget)
 }
 
 // final counts failures with a spent budget as failures for good.

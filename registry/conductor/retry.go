@@ -69,8 +69,10 @@ func recoveryOf(e *registry.MemberExit) recovery {
 	return unknown
 }
 
-// again tells whether the gang restarts in place of this verdict, and how that counts.
-func (f Facts) again(have registry.Retries, v registry.Verdict) (registry.Retries, bool) {
+// again tells whether the gang restarts in place of this verdict, how that counts, and how long it waits before.
+func (f Facts) again(
+	have registry.Retries, v registry.Verdict,
+) (next registry.Retries, rest time.Duration, ok bool) {
 	kind := unknown
 	if v.Outcome == registry.Failed {
 		kind = retryable(v.Exit, v.Class)
@@ -81,23 +83,22 @@ func (f Facts) again(have registry.Retries, v registry.Verdict) (registry.Retrie
 	free := false
 	switch {
 	case v.Outcome == registry.Stopped, v.Class == registry.ClassTimeout && kind == permanent:
-		return have, false // a stop by the operator and a time limit are final
+		return have, 0, false // a stop by the operator and a time limit are final
 	case f.Retry == RetryAlways:
 	case v.Outcome == registry.Succeeded, kind == permanent:
-		return have, false
+		return have, 0, false
 	case f.RetryTransient && kind != unknown:
 		free = true
 	case f.Retry != RetryForever && have.Used >= f.Retry:
-		return have, false
+		return have, 0, false
 	}
-	next := have
-	next.Pause = pauseBefore(have, kind).Seconds()
+	next = have
 	if free {
 		next.Free++
 	} else {
 		next.Used++
 	}
-	return next, true
+	return next, pauseBefore(have, kind), true
 }
 
 // grows tells whether an instance gets more memory when it restarts.
@@ -125,7 +126,7 @@ func pauseBefore(t registry.Retries, kind recovery) time.Duration {
 }
 
 // ordinal describes which retry the next one is.
-func (f Facts) ordinal(have, next registry.Retries) string {
+func (f Facts) ordinal(have, next registry.Retries, rest time.Duration) string {
 	s := "not counted"
 	switch {
 	case next.Used == have.Used:
@@ -134,8 +135,8 @@ func (f Facts) ordinal(have, next registry.Retries) string {
 	default:
 		s = fmt.Sprintf("retry %d", next.Used)
 	}
-	if next.Pause > 0 {
-		s += ", after a pause of " + seconds(next.Wait())
+	if rest > 0 {
+		s += ", after a pause of " + seconds(rest)
 	}
 	return s
 }

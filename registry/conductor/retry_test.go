@@ -241,10 +241,10 @@ func TestRetry(t *testing.T) {
 			g.failFinal("worker-1", 1)
 			g.settle()
 			g.want(registry.ActWait, n+2)
-			if p := g.dir.Retries.Pause; p < last || p > 60 || n > 1 && p <= 1 {
+			if p := g.dir.Rest; p < last || p > 60 || n > 1 && p <= 1 {
 				t.Fatalf("retry %d: pause %g s after %g s, want it to grow up to 60", n+1, p, last)
 			}
-			last = g.dir.Retries.Pause
+			last = g.dir.Rest
 			again(g)
 		}
 		g.end("worker-0")

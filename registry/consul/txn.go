@@ -152,8 +152,8 @@ func (l *connection) hidden(ctx context.Context, ops api.TxnOps, res results) er
 	return nil
 }
 
-// refused turns an answer 409 into a refusal. A missing right of the token comes as 409 too: it is registry.ErrForbidden
-// and no refusal, because reading and trying again does not help.
+// refused turns an answer 409 into a refusal. A missing right of the token comes as 409 too: it is
+// registry.ErrForbidden and no refusal, because reading and trying again does not help.
 func refused(err error) error {
 	var status api.StatusError
 	if !errors.As(err, &status) || status.Code != http.StatusConflict {

@@ -38,7 +38,8 @@ var (
 	acknowledge = action{"acknowledge", func(s *State, _ Event) []Effect {
 		s.Acking = s.Directive.Gen
 		out := []Effect{{Kind: DoAcknowledge, Gen: s.Directive.Gen, Attempt: s.Attempt}}
-		if s.Directive.Retries.Gen == s.Directive.Gen { // the conductor's clock begins again as well
+		// The conductor's clock begins again as well.
+		if s.Directive.Retries.Gen == s.Directive.Gen || s.Directive.Pause() > 0 {
 			out = append(out, s.armBarrier())
 		}
 		return out
@@ -131,20 +132,15 @@ var (
 		return nil
 	}}
 	backOff = action{"wait a little", func(s *State, e Event) []Effect {
-		s.Rested = false
-		wait := delay(s.Policy.BackoffMin, s.Policy.BackoffMax, s.Failures, e.Roll)
 		s.Failures++
-		return []Effect{s.arm(&s.timers.backoff, timerBackoff, wait)}
+		return s.pause(s.Failures, e.Roll)
 	}}
 	backOffFree = action{"wait a little", func(s *State, e Event) []Effect {
-		s.Rested = false
 		s.FreeRetries++
-		return []Effect{s.arm(&s.timers.backoff, timerBackoff,
-			delay(s.Policy.BackoffMin, s.Policy.BackoffMax, 0, e.Roll))}
+		return s.pause(notFirst, e.Roll) // whoever has the address needs time to leave
 	}}
 	rest = action{"wait a little", func(s *State, _ Event) []Effect {
-		s.Rested = false
-		return []Effect{s.arm(&s.timers.backoff, timerBackoff, s.Policy.BackoffMin)}
+		return s.pause(notFirst, evenRoll)
 	}}
 	armBarrier = action{"", func(s *State, _ Event) []Effect {
 		return []Effect{s.armBarrier()}
@@ -283,17 +279,15 @@ func (s *State) leftClass() registry.Class {
 	return registry.ClassStopped
 }
 
-// delay is the pause before the n-th restart in a row (from 0): doubling from lo to hi, with jitter
-// of a quarter either way from roll in [0,1).
-func delay(lo, hi time.Duration, n int, roll float64) time.Duration {
-	d := lo
-	for range n {
-		if d >= hi/2 {
-			d = hi
-			break
-		}
-		d *= 2
-	}
-	d = min(d, hi)
-	return time.Duration(float64(d) * (0.75 + roll/2))
+// notFirst is the place in a row of a restart that is not immediate; evenRoll is a roll without jitter.
+const (
+	notFirst = 2
+	evenRoll = 0.5
+)
+
+// pause arms the timer before the n-th restart in a row, with jitter of a quarter either way from roll in [0,1).
+func (s *State) pause(n int, roll float64) []Effect {
+	s.Rested = false
+	wait := time.Duration(float64(s.Policy.Rule.Backoff.Pause(n)) * (0.75 + roll/2))
+	return []Effect{s.arm(&s.timers.backoff, timerBackoff, wait)}
 }

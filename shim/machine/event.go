@@ -83,14 +83,12 @@ type Policy struct {
 	Ordered bool
 	// Follows: this component starts when others have. Only a service needs to know; the others hear it
 	// from the directive.
-	Follows    bool
-	Rule       conductor.BudgetRule
-	BackoffMin time.Duration
-	BackoffMax time.Duration
-	Grace      time.Duration
-	Timeout    time.Duration // of the whole run, from the staging on; 0: none (muster.timeout)
-	Duration   time.Duration // of one running process; 0: none (muster.duration)
-	Barrier    time.Duration
+	Follows  bool
+	Rule     conductor.BudgetRule
+	Grace    time.Duration
+	Timeout  time.Duration // of the whole run, from the staging on; 0: none (muster.timeout)
+	Duration time.Duration // of one running process; 0: none (muster.duration)
+	Barrier  time.Duration
 }
 
 // Exit is how a process ended; it is kept until the verdict.

@@ -13,7 +13,7 @@ func TestFreeRetriesEndAlsoWithAShortBackoff(t *testing.T) {
 	code := 1
 	s := New()
 	s.Phase, s.Attempt, s.Gen, s.Proc = Running, 1, 1, 1
-	s.Policy = Policy{Scope: "instance", BackoffMin: 50 * time.Millisecond, BackoffMax: 50 * time.Millisecond, Rule: conductor.BudgetRule{Max: 0}}
+	s.Policy = Policy{Scope: "instance", Rule: conductor.BudgetRule{Backoff: conductor.Backoff{Min: 50 * time.Millisecond, Max: 50 * time.Millisecond}}}
 	for i := range 3 {
 		s.Begun = now
 		now = now.Add(2 * time.Second)

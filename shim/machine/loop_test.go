@@ -77,7 +77,7 @@ func (r *scripted) count(kind effectKind) (n int) {
 	return n
 }
 
-var quick = Policy{Scope: "instance", Grace: 10 * time.Second, Barrier: time.Hour, BackoffMin: time.Second, BackoffMax: time.Minute, Rule: conductor.BudgetRule{Max: 5}}
+var quick = Policy{Scope: "instance", Grace: 10 * time.Second, Barrier: time.Hour, Rule: conductor.BudgetRule{Max: 5, Window: time.Hour, Backoff: conductor.Backoff{Min: time.Second, Max: time.Minute}}}
 
 func TestLoopRestartsAfterItsBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -91,6 +91,11 @@ func TestLoopRestartsAfterItsBackoff(t *testing.T) {
 		begun := time.Now()
 		a.Tell(Event{Kind: Gone, Attempt: 1, Exit: &Exit{Signal: 9}})
 		synctest.Wait()
+		if got := a.State(); got.Phase != Running || got.Attempt != 2 || time.Since(begun) != 0 {
+			t.Fatalf("got %s, attempt %d after %s, want running, 2, at once: it is the first restart", got.Phase, got.Attempt, time.Since(begun))
+		}
+		a.Tell(Event{Kind: Gone, Attempt: 2, Exit: &Exit{Signal: 9}})
+		synctest.Wait()
 		if got := a.State().Phase; got != Backoff {
 			t.Fatalf("got %s, want backoff", got)
 		}
@@ -102,12 +107,12 @@ func TestLoopRestartsAfterItsBackoff(t *testing.T) {
 			t.Errorf("restarted after %s, want 1 s with a quarter of jitter", waited)
 		}
 		code := 0
-		a.Tell(Event{Kind: Gone, Attempt: 2, Exit: &Exit{Code: &code}})
+		a.Tell(Event{Kind: Gone, Attempt: 3, Exit: &Exit{Code: &code}})
 		stop := directive("stop", 1)
 		stop.Verdict = &registry.Verdict{Outcome: registry.Succeeded}
 		a.Tell(Event{Kind: Directed, Directive: stop})
-		if s := <-final; s.Phase != Done || s.ExitCode() != 0 || s.Attempt != 2 {
-			t.Errorf("got %s, code %d, attempt %d, want done, 0, 2", s.Phase, s.ExitCode(), s.Attempt)
+		if s := <-final; s.Phase != Done || s.ExitCode() != 0 || s.Attempt != 3 {
+			t.Errorf("got %s, code %d, attempt %d, want done, 0, 3", s.Phase, s.ExitCode(), s.Attempt)
 		}
 	})
 }

@@ -157,7 +157,7 @@ func parseEvent(t *testing.T, line string, s State) Event {
 			}
 			if gen, ok := strings.CutPrefix(arg, "anew="); ok {
 				e.Directive.Retries.Gen, _ = strconv.Atoi(gen)
-				e.Directive.Retries.Pause = 30
+				e.Directive.Rest = 30
 			}
 			if counts, ok := strings.CutPrefix(arg, "workers="); ok {
 				n, _ := strconv.Atoi(counts)
@@ -183,7 +183,9 @@ func parseEvent(t *testing.T, line string, s State) Event {
 		}
 		e.Policy = &Policy{
 			Scope: args[0], Service: slices.Contains(args, "service"), Ordered: slices.Contains(args, "ordered"), Follows: slices.Contains(args, "follows"), Grace: grace, Barrier: 30 * time.Minute,
-			BackoffMin: time.Second, BackoffMax: time.Minute, Rule: conductor.BudgetRule{Max: 2, Window: time.Hour, RefillCheckpoint: true},
+			Rule: conductor.BudgetRule{
+				Max: 2, Window: time.Hour, RefillCheckpoint: true, Backoff: conductor.Backoff{Min: time.Second, Max: time.Minute},
+			},
 		}
 		if slices.Contains(args, "timeout") {
 			e.Policy.Timeout, e.Policy.Duration = 2*time.Hour, time.Hour
@@ -336,16 +338,20 @@ func TestRandomLives(t *testing.T) {
 	}
 }
 
-func TestDelayGrowsWithinItsBounds(t *testing.T) {
+// TestPauses: the first restart in a row is immediate, each further one waits twice as long as the last, with jitter.
+func TestPauses(t *testing.T) {
+	b := conductor.Backoff{Min: time.Second, Max: time.Minute}
+	s := State{Policy: Policy{Rule: conductor.BudgetRule{Backoff: b}}}
 	for n := range 40 {
+		want := time.Duration(0)
+		if n > 0 {
+			want = min(time.Second<<min(n-1, 10), time.Minute)
+		}
 		for _, roll := range []float64{0, 0.5, 0.999} {
-			d := delay(time.Second, time.Minute, n, roll)
-			if d < 750*time.Millisecond || d > 75*time.Second {
-				t.Errorf("restart %d: got %s, want within a quarter of 1s..1m", n, d)
+			got := s.pause(n+1, roll)[0].After
+			if got < want*3/4 || got > want*5/4 || roll == 0.5 && got != want {
+				t.Errorf("restart %d: got %s, want within a quarter of %s", n+1, got, want)
 			}
 		}
-	}
-	if a, b := delay(time.Second, time.Minute, 1, 0.5), delay(time.Second, time.Minute, 2, 0.5); b != 2*a {
-		t.Errorf("got %s then %s, want doubled", a, b)
 	}
 }

@@ -51,14 +51,15 @@ type result struct {
 	Exit      *Exit          // how the last process ended
 	Result    registry.Phase // ended or failed, when the process is over for good in this generation
 	ResultGen int            // generation that Result belongs to
-	// Pending is the report of Result until the registry has taken it; nil: it has, or there is none. A leave carries it.
+	// Pending is the report of Result until the registry has taken it; nil: it has, or there is none. A leave carries
+	// it.
 	Pending *registry.Report
 }
 
 // account is what restarts have cost.
 type account struct {
 	Budget      registry.Budget
-	Failures    int  // in a row, for the length of the backoff
+	Failures    int  // in a row, each within a window of its start
 	FreeRetries int  // starts spent on "address in use"
 	Rested      bool // the backoff is over
 }
@@ -203,16 +204,7 @@ func (s State) absorb(e Event) State {
 	case Up:
 		s.Up = s.Phase == Running
 	case Gone:
-		s.Exit, s.Proc, s.Up, s.Bound, s.Moved = e.Exit, 0, false, false, false
-		if e.Exit.CutOff {
-			s = s.cut(e.At)
-		}
-		if e.At.Sub(s.Begun) > s.Policy.BackoffMax {
-			s.Failures = 0 // a long healthy life
-			if !e.Exit.Free {
-				s.FreeRetries = 0
-			}
-		}
+		s = s.gone(e)
 	case Rebound:
 		s.Bound, s.Moved = true, s.Moved || !e.On
 	case Progressed:
@@ -252,6 +244,21 @@ func (s State) absorb(e Event) State {
 			s.Pending = nil
 		}
 	case boot, Held, Published, Sealed, Mismatch, Started, Left:
+	}
+	return s
+}
+
+func (s State) gone(e Event) State {
+	s.Exit, s.Proc, s.Up, s.Bound, s.Moved = e.Exit, 0, false, false, false
+	if e.Exit.CutOff {
+		s = s.cut(e.At)
+	}
+	lasted := e.At.Sub(s.Begun)
+	if s.Policy.Rule.EndsRow(lasted) {
+		s.Failures = 0
+	}
+	if lasted > s.Policy.Rule.Backoff.Max && !e.Exit.Free { // a long healthy life
+		s.FreeRetries = 0
 	}
 	return s
 }

@@ -54,7 +54,7 @@ func trainingApp() appdef.App {
 		Contents: appdef.Contents{Packages: []appdef.Package{{Type: "folder", Name: "files"}}},
 		Settings: appdef.AppSettings{
 			Framework: "tensorflow", FrameworkWhy: "the application's name", Barrier: 1800, StageTimeout: 1800,
-			GangBudget: appdef.Restart{Scope: appdef.ScopeGang, Budget: 3, Window: 60, Refill: "never"},
+			GangBudget: appdef.Restart{Scope: appdef.ScopeGang, Budget: 3, Window: 60, BackoffMin: 1, BackoffMax: 60, Refill: "never"},
 		},
 	}
 }

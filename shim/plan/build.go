@@ -124,7 +124,7 @@ func (b *builder) restart() Restart {
 	r := b.component.Settings.Restart
 	if r.Scope == appdef.ScopeGang {
 		gang := b.app.Settings.GangBudget
-		r.Budget, r.Window, r.Refill = gang.Budget, gang.Window, gang.Refill
+		r = gang
 	}
 	if r.Scope == appdef.ScopeNever {
 		r.Budget = 0

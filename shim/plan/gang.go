@@ -62,6 +62,7 @@ func ranksOf(c *appdef.Component) string {
 func budgetRule(r appdef.Restart) conductor.BudgetRule {
 	rule := conductor.BudgetRule{
 		Max: r.Budget, Window: r.Window.Duration(), RefillCheckpoint: r.Refill == "checkpoint",
+		Backoff: conductor.Backoff{Min: r.BackoffMin.Duration(), Max: r.BackoffMax.Duration()},
 	}
 	if r.Scope == appdef.ScopeNever {
 		rule.Max = 0

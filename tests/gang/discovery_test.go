@@ -182,6 +182,7 @@ func serviceLife(t *testing.T, at place) {
 		t.Errorf("worker-1, which listens at nothing, is %s", status)
 	}
 	cast["worker-0"].exit(1)
+	g.stage.next("worker-0").exit(1) // the first restart is immediate
 	if left := g.found("worker", 1); left[0].ServiceMeta["index"] != "1" {
 		t.Errorf("while worker-0 does not run: %+v", left)
 	}

@@ -206,13 +206,14 @@ func stopInBackoff(t *testing.T, at place) {
 	g := newGang(t, at, workers(2, map[string]string{"muster.restart.backoff": "1h..1h"}))
 	cast := g.begin()
 	cast["worker-0"].exit(1)
-	g.sees("worker-0", "backoff", "restarting 1/5")
+	g.stage.next("worker-0").exit(1) // the first restart is immediate
+	g.sees("worker-0", "backoff", "restarting 2/5")
 	if out, code := g.verb("stop", g.app); code != 0 || !strings.Contains(out, "stopped") {
 		t.Errorf("muster stop: %q, exit code %d, want stopped, 0", out, code)
 	}
 	cast["worker-1"].gone()
 	g.stopped(0)
-	if n := g.stage.starts("worker-0"); n != 1 {
-		t.Errorf("worker-0 was started %d times, want once", n)
+	if n := g.stage.starts("worker-0"); n != 2 {
+		t.Errorf("worker-0 was started %d times, want twice", n)
 	}
 }

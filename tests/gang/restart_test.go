@@ -181,7 +181,7 @@ func resumePlaceholders(t *testing.T, at place) {
 func backoffGrows(t *testing.T, at place) {
 	g := newGang(t, at, workers(1, map[string]string{"muster.restart.backoff": "0.4s..0.8s"}))
 	a := g.begin()["worker-0"]
-	for range 3 {
+	for range 4 {
 		a.exit(1)
 		a = g.stage.next("worker-0")
 	}
@@ -195,10 +195,33 @@ func backoffGrows(t *testing.T, at place) {
 		}
 	}
 	// A quarter is jitter; how much longer it takes is the machine's business.
-	least := []time.Duration{290 * time.Millisecond, 590 * time.Millisecond, 590 * time.Millisecond}
+	least := []time.Duration{0, 290 * time.Millisecond, 590 * time.Millisecond, 590 * time.Millisecond}
 	for i, want := range least {
 		if len(pauses) != len(least) || pauses[i] < want {
 			t.Fatalf("pauses %s, want at least %s", pauses, least)
 		}
 	}
+}
+
+// The whole gang restarts at once for the first time; each further restart waits as long as muster.restart.backoff says,
+// and says so.
+func gangBacksOff(t *testing.T, at place) {
+	g := newGang(t, at, workers(2, map[string]string{"muster.restart": "gang", "muster.restart.backoff": "2..3"}))
+	cast := g.begin()
+	for n, want := range []time.Duration{0, 2 * time.Second, 3 * time.Second} {
+		cast["worker-1"].kill()
+		died := time.Now()
+		cast = g.castOf(n+2, g.def.instances()...)
+		if waited := time.Since(died); waited < want { // no timing: a pause cannot be shorter
+			t.Errorf("generation %d began %s after the death, want a pause of %s", n+2, waited, want)
+		}
+		d, _ := g.directive()
+		if d.Gen != n+2 || d.Pause() != want {
+			t.Errorf("generation %d: a pause of %s in generation %d, want %s", d.Gen, d.Pause(), n+2, want)
+		}
+	}
+	for _, a := range cast {
+		a.exit(0)
+	}
+	g.succeeds()
 }

@@ -70,6 +70,7 @@ func TestRunWithConsul(t *testing.T) {
 	playAll(t, at, append(runs(), []scenario{
 		{"gang scope", gangScope},
 		{"budget spent", budgetSpent},
+		{"gang backoff", gangBacksOff},
 		{"muster stop", stopVerb},
 		{"muster signal, ps, status, logs", verbs},
 		{"TERM, and the budget is kept", runGoesOn},

@@ -388,17 +388,21 @@ func (s *sheet) rules(app *appdef.App, c *appdef.Component, p plan.Plan, from fu
 
 func budgetText(r plan.Restart) string {
 	if r.Budget < 0 {
-		return "without end, " + span(r.BackoffMin) + " to " + span(r.BackoffMax) + " apart"
+		return "without end, " + pausesText(r)
 	}
 	text := appdef.Counted(r.Budget, "restart")
 	if r.Window > 0 {
 		text += " within " + span(r.Window)
 	}
-	text += ", " + span(r.BackoffMin) + " to " + span(r.BackoffMax) + " apart"
+	text += ", " + pausesText(r)
 	if r.Refill == "checkpoint" {
 		text += "; a newer checkpoint empties the account"
 	}
 	return text
+}
+
+func pausesText(r plan.Restart) string {
+	return "the first at once, then after " + span(r.BackoffMin) + " to " + span(r.BackoffMax)
 }
 
 func portText(p plan.Port) string {
