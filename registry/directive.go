@@ -72,7 +72,9 @@ type Directive struct {
 	Verdict   *Verdict       `json:"verdict,omitempty"`
 	Save      *Save          `json:"save,omitempty"` // the last save that began
 	At        time.Time      `json:"at"`             // for display
-	Later     later          `json:"-"`
+	// Adopted: the registry had lost the app's data. Until its holder writes it again, a record may be missing.
+	Adopted bool  `json:"adopted,omitempty"`
+	Later   later `json:"-"`
 }
 
 // Save asks all members with outputs to save them while their processes run.

@@ -3,6 +3,7 @@ package conductor
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/muster-agent/muster/registry"
@@ -14,6 +15,9 @@ func Admit(look Snapshot, me Newcomer, alive func(registry.Process) Life) Admiss
 	if look.App == nil && look.Directive == nil {
 		if d := misplaced(look, me); d != nil {
 			return d
+		}
+		if why := vanished(look); why != "" {
+			return Vanished{Why: why}
 		}
 		return Found{App: foundRecord(me, look.Now), Directive: firstDirective(me, look.Now)}
 	}
@@ -27,6 +31,22 @@ func Admit(look Snapshot, me Newcomer, alive func(registry.Process) Life) Admiss
 		return d
 	}
 	return decideIndex(look, me, alive)
+}
+
+// vanished tells why an app that the registry does not know is there all the same; "": it is not. Its processes may run:
+// a second founding would start them again.
+func vanished(look Snapshot) string {
+	switch {
+	case look.Seen:
+		return "it knows nothing of the app any more"
+	case len(look.Holders) == 0:
+		return ""
+	}
+	names := strings.Join(look.Holders[:min(len(look.Holders), 3)], ", ")
+	if more := len(look.Holders) - 3; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("it knows nothing of the app, but agents of it live: %s", names)
 }
 
 // refusal answers a newcomer for reasons that do not depend on its index: run, build, definition, verdict, times.
@@ -99,6 +119,9 @@ func decideIndex(look Snapshot, me Newcomer, alive func(registry.Process) Life) 
 	m := look.Member
 	if m == nil && look.LiveSession != "" {
 		return Retry{Why: look.Instance.String() + " is locked, but has no record"}
+	}
+	if m == nil && slices.Contains(look.Holders, look.Instance.String()) {
+		return Vanished{Why: fmt.Sprintf("it has no record of %s, but its agent lives", look.Instance)}
 	}
 	if m != nil && m.Inc == me.Member.Inc {
 		return Retry{Why: look.Instance.String() + " is mine already"}

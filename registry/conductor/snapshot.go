@@ -31,6 +31,10 @@ type Snapshot struct {
 	Verdict *registry.Verdict
 	// Asks of kind gone (P5); others are ignored.
 	Asks []registry.Ask
+	// Seen: this newcomer has seen a directive of the app before.
+	Seen bool
+	// Holders are the instances of the app whose agents renew a session; read only if MayHaveLost.
+	Holders []string
 	// Step is the newest checkpoint step of this instance, 0 when unknown.
 	Step int64
 	// Now is the wall time, for the budget's window and for display.
@@ -66,7 +70,16 @@ func (l Snapshot) Deserted() bool {
 	return l.Directive != nil && l.DirectiveSession == "" && !l.AnyLive
 }
 
-// Admission is what a newcomer does next: Found, NewRun, Claim, Standby, Refuse, Wait or Retry.
+// MayHaveLost tells that the registry may have had more than it has now: no app at all, or no record of an index
+// although the gang runs.
+func (l Snapshot) MayHaveLost() bool {
+	if l.App == nil || l.Directive == nil {
+		return l.App == nil && l.Directive == nil
+	}
+	return l.Member == nil && (l.Directive.Act == registry.ActRun || l.Directive.Adopted)
+}
+
+// Admission is what a newcomer does next: Found, NewRun, Claim, Standby, Refuse, Wait, Vanished or Retry.
 type Admission interface{ decision() }
 
 // The decisions.
@@ -104,14 +117,18 @@ type (
 	Refuse struct{ Err error }
 	// Wait: the index has a result that still counts; look again when the directive changes.
 	Wait struct{ Why string }
+	// Vanished: the registry no longer knows the app, or the holder of the index, though its agents live. Nobody may
+	// found or claim it anew; look again.
+	Vanished struct{ Why string }
 	// Retry: the readings contradict each other; look again (and pick another index, if it was picked).
 	Retry struct{ Why string }
 )
 
-func (Found) decision()   {}
-func (NewRun) decision()  {}
-func (Claim) decision()   {}
-func (Standby) decision() {}
-func (Refuse) decision()  {}
-func (Wait) decision()    {}
-func (Retry) decision()   {}
+func (Found) decision()    {}
+func (NewRun) decision()   {}
+func (Claim) decision()    {}
+func (Standby) decision()  {}
+func (Refuse) decision()   {}
+func (Wait) decision()     {}
+func (Vanished) decision() {}
+func (Retry) decision()    {}

@@ -96,7 +96,7 @@ func (s *Membership) Stored(ctx context.Context) (map[registry.Instance]registry
 }
 
 // Founded is when the app was founded in this registry. A registry that has lost its data has another time.
-func (s *Membership) Founded() time.Time { return s.founded }
+func (s *Membership) Founded() time.Time { return s.app.Created }
 
 // changeSteps changes the steps in the own key, as a member of that generation.
 func (s *Membership) changeSteps(

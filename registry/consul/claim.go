@@ -104,10 +104,10 @@ func (j *joining) newMembership(
 ) (*Membership, error) {
 	s := &Membership{
 		gang: j.gang, instance: d.Instance, previous: look.Member, turn: make(chan struct{}, 1),
-		session: j.session, renewed: j.born, record: d.Record, index: index,
+		session: j.session, heard: j.born, record: d.Record, index: index,
 	}
 	if look.App != nil {
-		s.token, s.founded = look.App.Token, look.App.Created
+		s.app = *look.App
 	}
 	s.roster.ask = j.hooks.Roster
 	s.giveTurn()

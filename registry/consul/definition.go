@@ -16,7 +16,7 @@ const mostValues = 360_000
 // fitDefinition makes an app's record fit into the transaction that writes it with its directive (T2, T15). A
 // definition that is too large is written first, in chunks named by their content: nobody reads chunks that no record
 // names. there are the checks that the chunks still exist when the record is written.
-func (j *joining) fitDefinition(
+func (g *gang) fitDefinition(
 	ctx context.Context, app registry.AppRecord, d registry.Directive,
 ) (_ registry.AppRecord, there []*api.TxnOp, err error) {
 	const written = 2 // T2 writes the directive this many times
@@ -26,8 +26,8 @@ func (j *joining) fitDefinition(
 	def := app.Def
 	app.Def, app.DefID = "", registry.DefID(def)
 	for n, chunk := range registry.CutDef(def) {
-		key := j.keys.def(app.DefID, n)
-		index, err := j.calls.ensure(ctx, key, chunk)
+		key := g.keys.def(app.DefID, n)
+		index, err := g.calls.ensure(ctx, key, chunk)
 		if err != nil {
 			return app, nil, err
 		}

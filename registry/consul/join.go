@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/consul/api"
@@ -79,6 +80,7 @@ type joining struct {
 	born    time.Duration                         // when the session was asked for: boottime
 	records map[registry.Instance]registry.Member // read while claiming
 	holder  string                                // incarnation of the holder that this agent stands by for
+	missing string                                // why the app's data seems lost, as reported; "": it is there
 	b       backoff
 }
 
@@ -182,7 +184,13 @@ func (j *joining) tryIndex(ctx context.Context, in registry.Instance) (s *Member
 	if look.Member != nil {
 		j.records[in] = *look.Member
 	}
+	if look.MayHaveLost() {
+		if look.Holders, err = j.holders(ctx); err != nil {
+			return nil, false, err
+		}
+	}
 	decision := j.admit(ctx, &look)
+	j.reportLoss(decision)
 	// A newcomer that may stay watches the directive, because it may have to conduct. It must not before its right to
 	// be here is clear.
 	if _, refused := decision.(conductor.Refuse); !refused && directive != nil && look.Directive.Run == j.me.Run {
@@ -209,6 +217,15 @@ func (j *joining) tryIndex(ctx context.Context, in registry.Instance) (s *Member
 		}
 		j.log.Info("waiting for the index", "instance", in.String(), "why", d.Why)
 		return nil, false, j.wait(ctx, jitter(standbyLow, standbyHigh), nil)
+	case conductor.Vanished:
+		if j.session != "" { // others must not take it for a holder's
+			_ = j.calls.destroySession(ctx, j.session) // it ends by itself
+			j.session = ""
+		}
+		if j.me.Instance == nil && look.App != nil {
+			return nil, true, nil
+		}
+		return nil, false, j.wait(ctx, jitter(standbyLow, standbyHigh), nil)
 	case conductor.Retry:
 		if j.me.Instance == nil {
 			return nil, true, nil
@@ -216,6 +233,34 @@ func (j *joining) tryIndex(ctx context.Context, in registry.Instance) (s *Member
 		return nil, false, fmt.Errorf("%w: %s", errAgain, d.Why)
 	}
 	return nil, false, fmt.Errorf("join %s: unknown decision %T", in, decision)
+}
+
+// holders are the instances of the app in whose names others hold sessions. A session outlives the keys that it locks.
+func (j *joining) holders(ctx context.Context) ([]string, error) {
+	all, err := j.calls.sessions(ctx)
+	var names []string
+	for _, s := range all {
+		who, of := strings.CutPrefix(s.Name, sessionName(j.me.App, ""))
+		if of && who != conductorSession && s.ID != j.session {
+			names = append(names, who)
+		}
+	}
+	slices.Sort(names)
+	return names, err
+}
+
+// reportLoss reports that the app's data is lost, and that it is there again.
+func (j *joining) reportLoss(d conductor.Admission) {
+	lost, _ := d.(conductor.Vanished)
+	switch {
+	case lost.Why == j.missing:
+	case lost.Why == "":
+		j.mail.send(registry.Reachable{})
+	default:
+		j.log.Warn("registry lost its data", "app", j.me.App, "why", lost.Why)
+		j.mail.send(registry.DataLost{Why: lost.Why})
+	}
+	j.missing = lost.Why
 }
 
 // admit asks the holder's agent only if its answer can matter.

@@ -78,7 +78,7 @@ func (s *Membership) fromPeers(ctx context.Context, ref registry.RosterRef, rank
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("%w within %s", registry.ErrNotYet, patience))
 	defer cancel()
 	for hops := 0; hops <= mostHops; {
-		packed, next, err := s.roster.ask(ctx, at, s.token, ref.ID, rank)
+		packed, next, err := s.roster.ask(ctx, at, s.app.Token, ref.ID, rank)
 		switch {
 		case errors.Is(err, registry.ErrNotYet) && ctx.Err() == nil:
 			if err := pause(ctx, jitter(notYetLow, notYet)); err != nil {

@@ -38,6 +38,16 @@ func (l *connection) renewSession(ctx context.Context, id string, limit time.Dur
 	return err
 }
 
+// sessions are all sessions of the registry that the token may see.
+func (l *connection) sessions(ctx context.Context) ([]*api.SessionEntry, error) {
+	var all []*api.SessionEntry
+	err := l.do(ctx, "list sessions", func(ctx context.Context) (err error) {
+		all, _, err = l.api.Session().List(byDefault.options(ctx))
+		return err
+	})
+	return all, err
+}
+
 // destroySession deletes (or releases) at once what the session locks.
 func (l *connection) destroySession(ctx context.Context, id string) error {
 	return l.put(ctx, callTime, "destroy session", "/v1/session/destroy/"+id, nil, nil)

@@ -30,7 +30,8 @@ func (g *gang) snapshot(ctx context.Context, in registry.Instance) (conductor.Sn
 			gone = append(gone, pair)
 		}
 	}
-	l := conductor.Snapshot{Instance: in, Now: time.Now().UTC()}
+	last, _, _ := g.directive.now()
+	l := conductor.Snapshot{Instance: in, Now: time.Now().UTC(), Seen: last != nil}
 	directive := res.at(k.directive())
 	if err := read(res.at(k.app()), &l.App, &l.AppIndex); err != nil {
 		return l, nil, err

@@ -29,6 +29,7 @@ func (s *Server) routes() []route {
 		{"/v1/session/destroy/", put, s.sessionDestroy},
 		{"/v1/session/renew/", put, s.sessionRenew},
 		{"/v1/session/info/", get, s.sessionInfo},
+		{"/v1/session/list", get, s.sessionList},
 		{"/v1/status/leader", get, s.statusLeader},
 		{"/v1/agent/self", get, s.agentSelf},
 		{"/", nil, notHere},

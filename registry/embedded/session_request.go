@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -124,6 +125,18 @@ func (s *Server) sessionInfo(r *http.Request) (reply, error) {
 		list = append(list, found)
 	}
 	return reply{index: index, body: list}, nil
+}
+
+func (s *Server) sessionList(*http.Request) (reply, error) {
+	list := []*sessionInfo{}
+	s.look(func(st *keyStore) {
+		for _, l := range st.sessions {
+			found := l.sessionInfo
+			list = append(list, &found)
+		}
+	})
+	slices.SortFunc(list, func(a, b *sessionInfo) int { return strings.Compare(a.ID, b.ID) })
+	return reply{body: list}, nil
 }
 
 func sessionID(r *http.Request, path string) (string, error) {

@@ -327,7 +327,7 @@ func lost(t *testing.T, s server) {
 		missed += heard(g, func(e registry.Missing) bool {
 			return len(e.Losses) == 1 && e.Losses[0].Instance.String() == "worker-1"
 		})
-		if heard, now := g.membership.LastRenewal(); now < heard || now-heard > registry.DefaultTimes().Fence() {
+		if heard, now := g.membership.LastContact(); now < heard || now-heard > registry.DefaultTimes().Fence() {
 			t.Errorf("%s has heard nothing for %s", g.name(), now-heard)
 		}
 	}

@@ -75,6 +75,9 @@ var promises = []promise{
 	{"newer fields survive", newerFieldsSurvive},
 	{"too old", tooOld},
 	{"another run's conductor", anotherRunsConductor},
+	{"data is deleted", dataDeleted},
+	{"founded anew", foundedAnew},
+	{"own record lost", ownRecordLost},
 }
 
 // run keeps all promises against one server.

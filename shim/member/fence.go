@@ -111,7 +111,7 @@ func (f *Fence) next() time.Duration {
 
 // sinceAnswer is for how long no renewal was answered.
 func (f *Fence) sinceAnswer() time.Duration {
-	heard, now := f.membership.LastRenewal()
+	heard, now := f.membership.LastContact()
 	return now - heard
 }
 
@@ -155,7 +155,7 @@ func (f *Fence) look() ([]registry.Row, *machine.Event) {
 
 // standing is asked with the mutex held.
 func (f *Fence) standing() (conductor.Standing, time.Duration) {
-	heard, now := f.membership.LastRenewal()
+	heard, now := f.membership.LastContact()
 	f.contact.Heard = heard
 	return f.contact.Standing(f.cfg.times, now), now
 }

@@ -100,7 +100,7 @@ func (f *Fence) begin(s conductor.Standing, now time.Duration) []registry.Row {
 // ask asks all at the same moment, so that those who answer that they hear nothing do so at one. It waits for all of
 // them, and what they show counts as soon as it is shown: a peer whose host drops packets delays nobody.
 func (f *Fence) ask(ctx context.Context, rows []registry.Row) {
-	_, began := f.membership.LastRenewal()
+	_, began := f.membership.LastContact()
 	bounded, cancel := context.WithTimeout(ctx, registry.AskRound)
 	defer cancel()
 	var answers []conductor.Silence // with the mutex held

@@ -1,0 +1,106 @@
+package consul
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hashicorp/consul/api"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// ErrNothingLost: the registry has this app's data.
+var ErrNothingLost = errors.New("the registry has lost nothing of it")
+
+// Adopt writes the app's data again as this agent knows it, after the registry has lost it or went back to an older copy:
+// the app's record with its definition, the newest directive that this agent has seen, and that one's roster. The other
+// members write their own records again as soon as they see the directive. Verdicts of earlier runs, what was asked, and
+// the list of stored checkpoints are not among it. It returns the directive that was written. The error is
+// ErrNothingLost, or registry.ErrSuperseded if the app was founded anew meanwhile.
+func (s *Membership) Adopt(ctx context.Context, read registry.Roster) (registry.Directive, error) {
+	g, k := s.gang, s.gang.keys
+	mark := g.directive.mark()
+	res, err := g.calls.readKeys(ctx, consistent, k.app(), k.directive())
+	if err != nil {
+		return registry.Directive{}, err
+	}
+	there := res.at(k.directive())
+	g.observe(there, mark)
+	if err := s.sameFounding(res.at(k.app())); err != nil {
+		return registry.Directive{}, err
+	}
+	last, lost, _ := g.directive.now()
+	if !lost {
+		return registry.Directive{}, ErrNothingLost
+	}
+	d := last.directive
+	d.By, d.Seq, d.Adopted, d.Why = g.me.Member.Inc, d.Seq+1, true, "adopted after the registry lost its data"
+	app, ops, err := s.lostRecord(ctx, d)
+	if err != nil {
+		return registry.Directive{}, err
+	}
+	var index uint64
+	if there != nil {
+		index = there.ModifyIndex
+	}
+	var appIndex uint64
+	if pair := res.at(k.app()); pair != nil {
+		appIndex = pair.ModifyIndex
+	}
+	roster, err := s.lostRoster(ctx, d.Roster, read)
+	if err != nil {
+		return registry.Directive{}, err
+	}
+	ops = append(ops, opCAS(k.app(), appIndex, encode(app)), opCAS(k.directive(), index, encode(d)))
+	if d.Verdict != nil {
+		ops = append(ops, op(api.KVTxnOp{Verb: api.KVSet, Key: k.verdict(d.Run), Value: encode(*d.Verdict)}))
+	}
+	if _, err := g.calls.commit(ctx, append(ops, roster...)...); err != nil {
+		return registry.Directive{}, err
+	}
+	g.log.Warn("app adopted: its data was written to the registry again", "run", d.Run, "generation", d.Gen,
+		"act", string(d.Act))
+	return d, g.refresh(ctx)
+}
+
+// lostRecord is the app's record under a directive.
+func (s *Membership) lostRecord(
+	ctx context.Context, d registry.Directive,
+) (registry.AppRecord, []*api.TxnOp, error) {
+	app := s.app
+	app.Counts = d.Counts
+	if app.DefID != "" {
+		def := s.gang.me.Record.Def
+		if registry.DefID(def) != app.DefID {
+			return app, nil, errors.New("this agent has another text of the definition than the gang's founder")
+		}
+		app.Def, app.DefID = def, ""
+	}
+	return s.gang.fitDefinition(ctx, app, d)
+}
+
+// lostRoster writes the roster's chunks, unless they are there, and returns the operation for the first.
+func (s *Membership) lostRoster(
+	ctx context.Context, ref registry.RosterRef, read registry.Roster,
+) ([]*api.TxnOp, error) {
+	if ref.ID == "" {
+		return nil, nil
+	}
+	packed, err := registry.Pack(read)
+	if err != nil {
+		return nil, err
+	}
+	if packed.Ref.ID != ref.ID || packed.Ref.Chunks != ref.Chunks {
+		return nil, fmt.Errorf("this agent has not read roster %s: ask one that runs in it", ref.ID)
+	}
+	var there []*api.TxnOp
+	for n, chunk := range packed.Chunks {
+		index, err := s.gang.calls.ensure(ctx, s.gang.keys.roster(ref.ID, n), chunk)
+		if err != nil {
+			return nil, err
+		}
+		there = append(there, opIndex(s.gang.keys.roster(ref.ID, n), index))
+	}
+	return there, nil
+}

@@ -1,0 +1,206 @@
+package consul
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/consul/api"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// reconcile makes this membership and the registry agree: it reads with consistency, takes over the record's index, and
+// attaches a new session (T9) if the old one has ended. A record that has vanished or gone back is written again. done
+// tells that the registry holds one of the records sent. The caller must hold the turn.
+func (s *Membership) reconcile(ctx context.Context, sent []registry.Member) (done bool, err error) {
+	g, k := s.gang, s.gang.keys
+	mark := g.directive.mark()
+	res, err := g.calls.readKeys(ctx, consistent, k.app(), k.member(s.instance), k.live(s.instance), k.directive())
+	if err != nil {
+		return false, err
+	}
+	g.observe(res.at(k.directive()), mark)
+	if err := s.sameFounding(res.at(k.app())); err != nil {
+		return false, err
+	}
+	pair, live := res.at(k.member(s.instance)), res.at(k.live(s.instance))
+	_, lost, _ := g.directive.now()
+	if pair == nil && (lost || res.at(k.directive()) == nil || res.at(k.app()) == nil) {
+		return false, s.keepPlace(ctx)
+	}
+	if pair != nil {
+		m, err := decode[registry.Member](pair.Key, pair.Value)
+		if err != nil {
+			return false, err
+		}
+		if m.Inc != g.me.Member.Inc || m.Phase == registry.PhaseLost {
+			return false, s.supersede(m)
+		}
+		if pair.ModifyIndex >= s.held().index {
+			s.adopt(m, pair.ModifyIndex)
+			done = slices.ContainsFunc(sent, func(o registry.Member) bool { return string(encode(o)) == string(pair.Value) })
+		}
+	}
+	switch {
+	case lost:
+		if err := s.attach(ctx, live, pair.ModifyIndex); err != nil {
+			return done, err
+		}
+		return done, errDataLost
+	case pair == nil || pair.ModifyIndex < s.held().index:
+		if err := s.rewrite(ctx, pair, live, res.at(k.directive())); err != nil {
+			return false, err
+		}
+	}
+	return done, s.attach(ctx, live, s.held().index)
+}
+
+// sameFounding ends the membership if the app's record is of another founding of the same run: the registry's data was
+// lost, and another gang has begun since.
+func (s *Membership) sameFounding(pair *api.KVPair) error {
+	if pair == nil {
+		return nil
+	}
+	app, err := decode[registry.AppRecord](pair.Key, pair.Value)
+	if err != nil {
+		return err
+	}
+	if app.Run != s.app.Run || app.Created.Equal(s.app.Created) {
+		return nil
+	}
+	return s.giveUp(app.By, fmt.Errorf("%s: %w (the app was founded anew by %s)", s.instance, registry.ErrSuperseded, app.By))
+}
+
+// supersede ends the membership: another agent has the index, or the conductor has declared this agent lost.
+func (s *Membership) supersede(m registry.Member) error {
+	return s.giveUp(m.Inc, fmt.Errorf("%s: %w (%s by %s)", s.instance, registry.ErrSuperseded, m.Phase, m.Inc))
+}
+
+func (s *Membership) giveUp(to string, why error) error {
+	if s.over() == nil {
+		s.end(why)
+		s.gang.mail.send(registry.SupersededBy{Inc: to})
+		s.gang.resign()
+	}
+	return why
+}
+
+// keepPlace keeps a session alive under this instance's name while the registry has lost all else: nobody founds an app
+// of which agents live. It returns errDataLost.
+func (s *Membership) keepPlace(ctx context.Context) error {
+	h := s.held()
+	err := s.gang.calls.renewSession(ctx, h.session, s.gang.times.Request)
+	if err == nil {
+		return errDataLost
+	}
+	if !errors.Is(err, errSessionGone) {
+		return err
+	}
+	began := boottime()
+	session, err := s.gang.calls.createSession(ctx, s.name(), api.SessionBehaviorDelete, s.gang.times.TTL)
+	if err != nil {
+		return err
+	}
+	s.adoptSession(session, began)
+	return errDataLost
+}
+
+// rewrite writes the own record again, in place of the older one that the registry has, if any: its data was lost in
+// part, or came back from a copy.
+func (s *Membership) rewrite(ctx context.Context, old, live, directive *api.KVPair) error {
+	g, k, h := s.gang, s.gang.keys, s.held()
+	if directive == nil {
+		return errDataLost
+	}
+	var index uint64
+	if old != nil {
+		index = old.ModifyIndex
+	}
+	ops := []*api.TxnOp{
+		opIndex(k.directive(), directive.ModifyIndex),
+		opCAS(k.member(s.instance), index, encode(h.record)),
+	}
+	if live != nil && live.Session == h.session { // else attach does it
+		ops = append(ops, s.lockReady(h, h.session)...)
+	}
+	res, err := g.calls.commit(ctx, ops...)
+	if err != nil {
+		return err
+	}
+	s.adopt(h.record, res.index(k.member(s.instance)))
+	g.log.Warn("own record written again: the registry had lost it", "instance", s.instance.String())
+	return nil
+}
+
+// attach is T9, unless the live key is ours already. index is the record's.
+func (s *Membership) attach(ctx context.Context, live *api.KVPair, index uint64) error {
+	g, k := s.gang, s.gang.keys
+	h := s.held()
+	s.mu.Lock()
+	candidate, tried := s.candidate, s.tried
+	s.mu.Unlock()
+	switch {
+	case h.record.Phase == registry.PhaseLeft:
+		return nil // there is nothing left to hold
+	case live != nil && live.Session == h.session:
+		return nil
+	case live != nil && live.Session != "" && live.Session == candidate:
+		s.adoptSession(candidate, tried)
+		return nil
+	case live != nil && live.Session != "":
+		return &refusal{what: []string{k.live(s.instance) + " is locked by another session"}}
+	}
+	session := candidate
+	if session == "" {
+		tried = boottime()
+		var err error
+		if session, err = g.calls.createSession(ctx, s.name(), api.SessionBehaviorDelete, g.times.TTL); err != nil {
+			return err
+		}
+		s.mu.Lock()
+		s.candidate, s.tried = session, tried
+		s.mu.Unlock()
+	}
+	ops := []*api.TxnOp{
+		opIndex(k.member(s.instance), index),
+		opLock(k.live(s.instance), session, []byte(h.record.Inc)),
+	}
+	_, err := g.calls.commit(ctx, append(ops, s.lockReady(h, session)...)...)
+	if isRefusal(err) { // the session may be the cause
+		s.mu.Lock()
+		s.candidate = ""
+		s.mu.Unlock()
+		_ = g.calls.destroySession(ctx, session) // it ends by itself
+	}
+	if err != nil {
+		return err
+	}
+	s.adoptSession(session, tried)
+	if old := h.session; old != session {
+		_ = g.calls.destroySession(ctx, old) // it has ended, or holds nothing
+	}
+	g.log.Info("attached to the index again", "instance", s.instance.String())
+	return nil
+}
+
+// lockReady acknowledges again what the record acknowledges. After the registry's data went back in time,
+// acknowledgements of its lost future are void.
+func (s *Membership) lockReady(h held, session string) []*api.TxnOp {
+	if _, lost, _ := s.gang.directive.now(); lost || h.record.Phase != registry.PhaseReady || h.record.Gen == 0 {
+		return nil
+	}
+	return []*api.TxnOp{opLock(s.gang.keys.readyOf(h.record.Gen, s.instance), session, nil)}
+}
+
+func (s *Membership) adoptSession(session string, began time.Duration) {
+	_, lost, _ := s.gang.directive.now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.session, s.candidate = session, ""
+	if !lost {
+		s.heard = max(s.heard, began)
+	}
+}

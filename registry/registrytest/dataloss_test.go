@@ -1,0 +1,165 @@
+package registrytest_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+)
+
+// deleteTree deletes all keys of an app, or below one of its folders; sessions stay.
+func (r raw) deleteTree(prefix string) {
+	r.t.Helper()
+	if code, _, body := r.do(http.MethodDelete, "/kv/muster/"+prefix+"?recurse"); code != http.StatusOK {
+		r.t.Fatalf("delete %s: %d %s", prefix, code, body)
+	}
+}
+
+// heldSince waits until some beats have passed, and tells whether they were contact.
+func (g *agent) inContact() bool {
+	g.t.Helper()
+	began, _ := g.membership.LastContact()
+	for end := time.Now().Add(6 * g.me.Facts.Times.Renew); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if now, _ := g.membership.LastContact(); now != began {
+			return true
+		}
+	}
+	return false
+}
+
+// awaitContact waits until a beat finds that the index is the agent's again.
+func (g *agent) awaitContact() {
+	g.t.Helper()
+	ctx := soon(g.t)
+	for !g.inContact() {
+		if ctx.Err() != nil {
+			g.t.Fatalf("%s: no contact", g.name())
+		}
+	}
+}
+
+func lostData(g *agent) registry.DataLost {
+	g.t.Helper()
+	return await(g, func(registry.DataLost) bool { return true })
+}
+
+// dataDeleted: somebody deletes the keys of a running app, whose sessions live on. Its members have no contact from then on
+// although their sessions are renewed, and nobody founds the app anew. One that is told to adopts it, and the run ends right.
+func dataDeleted(t *testing.T, s server) {
+	a := newApp(t, s)
+	kv := rawOf(t, s.URL())
+	all := a.assemble(t, 1, quickly)
+	waiting := a.agent(t, "worker-1", quickly)
+	stranger := a.agent(t, "worker-1", quickly)
+	ctx, cancel := context.WithCancel(soon(t))
+	defer cancel()
+	refused := make(chan error, 2)
+	go func() {
+		_, err := waiting.client.Join(ctx, waiting.me, waiting.hooks, waiting.hear)
+		refused <- err
+	}()
+	await(waiting, func(registry.StandingBy) bool { return true })
+	for _, g := range all {
+		_, _, err := g.membership.Roster(soon(t), g.membership.Directive().Roster)
+		must(t, err)
+	}
+
+	kv.deleteTree(a.facts.App + "/")
+	for _, g := range all {
+		lostData(g)
+		if g.inContact() {
+			t.Errorf("%s is in contact with a registry that has lost its data", g.name())
+		}
+	}
+	lostData(waiting)
+	go func() {
+		_, err := stranger.client.Join(ctx, stranger.me, stranger.hooks, stranger.hear)
+		refused <- err
+	}()
+	if e := lostData(stranger); !strings.Contains(e.Why, "worker-1") {
+		t.Errorf("a newcomer is told: %s", e.Why)
+	}
+	if keys := kv.keys(a.facts.App + "/"); len(keys) != 0 {
+		t.Errorf("keys %q: somebody has founded the app anew", keys)
+	}
+
+	if d, err := all[1].membership.Adopt(soon(t)); err != nil || d.Gen != 1 || d.Act != registry.ActRun {
+		t.Fatalf("adopted %+v: %v", d, err)
+	}
+	for _, g := range all {
+		await(g, func(registry.Reachable) bool { return true })
+		g.awaitContact()
+		if heard(g, func(registry.SupersededBy) bool { return true }) != 0 {
+			t.Errorf("%s: superseded", g.name())
+		}
+	}
+	if _, err := all[1].membership.Adopt(soon(t)); err == nil {
+		t.Error("adopted twice")
+	}
+	all.each(func(g *agent) {
+		if m := g.member(g.name()); m.Inc != g.me.Member.Inc || m.Phase != registry.PhaseReady || !m.Live {
+			t.Errorf("%s: record %+v", g.name(), m)
+		}
+		if _, _, err := g.membership.Roster(soon(t), g.membership.Directive().Roster); err != nil {
+			t.Errorf("%s: roster: %v", g.name(), err)
+		}
+	})
+	all.succeed(1)
+	cancel()
+	<-refused
+	<-refused
+}
+
+// foundedAnew: the registry has lost an app and knows another one of the same name and run since. Its directive is not
+// followed, however far it has come, and who held an index of the first gives up.
+func foundedAnew(t *testing.T, s server) {
+	a := newApp(t, s)
+	kv := rawOf(t, s.URL())
+	all := a.assemble(t, 1, quickly)
+	app := all[0].status().App
+	directive := all[0].status().Directive
+	kv.deleteTree(a.facts.App + "/")
+	for _, g := range all {
+		lostData(g)
+	}
+	app.Created, app.By = app.Created.Add(time.Hour), "stranger"
+	directive.Gen, directive.Act, directive.By = 9, registry.ActWait, "stranger"
+	kv.record(a.facts.App+"/app", app)
+	kv.record(a.facts.App+"/directive", directive)
+	for _, g := range all {
+		if e := await(g, func(registry.SupersededBy) bool { return true }); e.Inc != "stranger" {
+			t.Errorf("%s: superseded by %s", g.name(), e.Inc)
+		}
+	}
+}
+
+// ownRecordLost: a member's own keys vanish, or come back from an older copy. It writes them again as they were last.
+func ownRecordLost(t *testing.T, s server) {
+	a := newApp(t, s)
+	kv := rawOf(t, s.URL())
+	all := a.assemble(t, 1, quickly)
+	in := all[1].membership.Instance()
+	for _, folder := range []string{"members", "live", "ready/1"} {
+		key := strings.Join([]string{a.facts.App, folder, in.Component, "1"}, "/")
+		if _, _, ok := kv.get(key); !ok {
+			t.Fatalf("no key %s", key)
+		}
+		kv.deleteTree(key)
+	}
+	kv.until(a.facts.App+"/live/worker/1", func(e entry, ok bool) bool { return ok && e.Session != "" })
+	kv.until(a.facts.App+"/ready/1/worker/1", func(e entry, ok bool) bool { return ok && e.Session != "" })
+	var m registry.Member
+	must(t, json.Unmarshal(kv.until(a.facts.App+"/members/worker/1", func(_ entry, ok bool) bool { return ok }).Value, &m))
+	if m.Inc != all[1].me.Member.Inc || m.Phase != registry.PhaseReady || m.Gen != 1 {
+		t.Errorf("record %+v", m)
+	}
+	all[1].awaitContact()
+	if d := all[0].status().Directive; d.Gen != 1 || d.Act != registry.ActRun {
+		t.Errorf("directive %+v", d)
+	}
+	all.succeed(1)
+}
