@@ -107,6 +107,7 @@ func (a *agent) source(logDir string) status.Source {
 		LogDir:  logDir,
 		Silence: func() status.Silence { return a.member.Fence().Answer() },
 		Roster:  a.member.GiveRoster,
+		Adopt:   a.member.Adopt,
 		Exec:    process.Exec,
 		Peers:   peers,
 		Command: process.Command,

@@ -60,6 +60,12 @@ func (s *directiveWatch) now() (last *seenDirective, lost bool, changed <-chan s
 	return s.last, s.lost != "", s.changed
 }
 
+func (s *directiveWatch) whyLost() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lost
+}
+
 func (s *directiveWatch) directive() registry.Directive {
 	if last, _, _ := s.now(); last != nil {
 		return last.directive

@@ -252,9 +252,9 @@ func (j *joining) holders(ctx context.Context) ([]string, error) {
 // reportLoss reports that the app's data is lost, and that it is there again.
 func (j *joining) reportLoss(d conductor.Admission) {
 	lost, _ := d.(conductor.Vanished)
-	switch {
-	case lost.Why == j.missing:
-	case lost.Why == "":
+	switch lost.Why {
+	case j.missing:
+	case "":
 		j.mail.send(registry.Reachable{})
 	default:
 		j.log.Warn("registry lost its data", "app", j.me.App, "why", lost.Why)

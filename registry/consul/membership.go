@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-
 	"github.com/muster-agent/muster/registry"
 )
 
@@ -63,6 +62,9 @@ func (s *Membership) LastContact() (heard, now time.Duration) {
 
 // Directive is the newest directive seen.
 func (s *Membership) Directive() registry.Directive { return s.gang.directive.directive() }
+
+// Lost says why the registry's data of the app seems lost; "": it is there.
+func (s *Membership) Lost() string { return s.gang.directive.whyLost() }
 
 // Close stops the membership's goroutines and its part in conducting. It writes nothing: the registry notices when the
 // session ends. Leave is the orderly way.

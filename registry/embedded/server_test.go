@@ -158,7 +158,7 @@ func TestNotHere(t *testing.T) {
 	for _, c := range []struct{ method, path, body, name string }{
 		{"GET", "/v1/catalog/nodes", "", "GET /v1/catalog/nodes"},
 		{"PUT", "/v1/agent/service/register", "{}", "PUT /v1/agent/service/register"},
-		{"GET", "/v1/session/list", "", "GET /v1/session/list"},
+		{"GET", "/v1/session/node/a", "", "GET /v1/session/node/a"},
 		{"GET", "/", "", "GET /"},
 		{"PUT", "/v1/txn", `[{"Node":{"Verb":"get"}}]`, "operation Node"},
 		{"PUT", "/v1/txn", `[{"Check":{"Verb":"get"}}]`, "operation Check"},

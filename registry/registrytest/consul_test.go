@@ -103,13 +103,24 @@ func TestDataLost(t *testing.T) {
 		}
 	}
 
-	// A newcomer finds nothing and founds; the old members do not take its directive for theirs.
-	b := *a
-	stranger := (&b).agent(t, "worker-1").join()
-	stranger.told(1, registry.ActWait)
-	if d := all[0].membership.Directive(); d.Act != registry.ActRun || d.By == stranger.me.Member.Inc {
-		t.Errorf("an old member follows %+v", d)
-	}
+	// A newcomer finds the sessions that the members have made again, and founds nothing.
+	ctx, cancel = context.WithCancel(soon(t))
+	defer cancel()
+	stranger := a.agent(t, "worker-1")
+	var joining sync.WaitGroup
+	joining.Go(func() {
+		if _, err := stranger.client.Join(ctx, stranger.me, stranger.hooks, stranger.hear); err == nil {
+			t.Error("a newcomer has joined")
+		}
+	})
+	lostData(stranger)
+	all.each(func(g *agent) {
+		if _, err := g.membership.Roster(soon(t), g.membership.Directive().Roster); err == nil {
+			t.Errorf("%s reads a roster that is gone", g.name())
+		}
+	})
+	cancel()
+	joining.Wait()
 }
 
 // settle waits until this agent's client has asked the registry and been answered again.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,7 +20,7 @@ func (r raw) deleteTree(prefix string) {
 	}
 }
 
-// heldSince waits until some beats have passed, and tells whether they were contact.
+// inContact waits until some beats have passed, and tells whether they were contact.
 func (g *agent) inContact() bool {
 	g.t.Helper()
 	began, _ := g.membership.LastContact()
@@ -57,16 +58,17 @@ func dataDeleted(t *testing.T, s server) {
 	stranger := a.agent(t, "worker-1", quickly)
 	ctx, cancel := context.WithCancel(soon(t))
 	defer cancel()
-	refused := make(chan error, 2)
-	go func() {
-		_, err := waiting.client.Join(ctx, waiting.me, waiting.hooks, waiting.hear)
-		refused <- err
-	}()
-	await(waiting, func(registry.StandingBy) bool { return true })
-	for _, g := range all {
-		_, _, err := g.membership.Roster(soon(t), g.membership.Directive().Roster)
-		must(t, err)
+	var joining sync.WaitGroup
+	join := func(g *agent) {
+		joining.Go(func() {
+			if _, err := g.client.Join(ctx, g.me, g.hooks, g.hear); err == nil {
+				t.Errorf("%s has joined", g.me.Member.Inc)
+			}
+		})
 	}
+	join(waiting)
+	await(waiting, func(registry.StandingBy) bool { return true })
+	roster := all[1].roster(all[1].membership.Directive().Roster)
 
 	kv.deleteTree(a.facts.App + "/")
 	for _, g := range all {
@@ -76,10 +78,7 @@ func dataDeleted(t *testing.T, s server) {
 		}
 	}
 	lostData(waiting)
-	go func() {
-		_, err := stranger.client.Join(ctx, stranger.me, stranger.hooks, stranger.hear)
-		refused <- err
-	}()
+	join(stranger)
 	if e := lostData(stranger); !strings.Contains(e.Why, "worker-1") {
 		t.Errorf("a newcomer is told: %s", e.Why)
 	}
@@ -87,7 +86,7 @@ func dataDeleted(t *testing.T, s server) {
 		t.Errorf("keys %q: somebody has founded the app anew", keys)
 	}
 
-	if d, err := all[1].membership.Adopt(soon(t)); err != nil || d.Gen != 1 || d.Act != registry.ActRun {
+	if d, err := all[1].membership.Adopt(soon(t), roster); err != nil || d.Gen != 1 || d.Act != registry.ActRun {
 		t.Fatalf("adopted %+v: %v", d, err)
 	}
 	for _, g := range all {
@@ -97,21 +96,20 @@ func dataDeleted(t *testing.T, s server) {
 			t.Errorf("%s: superseded", g.name())
 		}
 	}
-	if _, err := all[1].membership.Adopt(soon(t)); err == nil {
+	if _, err := all[1].membership.Adopt(soon(t), roster); err == nil {
 		t.Error("adopted twice")
 	}
 	all.each(func(g *agent) {
 		if m := g.member(g.name()); m.Inc != g.me.Member.Inc || m.Phase != registry.PhaseReady || !m.Live {
 			t.Errorf("%s: record %+v", g.name(), m)
 		}
-		if _, _, err := g.membership.Roster(soon(t), g.membership.Directive().Roster); err != nil {
-			t.Errorf("%s: roster: %v", g.name(), err)
+		if r := g.roster(g.membership.Directive().Roster); len(r.Rows) != 3 {
+			t.Errorf("%s: roster %+v", g.name(), r)
 		}
 	})
 	all.succeed(1)
 	cancel()
-	<-refused
-	<-refused
+	joining.Wait()
 }
 
 // foundedAnew: the registry has lost an app and knows another one of the same name and run since. Its directive is not

@@ -63,7 +63,9 @@ func (c *cutter) serve(ctx context.Context, client net.Conn, dial func(context.C
 	go func() {
 		defer close(done)
 		defer server.Close()
-		pipe(server, client, func() { _ = server.SetReadDeadline(time.Now().Add(c.after)) })
+		pipe(server, client, func() {
+			_ = server.SetReadDeadline(time.Now().Add(c.after)) // a connection that is closed ends by itself
+		})
 	}()
 	if err := pipe(client, server, func() { _ = server.SetReadDeadline(time.Time{}) }); errors.Is(err, os.ErrDeadlineExceeded) {
 		c.mu.Lock()

@@ -213,14 +213,18 @@ func (a *Agent) note(before, s State, e Event) {
 	case Away:
 		a.log.Warn("registry unreachable, process continues", "since", s.AwaySince, "cause", e.Cause)
 	case CutOff:
-		a.log.Error("cut off from the registry, peers reach it: the process must stop", "phase", s.Phase,
+		a.log.Error("cut off from the registry: the process must stop", "phase", s.Phase,
 			"cause", e.Cause)
 	case Contact:
 		a.log.Info("contact with the registry restored", "phase", s.Phase)
 	case DataLost:
 		a.log.Warn("registry lost its data, process continues", "cause", e.Cause)
 	case Back:
-		a.log.Info("registry answers again", "away_since", before.AwaySince)
+		if before.LostData != "" {
+			a.log.Info("registry has the app's data again")
+		} else {
+			a.log.Info("registry answers again", "away_since", before.AwaySince)
+		}
 	case Conducting:
 		a.log.Info("conducting", "on", e.On)
 	case Held:

@@ -11,7 +11,7 @@ import (
 func (s State) Why() string {
 	switch {
 	case s.LostData != "":
-		return "registry lost its data: " + s.LostData
+		return "registry lost its data: " + s.LostData + "; muster adopt writes it again"
 	case s.Phase == Backoff && s.Exit != nil:
 		why := s.Exit.Why() + "; restarting"
 		if s.Policy.Rule.Max < 0 { // no limit, so nothing is counted

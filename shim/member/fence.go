@@ -163,6 +163,10 @@ func (f *Fence) standing() (conductor.Standing, time.Duration) {
 // why says why this member is cut off.
 func (f *Fence) why(now time.Duration) string {
 	unanswered := now - f.contact.Heard
+	if lost := f.membership.Lost(); lost != "" {
+		return fmt.Sprintf("the registry has lost this app's data %s ago (%s): muster adopt %s writes it again, "+
+			"muster stop %s ends the run", unanswered.Round(time.Second), lost, f.cfg.appID, f.cfg.appID)
+	}
 	text := fmt.Sprintf("the registry has not answered for %s", unanswered.Round(time.Second))
 	switch {
 	case unanswered >= f.cfg.times.Outage():

@@ -21,6 +21,8 @@ type Source struct {
 	State  func() State
 	Signal func(number int) error
 	Stop   func(grace *time.Duration) error
+	// Adopt writes the app's data again into a registry that has lost it.
+	Adopt func(context.Context) (Adopted, error)
 	// Silence answers a peer that asks for how long the registry has not answered.
 	Silence func() Silence
 	// Roster answers a peer of that rank with the packed roster, or with the address of the agent to ask instead. The
@@ -86,12 +88,13 @@ func Handler(s Source) http.Handler {
 	mux.HandleFunc("GET /v1/logs/{name}", s.logs)
 	mux.HandleFunc("POST /v1/signal", s.signal)
 	mux.HandleFunc("POST /v1/stop", s.stop)
+	mux.HandleFunc("POST /v1/adopt", s.adopt)
 	mux.HandleFunc("POST /v1/exec", s.exec)
 	mux.HandleFunc(peerRoute, s.peerExec)
 	mux.HandleFunc("POST /v1/command", s.command)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		notFound(w, r, "GET /v1/state, /v1/logs/{stdout|stderr|agent}; "+
-			"POST /v1/signal, /v1/stop, /v1/exec, /v1/command")
+			"POST /v1/signal, /v1/stop, /v1/adopt, /v1/exec, /v1/command")
 	})
 	return mux
 }

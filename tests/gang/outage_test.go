@@ -3,6 +3,7 @@ package gang
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
@@ -152,6 +153,58 @@ func TestConsulLostItsData(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The app's keys are deleted under a running gang. A newcomer starts nothing; muster adopt writes everything again, and the
+// run goes on as if nothing had been: a process that dies is restarted, and the verdict comes.
+func TestConsulDataDeleted(t *testing.T) {
+	t.Parallel()
+	server := consulserver.Start(t, consulserver.Options{})
+	g := newGang(t, place{consul: server}, training(2, nil))
+	cast := g.begin()
+	if out, code := g.verb("adopt", g.app); code == 0 {
+		t.Errorf("muster adopt before the loss: %q, want it refused", out)
+	}
+
+	g.deleteKeys()
+	for _, name := range g.def.instances() {
+		g.agentSays(name, "registry lost its data")
+	}
+	g.unmoved(cast, "")
+	for name := range g.keys() {
+		t.Errorf("key %s, want none: nothing is founded anew", name)
+	}
+	out, code := g.verb("adopt", g.app)
+	if code != 0 || !strings.Contains(out, "generation 1 is in the registry again") {
+		t.Fatalf("muster adopt: %q, exit code %d", out, code)
+	}
+	for _, name := range g.def.instances() {
+		g.agentSays(name, "attached to the index again")
+	}
+	g.unmoved(cast, "")
+	cast["worker-0"].kill()
+	cast["worker-0"] = g.stage.next("worker-0")
+	for _, name := range []string{"worker-0", "worker-1"} {
+		cast[name].exit(0)
+	}
+	g.succeeds()
+}
+
+// deleteKeys deletes all keys of the app, as `consul kv delete -recurse` does. The sessions stay.
+func (g *gang) deleteKeys() {
+	g.t.Helper()
+	req, err := http.NewRequestWithContext(g.t.Context(), http.MethodDelete, "http://"+g.place.consul.HTTPAddr+"/v1/kv/muster/"+g.app+"/?recurse", nil)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		g.t.Fatalf("delete the keys: %s", resp.Status)
 	}
 }
 
