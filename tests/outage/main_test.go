@@ -391,6 +391,19 @@ func (j *job) view(host int) view {
 	return v
 }
 
+// adopt runs muster adopt on a host.
+func (j *job) adopt(host int) {
+	j.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	at := j.net.Command(host, muster, "adopt", j.app, "--state-dir", j.state(host))
+	cmd := exec.CommandContext(ctx, at.Path, at.Args[1:]...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + j.top}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		j.t.Fatalf("muster adopt: %v: %s", err, out)
+	}
+}
+
 // member is worker-i's record, as it is in Consul.
 func (j *job) member(i int) (m registry.Member) {
 	j.t.Helper()

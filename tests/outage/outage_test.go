@@ -208,10 +208,12 @@ func TestTheGuardStopsForAStalledAgent(t *testing.T) {
 	_ = replacement
 }
 
-// Consul's data is restored from a snapshot of an earlier time: it is named, everything goes on, and nothing is founded anew.
+// Consul's data is restored from a snapshot of an earlier time: it is named, everything goes on for as long as an outage may
+// last, and nothing is founded anew. Then the processes are stopped. An adoption brings all back.
 func TestConsulGoesBackInTime(t *testing.T) {
 	t.Parallel()
-	j := newJob(t, settings{"muster.restart": "instance"})
+	const mass, outage = 2 * time.Minute, 90 * time.Second
+	j := newJob(t, settings{"muster.restart": "instance"}, "--lost-mass", mass.String())
 	snapshot := filepath.Join(j.top, "snapshot")
 	if out, err := j.consul("snapshot", "save", snapshot); err != nil {
 		t.Fatal(err, out)
@@ -221,6 +223,7 @@ func TestConsulGoesBackInTime(t *testing.T) {
 	if out, err := j.consul("snapshot", "restore", snapshot); err != nil {
 		t.Fatal(err, out)
 	}
+	restored := time.Now()
 	for _, a := range agents {
 		a.says("registry lost its data")
 	}
@@ -232,12 +235,32 @@ func TestConsulGoesBackInTime(t *testing.T) {
 	if v := j.view(0); v.Phase != "running" || !strings.Contains(v.Instances[0].Cause, "registry lost its data") {
 		t.Errorf("muster status: %+v", v)
 	}
-	for _, a := range agents {
-		j.must(a.Process.Signal(os.Interrupt))
+
+	for i, a := range cast {
+		j.wait(a.gone, "the end of a process whose registry has lost its data")
+		if took := a.end.Sub(restored); took < outage-5*time.Second {
+			t.Errorf("worker-%d was stopped after %s, want %s at least", i, took, outage)
+		}
 	}
-	for _, a := range agents {
-		a.ends(130)
+	j.await("the phase fenced", func() bool {
+		v := j.view(0)
+		return v.Instances[0].Phase == "fenced" && strings.Contains(v.Instances[0].Cause, "muster adopt")
+	})
+	if n := j.count(); n != len(cast) {
+		t.Errorf("%d starts, want %d", n, len(cast))
 	}
+	j.adopt(1)
+	again := make([]*actor, len(cast))
+	for range again {
+		a := j.next()
+		again[a.index()] = a
+	}
+	for i, a := range again {
+		if a.Host != cast[i].Host || a.Gen != 1 {
+			t.Errorf("%+v, want it on %s in generation 1", a.word, cast[i].Host)
+		}
+	}
+	j.finish(agents, again...)
 }
 
 // The snapshot is of this very gang, a generation ago: its directive is older, its sessions are renewed again. Nobody takes up
