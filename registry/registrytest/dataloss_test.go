@@ -68,7 +68,7 @@ func dataDeleted(t *testing.T, s server) {
 	}
 	join(waiting)
 	await(waiting, func(registry.StandingBy) bool { return true })
-	roster := all[1].roster(all[1].membership.Directive().Roster)
+	roster, _ := all[1].roster(all[1].membership.Directive().Roster)
 
 	kv.deleteTree(a.facts.App + "/")
 	for _, g := range all {
@@ -103,7 +103,7 @@ func dataDeleted(t *testing.T, s server) {
 		if m := g.member(g.name()); m.Inc != g.me.Member.Inc || m.Phase != registry.PhaseReady || !m.Live {
 			t.Errorf("%s: record %+v", g.name(), m)
 		}
-		if r := g.roster(g.membership.Directive().Roster); len(r.Rows) != 3 {
+		if r, _ := g.roster(g.membership.Directive().Roster); len(r.Rows) != 3 {
 			t.Errorf("%s: roster %+v", g.name(), r)
 		}
 	})
