@@ -21,6 +21,7 @@ type gang struct {
 	mail      *mailbox
 	directive *directiveWatch
 	link      *contact
+	turned    chan struct{} // rings when the registry's data is lost, and when it is back
 
 	ctx    context.Context // ends with the part
 	cancel context.CancelFunc
@@ -46,7 +47,8 @@ func newGang(ctx context.Context, c *Client, me conductor.Newcomer, notify func(
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	g := &gang{
 		Client: c, keys: keysOf(me.App), me: me, directive: newDirectiveWatch(), mail: newMailbox(notify),
-		ctx: ctx, cancel: cancel, candidacy: candidacy{stepDown: make(chan struct{}), conducted: make(chan struct{})},
+		turned: make(chan struct{}, 1),
+		ctx:    ctx, cancel: cancel, candidacy: candidacy{stepDown: make(chan struct{}), conducted: make(chan struct{})},
 	}
 	g.link = newContact(func(e registry.Event) {
 		if _, back := e.(registry.Reachable); back {
@@ -102,6 +104,9 @@ func (g *gang) observe(pair *api.KVPair, mark int) (doubt bool) {
 }
 
 func (g *gang) report(n news) {
+	if n.lost != "" || n.found {
+		latest(g.turned, struct{}{})
+	}
 	if n.lost != "" {
 		g.log.Warn("registry lost its data", "why", n.lost)
 		g.mail.send(registry.DataLost{Why: n.lost})

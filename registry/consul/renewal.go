@@ -18,6 +18,7 @@ func (s *Membership) renew() {
 		case <-s.gang.ctx.Done():
 			return
 		case <-beat.C:
+		case <-s.gang.turned: // at once: a place is kept by its session alone, or the record has to be written again
 		}
 		if s.over() != nil {
 			return

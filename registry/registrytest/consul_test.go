@@ -103,6 +103,7 @@ func TestDataLost(t *testing.T) {
 		}
 	}
 
+	rawOf(t, s.URL()).places(a.facts.App, len(all))
 	// A newcomer finds the sessions that the members have made again, and founds nothing.
 	ctx, cancel = context.WithCancel(soon(t))
 	defer cancel()

@@ -20,6 +20,20 @@ func (r raw) deleteTree(prefix string) {
 	}
 }
 
+// places waits until so many sessions have names of the app's instances.
+func (r raw) places(app string, n int) {
+	r.t.Helper()
+	for ctx := soon(r.t); ; time.Sleep(20 * time.Millisecond) {
+		_, _, body := r.do(http.MethodGet, "/session/list")
+		if strings.Count(string(body), "muster "+app+" ") >= n {
+			return
+		}
+		if ctx.Err() != nil {
+			r.t.Fatalf("want %d sessions of %s: %s", n, app, body)
+		}
+	}
+}
+
 // inContact waits until some beats have passed, and tells whether they were contact.
 func (g *agent) inContact() bool {
 	g.t.Helper()
