@@ -68,11 +68,14 @@ func AskRoster(
 	defer func() { _ = r.Body.Close() }() // read to the end
 	switch r.StatusCode {
 	case http.StatusOK:
-		packed, err = io.ReadAll(io.LimitReader(r.Body, mostRoster))
-		if err != nil {
-			err = fmt.Errorf("agent at %s: %w", c.path, err)
+		if r.ContentLength < 0 || r.ContentLength > mostRoster {
+			return nil, "", fmt.Errorf("agent at %s: a roster of %d bytes", c.path, r.ContentLength)
 		}
-		return packed, "", err
+		packed = make([]byte, r.ContentLength)
+		if _, err := io.ReadFull(r.Body, packed); err != nil {
+			return nil, "", fmt.Errorf("agent at %s: %w", c.path, err)
+		}
+		return packed, "", nil
 	case http.StatusAccepted:
 		return nil, "", fmt.Errorf("agent at %s: %w", c.path, registry.ErrNotYet)
 	case http.StatusTemporaryRedirect:

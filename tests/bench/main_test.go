@@ -17,5 +17,12 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if len(os.Args) == 2 && os.Args[1] == clientsVerb {
+		if err := runClients(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, "protocol clients:", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	os.Exit(m.Run())
 }
