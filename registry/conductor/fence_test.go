@@ -2,6 +2,7 @@ package conductor_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -47,8 +48,8 @@ func TestEvidence(t *testing.T) {
 		{"the same answer twice", 3, "worker-0", func(_ int, s *conductor.Silence) { s.Instance, s.Inc = in("worker-1"), "inc-worker-1" }, "2 of 3 true"},
 		{"a service asks", 3, "board-0", nil, "2 of 3 true"},
 		{"a service asks one that hears", 1, "board-0", nil, "0 of 1 false"},
-		{"a large gang", 200, "worker-0", nil, "64 of 64 true"},
-		{"three quarters of a large gang", 200, "worker-0", func(i int, s *conductor.Silence) { s.Fenced = i%5 == 0 }, ""},
+		{"a large gang", 400, "worker-0", nil, "160 of 160 true"},
+		{"three quarters of a large gang", 400, "worker-0", func(i int, s *conductor.Silence) { s.Fenced = i%5 == 0 }, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			f, r := sealedRows(tc.n)
@@ -65,7 +66,7 @@ func TestEvidence(t *testing.T) {
 			if got := fmt.Sprint(silent, " of ", of, " ", shown); tc.want != "" && got != tc.want {
 				t.Errorf("got %s, want %s", got, tc.want)
 			}
-			if of > 64 || shown != (4*silent >= 3*of && of == 64 || of < 64 && 2*silent > of) {
+			if of > 160 || shown != (4*silent >= 3*of && of == 160 || of < 160 && 2*silent > of) {
 				t.Errorf("got %d of %d, shown %t", silent, of, shown)
 			}
 		})
@@ -117,10 +118,10 @@ func TestPanelFollowsWhoMoved(t *testing.T) {
 func TestPanelLaws(t *testing.T) {
 	for seed := range uint64(500) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
-		n := 1 + rnd.IntN(90)
+		n := 1 + rnd.IntN(200)
 		f, r := sealedRows(n)
 		p, again := conductor.NewPanel(f, r, in("worker-0")), conductor.NewPanel(f, r, in("worker-0"))
-		if len(p.Rows()) > 64 || fmt.Sprint(p.Rows()) != fmt.Sprint(again.Rows()) {
+		if len(p.Rows()) > 160 || fmt.Sprint(p.Rows()) != fmt.Sprint(again.Rows()) {
 			t.Fatalf("%d of %d are asked, not the same twice", len(p.Rows()), n)
 		}
 		var answers []conductor.Silence
@@ -134,10 +135,62 @@ func TestPanelLaws(t *testing.T) {
 			if silent < before || was && !shown || silent > of {
 				t.Fatalf("seed %d: %d of %d %t after %d %t", seed, silent, of, shown, before, was)
 			}
-			if shown && n <= 64 && 2*(len(answers)+1) <= n {
+			if shown && n <= 160 && 2*(len(answers)+1) <= n {
 				t.Fatalf("seed %d: %d answers of %d members are evidence", seed, len(answers), n)
 			}
 			before, was = silent, shown
+		}
+	}
+}
+
+// TestSampleIsSafe: while at most half of a gang is cut off, however its ranks lie on racks and hosts, no member that is
+// cut off takes the registry for unreachable.
+func TestSampleIsSafe(t *testing.T) {
+	for _, n := range []int{161, 400, 1000, 5000} {
+		f, r := sealedRows(n)
+		for name, cut := range map[string]func(i int) bool{
+			"the first half":  func(i int) bool { return i < n/2 },
+			"the second half": func(i int) bool { return i >= (n+1)/2 },
+			"every other":     func(i int) bool { return i%2 == 1 },
+			"racks of 40":     func(i int) bool { return i/40%2 == 1 && i < n/80*80 },
+		} {
+			var answers []conductor.Silence
+			var askers []registry.Instance
+			for i, row := range r.Rows[:n] {
+				if cut(i) {
+					answers, askers = append(answers, quiet(row)), append(askers, row.Instance)
+				}
+			}
+			for k := 0; k < len(askers); k += 1 + len(askers)/25 {
+				if silent, of, shown := conductor.NewPanel(f, r, askers[k]).Evidence(f.Times, answers); shown {
+					t.Errorf("%d members, %s cut off: %s finds %d of %d silent", n, name, askers[k], silent, of)
+				}
+			}
+		}
+	}
+}
+
+// TestSampleArithmetic: with half of the gang cut off, the expected number of members that take that for an outage is
+// below 1e-6. The peers of a panel are drawn without replacement.
+func TestSampleArithmetic(t *testing.T) {
+	f, r := sealedRows(1000)
+	drawn := len(conductor.NewPanel(f, r, in("worker-0")).Rows())
+	least := (3*drawn + 3) / 4
+	choose := func(n, k int) float64 { // its logarithm
+		a, _ := math.Lgamma(float64(n + 1))
+		b, _ := math.Lgamma(float64(k + 1))
+		c, _ := math.Lgamma(float64(n - k + 1))
+		return a - b - c
+	}
+	for n := drawn + 1; n <= 20_000; n += 1 + n/10 {
+		cut, peers := n/2, n-1
+		silent := cut - 1 // the asker's peers among those
+		wrong := 0.0
+		for k := least; k <= min(drawn, silent); k++ {
+			wrong += math.Exp(choose(silent, k) + choose(peers-silent, drawn-k) - choose(peers, drawn))
+		}
+		if expected := wrong * float64(cut); expected > 1e-6 {
+			t.Errorf("%d members: %.2g members are expected to be wrong", n, expected)
 		}
 	}
 }

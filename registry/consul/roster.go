@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -189,29 +190,31 @@ func (c *Client) packedBy(ctx context.Context, k keys, ref registry.RosterRef, h
 	return packed, ref.Verify(packed)
 }
 
-// Members reads the records of at most 128 instances; instances without a record are left out.
+// Members reads the records of instances; those without a record are left out.
 func (s *Membership) Members(
 	ctx context.Context, of []registry.Instance,
 ) (map[registry.Instance]registry.Member, error) {
-	names := make([]string, 0, len(of))
-	for _, in := range of {
-		names = append(names, s.gang.keys.member(in))
-	}
-	res, err := s.gang.calls.readKeys(ctx, byDefault, names...)
-	if err != nil {
-		return nil, err
-	}
 	all := make(map[registry.Instance]registry.Member, len(of))
-	for i, in := range of {
-		pair := res.at(names[i])
-		if pair == nil {
-			continue
+	for part := range slices.Chunk(of, lookKeys) {
+		names := make([]string, 0, len(part))
+		for _, in := range part {
+			names = append(names, s.gang.keys.member(in))
 		}
-		m, err := decode[registry.Member](pair.Key, pair.Value)
+		res, err := s.gang.calls.readKeys(ctx, byDefault, names...)
 		if err != nil {
 			return nil, err
 		}
-		all[in] = m
+		for i, in := range part {
+			pair := res.at(names[i])
+			if pair == nil {
+				continue
+			}
+			m, err := decode[registry.Member](pair.Key, pair.Value)
+			if err != nil {
+				return nil, err
+			}
+			all[in] = m
+		}
 	}
 	return all, nil
 }

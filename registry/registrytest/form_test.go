@@ -28,8 +28,11 @@ func form(t *testing.T, s server) {
 			t.Errorf("%s reads another roster", g.name())
 		}
 	}
-	nobody := registry.Instance{Component: want.Rows[0].Component, Index: 77}
-	members, err := all[0].membership.Members(soon(t), []registry.Instance{want.Rows[1].Instance, nobody})
+	ask := []registry.Instance{want.Rows[1].Instance}
+	for i := range 200 { // more than one transaction reads
+		ask = append(ask, registry.Instance{Component: want.Rows[0].Component, Index: 77 + i})
+	}
+	members, err := all[0].membership.Members(soon(t), ask)
 	must(t, err)
 	if m := members[want.Rows[1].Instance]; len(members) != 1 || m.Inc != all[1].me.Member.Inc {
 		t.Errorf("records %+v, want that of %s alone", members, want.Rows[1].Instance)

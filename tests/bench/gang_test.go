@@ -27,7 +27,7 @@ const atMost = 2500
 
 // directly is how many members ask the server itself, which has as many descriptors; the others ask a second Consul
 // agent of its cluster.
-const directly = 9500
+const directly = 9000
 
 // watchdogGang ends a measurement that has gone wrong.
 const watchdogGang = 15 * time.Minute
@@ -96,7 +96,10 @@ func measureGang(b *testing.B, way string, n int) {
 		}},
 	}
 	began := time.Now()
-	for from := 0; from < n; from += atMost {
+	// Those that serve others have a process of their own: in reality they share no processor with them.
+	serving := n/registry.FanOut + 1
+	bed.start(way, facts, 0, serving, n)
+	for from := serving; from < n; from += atMost {
 		bed.start(way, facts, from, min(from+atMost, n), n)
 	}
 	for _, c := range bed.clients {

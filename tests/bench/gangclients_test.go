@@ -152,11 +152,11 @@ func (c *clients) member(in registry.Instance) error {
 	me := conductor.Newcomer{
 		App: c.order.Facts.App, Run: c.order.Facts.Run, Digest: c.order.Digest, Facts: c.order.Facts, Instance: &in,
 		Record: registry.AppRecord{
-			Version: 1, Run: c.order.Facts.Run, Digest: c.order.Digest, Token: "bench", Created: time.Now(),
+			Run: c.order.Facts.Run, Digest: c.order.Digest, Token: "bench", Created: time.Now(),
 			Counts: map[string]int{in.Component: world},
 		},
 		Member: registry.Member{
-			Version: 1, Run: c.order.Facts.Run, Inc: fmt.Sprintf("%s-%d", in, os.Getpid()), Addr: "127.0.0.1",
+			Run: c.order.Facts.Run, Inc: fmt.Sprintf("%s-%d", in, os.Getpid()), Addr: "127.0.0.1",
 			Process: registry.Process{Machine: "bench", Boot: string(boot[:36]), PidNS: "bench", Pid: os.Getpid(), Start: uint64(rank)},
 			Digest:  c.order.Digest,
 		},
