@@ -1,0 +1,97 @@
+package explorer
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/conductor"
+)
+
+// rule names what a setting is explored without: an operation of a transaction, or one of the hooks below.
+type rule struct {
+	Txn, Verb, Key string
+	Hook           string
+}
+
+func (r rule) String() string {
+	if r.Hook != "" {
+		return r.Hook
+	}
+	if r == (rule{}) {
+		return "nothing"
+	}
+	return r.Txn + ": " + r.Verb + " " + r.Key
+}
+
+// The hooks.
+const (
+	noTimers    = "timers are carried from step to step"
+	noGrace     = "a holder that is not proved gone is waited for"
+	noVerdict   = "a newcomer reads the verdict of its run"
+	noWaiting   = "a result that counts is not claimed"
+	noProof     = "the old process is proved gone before the acknowledgement"
+	noFence     = "a member that is cut off stops its process"
+	noMismatch  = "nobody runs with a row that is not its own"
+	noNewcomers = "newcomers conduct"
+	noClean     = "a newcomer kills what a dead agent left"
+	noStrays    = "what was asked of another run is dropped"
+	noProlonged = "a silence of the registry prolongs the timers"
+	noSuperior  = "a member whose index another has ends"
+)
+
+func (r rule) is(hook string) bool { return r.Hook == hook }
+
+// cut takes the rule's operation out of a transaction; a cas becomes a set.
+func (r rule) cut(name string, ops []op) []op {
+	if r.Txn != name {
+		return ops
+	}
+	var out []op
+	for _, o := range ops {
+		if o.Verb == r.Verb && class(o.Key) == r.Key {
+			if o.Verb != verbCAS {
+				continue
+			}
+			o.Verb = verbSet
+		}
+		out = append(out, o)
+	}
+	return out
+}
+
+// class is the kind of a key.
+func class(key string) string {
+	c, _, _ := strings.Cut(key, "/")
+	return c
+}
+
+// admission changes what a newcomer decides.
+func (r rule) admission(d conductor.Admission, l conductor.Snapshot, me conductor.Newcomer) conductor.Admission {
+	claim := func() conductor.Admission {
+		l.Member = &registry.Member{Inc: "nobody", Run: me.Run, Phase: registry.PhaseLeft}
+		return conductor.Admit(l, me, nil)
+	}
+	switch d.(type) {
+	case conductor.Standby:
+		if r.is(noGrace) && l.LiveSession == "" {
+			return claim()
+		}
+	case conductor.Wait:
+		if r.is(noWaiting) && l.LiveSession == "" {
+			return claim()
+		}
+	}
+	return d
+}
+
+// effects changes what a conductor does.
+func (r rule) effects(all []conductor.Effect) []conductor.Effect {
+	if !r.is(noStrays) {
+		return all
+	}
+	return slices.DeleteFunc(all, func(e conductor.Effect) bool {
+		d, ok := e.(conductor.DropAsk)
+		return ok && d.Ask.Kind != registry.AskFlex
+	})
+}

@@ -1,0 +1,221 @@
+package explorer
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/machine"
+)
+
+// truth is what has really happened, for the invariants. Its maps are replaced, never changed.
+type truth struct {
+	Serials  map[string]int
+	Acked    map[string]bool // run/generation/instance
+	Sealed   map[string]bool // run/generation
+	Ended    map[string]int  // run/instance → generation of the acknowledged result
+	Verdicts map[string]registry.Outcome
+	Stops    map[string]bool // runs that a user asked to stop
+	Flexes   map[string]bool // runs whose counts a user asked to change
+	Lost     bool            // the registry has lost data
+	Trouble  bool            // some fault has happened
+}
+
+func newTruth() truth {
+	return truth{
+		Serials: map[string]int{}, Acked: map[string]bool{}, Sealed: map[string]bool{}, Ended: map[string]int{},
+		Verdicts: map[string]registry.Outcome{}, Stops: map[string]bool{}, Flexes: map[string]bool{},
+	}
+}
+
+func with[V any](m map[string]V, k string, v V) map[string]V {
+	m = maps.Clone(m)
+	m[k] = v
+	return m
+}
+
+func at(run string, gen int, in registry.Instance) string {
+	return fmt.Sprintf("%s/%d/%s", run, gen, in)
+}
+
+// bad notes the first invariant that is broken.
+func (w *world) bad(format string, args ...any) {
+	if w.Bad == "" {
+		w.Bad = fmt.Sprintf(format, args...)
+	}
+}
+
+// written looks at what a transaction has changed.
+func (w *world) written(i int, name string, before store) {
+	a := &w.Agents[i]
+	for k, e := range w.KV.Keys {
+		old, had := before.Keys[k]
+		if had && old.Index == e.Index {
+			continue
+		}
+		switch v := e.Value.(type) {
+		case registry.Member:
+			if v.Phase == registry.PhaseReady && name == "T4" {
+				w.Truth.Acked = with(w.Truth.Acked, at(v.Run, v.Gen, a.In), true)
+			}
+			if v.Phase == registry.PhaseEnded && v.Exit != nil {
+				in, _ := instanceAt("members/", k)
+				w.Truth.Ended = with(w.Truth.Ended, v.Run+"/"+in.String(), v.Exit.Gen)
+			}
+		case registry.Verdict:
+			if have, ok := w.Truth.Verdicts[v.Run]; ok && have != v.Outcome {
+				w.bad("V1: run %s has two verdicts: %s and %s", v.Run, have, v.Outcome)
+			}
+			w.judged(v)
+		case registry.Directive:
+			o, _ := old.Value.(registry.Directive)
+			w.directed(o, v, had, name)
+		}
+	}
+}
+
+func (w *world) directed(o, v registry.Directive, had bool, name string) {
+	if had && (orderOf(v) < orderOf(o) || o.Gen == v.Gen && o.Run != v.Run) {
+		w.bad("D1: the directive went back from %s/%d %s to %s/%d %s", o.Run, o.Gen, o.Act, v.Run, v.Gen, v.Act)
+	}
+	if _, over := w.Truth.Verdicts[v.Run]; over && v.Act != registry.ActStop {
+		w.bad("V2: run %s is over and lives again by %s", v.Run, name)
+	}
+	if v.Verdict != nil {
+		if have, ok := w.Truth.Verdicts[v.Run]; ok && have != v.Verdict.Outcome {
+			w.bad("V1: run %s has two verdicts: %s and %s", v.Run, have, v.Verdict.Outcome)
+		}
+		w.judged(*v.Verdict)
+	}
+	if w.Truth.Lost {
+		return
+	}
+	for c, n := range v.Counts {
+		for _, f := range (*w.Facts)[0].Components {
+			if f.Name == c && f.Count != n && !w.Truth.Flexes[v.Run] {
+				w.bad("A1: run %s has %d of %s and nobody asked for that", v.Run, n, c)
+			}
+		}
+	}
+	if name == "T5" {
+		w.sealed(v)
+	}
+}
+
+func (w *world) sealed(d registry.Directive) {
+	r, _, ok := read[registry.Roster](w.KV, keyRoster(d.Roster.ID))
+	if !ok {
+		w.bad("B1: generation %d is sealed without a roster", d.Gen)
+		return
+	}
+	w.Truth.Sealed = with(w.Truth.Sealed, fmt.Sprintf("%s/%d", d.Run, d.Gen), true)
+	for _, row := range r.Rows {
+		if !w.waited(row.Component) || row.Done || w.Truth.Acked[at(d.Run, d.Gen, row.Instance)] {
+			continue
+		}
+		w.bad("B1: generation %d is sealed and %s has not acknowledged it", d.Gen, row.Instance)
+	}
+}
+
+func (w *world) waited(component string) bool {
+	for _, c := range (*w.Facts)[0].Components {
+		if c.Name == component {
+			return c.Waited
+		}
+	}
+	return false
+}
+
+// judged looks at a verdict that was written.
+func (w *world) judged(v registry.Verdict) {
+	if _, ok := w.Truth.Verdicts[v.Run]; ok || w.Truth.Lost {
+		return
+	}
+	w.Truth.Verdicts = with(w.Truth.Verdicts, v.Run, v.Outcome)
+	d, _, _ := read[registry.Directive](w.KV, keyDirective)
+	switch v.Outcome {
+	case registry.Stopped:
+		if !w.Truth.Stops[v.Run] {
+			w.bad("A1: run %s is stopped and nobody asked for that", v.Run)
+		}
+	case registry.Failed:
+		if !w.Truth.Trouble {
+			w.bad("V3: run %s has failed without any trouble: %s", v.Run, v.Cause)
+		}
+	case registry.Succeeded:
+		for _, in := range (*w.Facts)[0].Instances(d) {
+			gen, ok := w.Truth.Ended[v.Run+"/"+in.String()]
+			if w.waited(in.Component) && (!ok || gen < d.Retries.Gen || w.scope(in) != registry.ScopeInstance && gen != d.Gen) {
+				w.bad("R2: run %s has succeeded and %s has not", v.Run, in)
+			}
+		}
+	}
+}
+
+func (w *world) scope(in registry.Instance) string {
+	for _, c := range (*w.Facts)[0].Components {
+		if c.Name == in.Component {
+			return c.Scope
+		}
+	}
+	return ""
+}
+
+// checkStart looks at a process that starts now.
+func (w *world) checkStart(i, gen int) {
+	a := &w.Agents[i]
+	for k := range w.Agents {
+		o := &w.Agents[k]
+		switch {
+		case k == i || !o.Proc.Live:
+		case o.In == a.In:
+			w.bad("S1: two live processes of %s: agents %s and %s", a.In, o.Inc, a.Inc)
+		case w.waited(o.In.Component) && w.waited(a.In.Component) && o.Proc.Gen < gen && !w.Truth.Lost:
+			w.bad("S2: %s of generation %d runs while %s starts in generation %d", o.In, o.Proc.Gen, a.In, gen)
+		}
+	}
+	run := w.facts(a).Run
+	if !w.waited(a.In.Component) || w.Truth.Lost {
+		return
+	}
+	if !w.Truth.Sealed[fmt.Sprintf("%s/%d", run, gen)] {
+		w.bad("B2: %s starts in generation %d, which was never sealed", a.In, gen)
+	}
+	ended, ok := w.Truth.Ended[run+"/"+a.In.String()]
+	again := ended >= a.M.Directive.Retries.Gen && (w.scope(a.In) == registry.ScopeInstance || ended == gen)
+	if ok && again {
+		w.bad("R1: %s has ended in generation %d and runs again in %d", a.In, ended, gen)
+	}
+}
+
+// checkExit looks at an agent that ends by itself.
+func (w *world) checkExit(a *agent) {
+	if a.M.Phase != machine.Done || !a.Member.On || a.Member.Over || w.Truth.Lost || a.M.Result != registry.PhaseEnded {
+		return
+	}
+	m, _, ok := read[registry.Member](w.KV, keyMember(a.In))
+	if ok && m.Inc == a.Inc && m.Phase != registry.PhaseEnded {
+		w.bad("R3: %s ended with 0 and left with the record %s", a.In, m.Phase)
+	}
+}
+
+// over tells whether everything has ended that has to.
+func (w *world) over() bool {
+	d, _, ok := read[registry.Directive](w.KV, keyDirective)
+	if !ok || d.Verdict == nil {
+		return false
+	}
+	for k := range w.Agents {
+		if w.Agents[k].Life == alive || w.Agents[k].Proc.Live {
+			return false
+		}
+	}
+	return true
+}
+
+// kind is the name of an invariant in a text of bad.
+func kind(bad string) string {
+	k, _, _ := strings.Cut(bad, ":")
+	return k
+}
