@@ -193,10 +193,9 @@ func (w *world) registryChoices(i int, name string, add adder, both func(string,
 	if w.stale(a) {
 		add(work, name+"sees", func(n *world) { n.observe(i, true) })
 	}
-	if _, ok := w.KV.Sessions[a.Member.Session]; !ok && a.Member.On && !a.Member.Over && !w.Now.Before(a.Member.Retry) &&
-		(a.Gang == nil || !w.writes(a.Gang)) {
-		both("renews", a.Member.Attach, func(n *world, how way) {
-			if n.Agents[i].Member.Attach {
+	if a.Member.On && !a.Member.Over && !w.holds(a) && !w.Now.Before(a.Member.Retry) && (a.Gang == nil || !w.writes(a.Gang)) {
+		both("renews", a.Member.Attach != 0, func(n *world, how way) {
+			if n.Agents[i].Member.Attach != 0 {
 				n.attach(i, how)
 			} else {
 				n.reconcile(i, nil)
@@ -230,7 +229,7 @@ func (w *world) gangWrites(a *agent) bool {
 	case machine.DoReadRoster:
 		return false
 	}
-	return a.Member.On && !a.Member.Over && (!a.Member.Unsure || a.Member.Attach)
+	return a.Member.On && !a.Member.Over && (!a.Member.Unsure || a.Member.Attach != 0)
 }
 
 func (w *world) processChoices(i int, name string, add adder) {
@@ -331,10 +330,8 @@ func (w *world) settle() {
 	}
 	for i := range w.Agents {
 		a := &w.Agents[i]
-		if w.connected(a) && a.Member.On && !a.Member.Over {
-			if _, ok := w.KV.Sessions[a.Member.Session]; ok {
-				a.Member.Heard = w.moment()
-			}
+		if w.connected(a) && a.Member.On && !a.Member.Over && w.holds(a) {
+			a.Member.Heard = w.moment()
 		}
 		if !w.S.Without.is(noFence) {
 			w.guardHost(i)
@@ -602,7 +599,7 @@ func (w *world) users(add adder) {
 	ask := func(n *world, kind string, args map[string]string) {
 		n.Asked++
 		id := fmt.Sprint(n.Asked)
-		a := registry.Ask{Version: 1, Kind: kind, ID: id, By: "stop", Run: d.Run, Gen: d.Gen, Args: args}
+		a := registry.Ask{Kind: kind, ID: id, By: "stop", Run: d.Run, Gen: d.Gen, Args: args}
 		if kind == registry.AskGone {
 			a.Run, a.Gen = "", 0
 		}

@@ -66,7 +66,7 @@ func (w *world) resign(i int) {
 // vacant tells whether an agent may elect itself.
 func (w *world) vacant(a *agent) bool {
 	return a.Life == alive && w.connected(a) && a.Tenure == nil && a.Watch.On && a.Watch.Known && a.Watch.Lost == "" &&
-		a.Watch.Session == "" && a.Watch.D.Act != registry.ActStop && !a.Member.Over && a.M.Phase != machine.Leaving
+		a.Watch.Session == "" && a.Watch.D.Act != registry.ActStop && a.Watch.D.Run == w.facts(a).Run && !a.Member.Over && a.M.Phase != machine.Leaving
 }
 
 // elect is T6.
@@ -291,7 +291,15 @@ func (w *world) effect(i int, e conductor.Effect, how way) (got answer, why stri
 	case conductor.End:
 		got, why = w.end(i, e, how)
 	case conductor.Lost:
-		got, why = w.lost(i, e, how)
+		all := []conductor.Lost{e}
+		for len(t.Effects) > 0 {
+			next, ok := t.Effects[0].(conductor.Lost)
+			if !ok {
+				break
+			}
+			all, t.Effects = append(all, next), t.Effects[1:]
+		}
+		got, why = w.lost(i, all, how)
 	case conductor.DropAsk:
 		got, why = w.commit(i, "drop ask", how, opSession(keyDirective, t.Session), opDelete(keyAsk(e.Ask.Kind, e.Ask.ID)))
 		if got == done {
@@ -386,13 +394,19 @@ func (w *world) end(i int, e conductor.End, how way) (answer, string) {
 }
 
 // lost is T7.
-func (w *world) lost(i int, e conductor.Lost, how way) (answer, string) {
+func (w *world) lost(i int, all []conductor.Lost, how way) (answer, string) {
 	t := w.Agents[i].Tenure
-	got, why := w.commit(i, "T7", how, opSession(keyDirective, t.Session), opAbsent(keyLive(e.Instance)),
-		opCAS(keyMember(e.Instance), e.Index, e.Member))
+	ops := []op{opSession(keyDirective, t.Session)}
+	for _, e := range all {
+		ops = append(ops, opAbsent(keyLive(e.Instance)), opCAS(keyMember(e.Instance), e.Index, e.Member))
+	}
+	got, why := w.commit(i, "T7", how, ops...)
 	if got == done {
 		records := maps.Clone(t.View.Records)
-		records[e.Instance] = conductor.Record{Member: e.Member, Index: w.KV.Keys[keyMember(e.Instance)].Index, At: w.Now}
+		for _, e := range all {
+			x := w.KV.Keys[keyMember(e.Instance)]
+			records[e.Instance] = conductor.Record{Member: e.Member, Index: x.Index, At: w.Now}
+		}
 		t.View.Records = records
 	}
 	return got, why

@@ -33,7 +33,7 @@ func small() map[string]setting {
 		"two, instance":      {Workers: 2, Scope: instance, Agents: 2, Hosts: 1, Budget: 1, Faults: faults{Delay: 1, Wait: 2}},
 		"two, die":           {Workers: 2, Scope: gang, Agents: 3, Hosts: 1, Budget: 1, Faults: faults{Die: 1, Wait: 3}},
 		"two, fail":          {Workers: 2, Scope: gang, Agents: 3, Hosts: 1, Budget: 1, Faults: faults{Fail: 1, Wait: 2}},
-		"two, cut":           {Workers: 2, Scope: gang, Agents: 3, Hosts: 2, Budget: 1, Faults: faults{Cut: 1, Wait: 6}},
+		"two, cut":           {Workers: 2, Scope: gang, Agents: 3, Hosts: 2, Budget: 1, Faults: faults{Cut: 1, Wait: 5}},
 		"two, instance, die": {Workers: 2, Scope: instance, Agents: 3, Hosts: 1, Budget: 1, Faults: faults{Die: 1, Wait: 3}},
 	}
 }

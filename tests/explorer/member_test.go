@@ -23,7 +23,8 @@ type membership struct {
 	Record    registry.Member
 	Index     uint64
 	Unsure    bool
-	Attach    bool // reconciled, and the index has to be attached again
+	App       registry.AppRecord
+	Attach    uint64 // index of the record with which the index has to be attached again; 0: it has not
 	Heard     time.Duration
 	Retry     time.Time
 }
@@ -173,54 +174,132 @@ func (w *world) stale(a *agent) bool {
 }
 
 // reconcile reads the own record and the live key; it tells whether the record is one of those sent.
-func (w *world) reconcile(i int, sent []registry.Member) bool {
+func (w *world) reconcile(i int, sent []registry.Member) (written bool) {
 	w.observe(i, true)
 	a := &w.Agents[i]
+	app, _, hasApp := read[registry.AppRecord](w.KV, keyApp)
+	if hasApp && app.Run == a.Member.App.Run && !app.Created.Equal(a.Member.App.Created) {
+		w.supersede(i, app.By)
+		return false
+	}
 	m, e, ok := read[registry.Member](w.KV, keyMember(a.In))
-	if !ok {
-		a.Member.Retry = w.Now.Add(time.Second)
+	_, dir, directed := read[registry.Directive](w.KV, keyDirective)
+	lost := a.Watch.Lost != ""
+	if !ok && (lost || !directed || !hasApp) {
+		w.keepPlace(i)
 		return false
 	}
-	if m.Inc != a.Inc || m.Phase == registry.PhaseLost {
-		w.supersede(i, m)
+	if ok && (m.Inc != a.Inc || m.Phase == registry.PhaseLost) {
+		w.supersede(i, m.Inc)
 		return false
 	}
-	a.Member.Record, a.Member.Index, a.Member.Unsure = m, e.Index, false
+	if ok && e.Index >= a.Member.Index {
+		a.Member.Record, a.Member.Index, a.Member.Unsure = m, e.Index, false
+		written = slices.ContainsFunc(sent, func(o registry.Member) bool { return reflect.DeepEqual(o, m) })
+	}
+	index := e.Index
+	switch {
+	case lost:
+		a.Member.Unsure, a.Member.Retry = true, w.Now.Add(time.Second)
+	case !ok || e.Index < a.Member.Index:
+		if !w.rewrite(i, e.Index, dir.Index) {
+			return false
+		}
+		index = a.Member.Index
+	}
+	w.reattach(i, index)
+	return written
+}
+
+// reattach finds out whether the index has to be attached again.
+func (w *world) reattach(i int, index uint64) {
+	a := &w.Agents[i]
 	_, live, held := read[string](w.KV, keyLive(a.In))
 	switch {
-	case m.Phase == registry.PhaseLeft, held && live.Session == a.Member.Session:
+	case a.Member.Record.Phase == registry.PhaseLeft, held && live.Session == a.Member.Session:
 	case held && live.Session == a.Member.Candidate:
-		a.Member.Session, a.Member.Candidate, a.Member.Heard = a.Member.Candidate, "", w.moment()
+		w.adoptSession(i)
 	case held && live.Session != "":
 		a.Member.Unsure, a.Member.Retry = true, w.Now.Add(time.Second)
 	default:
-		a.Member.Attach = true
+		a.Member.Attach = index
 	}
-	return slices.ContainsFunc(sent, func(o registry.Member) bool { return reflect.DeepEqual(o, m) })
+}
+
+func (w *world) adoptSession(i int) {
+	a := &w.Agents[i]
+	if old := a.Member.Session; old != a.Member.Candidate {
+		w.KV.end(old)
+	}
+	a.Member.Session, a.Member.Candidate = a.Member.Candidate, ""
+	if a.Watch.Lost == "" {
+		a.Member.Heard = w.moment()
+	}
+}
+
+// keepPlace keeps a session under the instance's name while all else is lost.
+func (w *world) keepPlace(i int) {
+	a := &w.Agents[i]
+	a.Member.Retry = w.Now.Add(time.Second)
+	if _, ok := w.KV.Sessions[a.Member.Session]; !ok {
+		a.Member.Session = w.session(i, "member", true)
+	}
+}
+
+// rewrite writes the own record again in place of an older one.
+func (w *world) rewrite(i int, old, directive uint64) bool {
+	a := &w.Agents[i]
+	ops := []op{opIndex(keyDirective, directive), opCAS(keyMember(a.In), old, a.Member.Record)}
+	if _, live, ok := read[string](w.KV, keyLive(a.In)); ok && live.Session == a.Member.Session {
+		ops = append(ops, w.lockReady(a, a.Member.Session)...)
+	}
+	if got, _ := w.commit(i, "rewrite", through, ops...); got != done {
+		a.Member.Retry = w.Now.Add(time.Second)
+		return false
+	}
+	a.Member.Index, a.Member.Unsure = w.KV.Keys[keyMember(a.In)].Index, false
+	return true
+}
+
+// lockReady acknowledges again what the record acknowledges.
+func (w *world) lockReady(a *agent, session string) []op {
+	r := a.Member.Record
+	if a.Watch.Lost != "" || r.Phase != registry.PhaseReady || r.Gen == 0 {
+		return nil
+	}
+	return []op{opLock(keyReady(r.Gen, a.In), session, "")}
 }
 
 // supersede ends the membership.
-func (w *world) supersede(i int, m registry.Member) {
-	a := &w.Agents[i]
-	a.Member.Over = true
-	w.tell(i, machine.Event{Kind: machine.Taken, Cause: "another agent holds the index: " + m.Inc})
+func (w *world) supersede(i int, by string) {
+	if w.S.Without.is(noSuperior) {
+		return
+	}
+	w.Agents[i].Member.Over = true
+	w.tell(i, machine.Event{Kind: machine.Taken, Cause: "another agent holds the index: " + by})
+}
+
+// holds is the check of each renewal: the index is this agent's.
+func (w *world) holds(a *agent) bool {
+	_, there := w.KV.Sessions[a.Member.Session]
+	_, live, _ := read[string](w.KV, keyLive(a.In))
+	_, e, ok := read[registry.Member](w.KV, keyMember(a.In))
+	return there && live.Session == a.Member.Session && ok && e.Index == a.Member.Index && a.Watch.Lost == ""
 }
 
 // attach is T9.
 func (w *world) attach(i int, how way) {
 	a := &w.Agents[i]
-	a.Member.Attach = false
+	index := a.Member.Attach
+	a.Member.Attach = 0
 	if _, ok := w.KV.Sessions[a.Member.Candidate]; !ok {
 		a.Member.Candidate = w.session(i, "member", true)
 	}
-	r := a.Member.Record
-	ops := []op{opIndex(keyMember(a.In), a.Member.Index), opLock(keyLive(a.In), a.Member.Candidate, r.Inc)}
-	if r.Phase == registry.PhaseReady && r.Gen > 0 && a.Watch.Lost == "" {
-		ops = append(ops, opLock(keyReady(r.Gen, a.In), a.Member.Candidate, ""))
-	}
+	ops := []op{opIndex(keyMember(a.In), index), opLock(keyLive(a.In), a.Member.Candidate, a.Inc)}
+	ops = append(ops, w.lockReady(a, a.Member.Candidate)...)
 	switch got, _ := w.commit(i, "T9", how, ops...); got {
 	case done:
-		a.Member.Session, a.Member.Candidate, a.Member.Heard = a.Member.Candidate, "", w.moment()
+		w.adoptSession(i)
 	case refused:
 		w.KV.end(a.Member.Candidate)
 		a.Member.Candidate, a.Member.Unsure = "", true
@@ -254,7 +333,7 @@ func (w *world) attempt(i int, wr writing, how way) outcome {
 	switch {
 	case a.Member.Over || !a.Member.On:
 		return hopeless
-	case a.Member.Attach:
+	case a.Member.Attach != 0:
 		w.attach(i, how)
 		return again
 	case a.Member.Unsure:

@@ -2,6 +2,7 @@ package explorer
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/muster-agent/muster/registry"
@@ -60,7 +61,7 @@ func (w *world) newcomer(a *agent) conductor.Newcomer {
 		App: "app", Run: f.Run, NewRun: true, Digest: "d", Instance: &a.In, Launcher: !w.S.Shell, Facts: f,
 		Record: registry.AppRecord{Run: f.Run, Digest: "d"},
 		Member: registry.Member{
-			Version: 1, Run: f.Run, Inc: a.Inc, Addr: hostName(a.Host), Host: hostName(a.Host), Process: a.Machine, Digest: "d",
+			Run: f.Run, Inc: a.Inc, Addr: hostName(a.Host), Host: hostName(a.Host), Process: a.Machine, Digest: "d",
 			Origin: registry.Origin{Since: t0},
 		},
 	}
@@ -87,7 +88,7 @@ func (w *world) join(i int, how way) {
 // look is T1.
 func (w *world) look(i int) {
 	a := &w.Agents[i]
-	l := conductor.Snapshot{Instance: a.In, Now: w.Now}
+	l := conductor.Snapshot{Instance: a.In, Now: w.Now, Seen: a.Watch.Known}
 	if v, e, ok := read[registry.AppRecord](w.KV, keyApp); ok {
 		l.App, l.AppIndex = &v, e.Index
 	}
@@ -120,6 +121,9 @@ func (w *world) admit(i int) {
 	a := &w.Agents[i]
 	j := &a.Joining
 	l := &j.Look
+	if l.MayHaveLost() {
+		l.Holders = w.holders(j.Session)
+	}
 	alive := func(registry.Process) conductor.Life { return w.life(l.Member.Process) }
 	d := conductor.Admit(*l, w.newcomer(a), alive)
 	if w.answerMatters(d, *l) {
@@ -146,12 +150,28 @@ func (w *world) admit(i int) {
 		}
 	case conductor.Wait:
 		w.waitFor(i, 20*time.Second)
+	case conductor.Vanished:
+		w.KV.end(j.Session)
+		j.Session = ""
+		w.waitFor(i, 20*time.Second)
 	case conductor.Retry:
 		w.waitFor(i, time.Second)
 	case conductor.Refuse:
 		w.drop(i, a.Gang)
 		w.tell(i, machine.Event{Kind: machine.Refused, Code: 75, Cause: fmt.Sprint(refuse.Err)})
 	}
+}
+
+// holders are the instances in whose names others hold sessions.
+func (w *world) holders(own string) []string {
+	var names []string
+	for id, l := range w.KV.Sessions {
+		if l.Deletes && id != own {
+			names = append(names, w.Agents[l.Owner].In.String())
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 func (w *world) waitFor(i int, d time.Duration) {
@@ -295,6 +315,7 @@ func (w *world) joined(i int, d conductor.Claim) {
 	j := a.Joining
 	a.Member = membership{
 		On: true, Session: j.Session, Record: d.Record, Index: w.KV.Keys[keyMember(a.In)].Index, Heard: j.Born,
+		App: *j.Look.App,
 	}
 	a.Joining = joining{}
 	w.startWatch(i)

@@ -175,7 +175,7 @@ func (s *setting) facts(run string) conductor.Facts {
 	add := func(name string, n int, scope string) *conductor.ComponentFacts {
 		all = append(all, conductor.ComponentFacts{
 			Name: name, Role: "worker", Count: n, Scope: scope, Waited: true, Ends: true, Fails: true, MinFailed: &one,
-			Budget: conductor.BudgetRule{Max: s.Budget},
+			Budget: s.rule(),
 		})
 		return &all[len(all)-1]
 	}
@@ -192,8 +192,12 @@ func (s *setting) facts(run string) conductor.Facts {
 	}
 	return conductor.Facts{
 		App: "app", Run: run, Digest: "d", Components: all, Times: times(), Barrier: times().Barrier,
-		GangBudget: conductor.BudgetRule{Max: s.Budget}, Retry: s.Retry,
+		GangBudget: s.rule(), Retry: s.Retry,
 	}
+}
+
+func (s *setting) rule() conductor.BudgetRule {
+	return conductor.BudgetRule{Max: s.Budget, Backoff: conductor.Backoff{Min: time.Second, Max: time.Second}}
 }
 
 func (w *world) clone() *world {
@@ -324,6 +328,6 @@ func (w *world) policy(a *agent) *machine.Policy {
 	c := w.component(a)
 	return &machine.Policy{
 		Scope: c.Scope, Service: !c.Waited, Ordered: w.facts(a).Awaited(c.Name), Follows: len(c.After) > 0,
-		Rule: c.Budget, BackoffMin: time.Second, BackoffMax: time.Second, Grace: 5 * time.Second, Barrier: times().Barrier,
+		Rule: c.Budget, Grace: 5 * time.Second, Barrier: times().Barrier,
 	}
 }
