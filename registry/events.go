@@ -14,7 +14,8 @@ type (
 		Instance Instance
 		Holder   Member
 	}
-	// Unreachable tells since when no renewal was answered; Reachable ends it.
+	// Unreachable tells since when no renewal was answered, or that the registry refuses the token (ErrForbidden);
+	// Reachable ends it.
 	Unreachable struct {
 		Since time.Time
 		Err   error

@@ -14,7 +14,8 @@ type Config struct {
 	// Address is where it listens. TLS takes its certificates from CONSUL_CACERT, CONSUL_CAPATH,
 	// CONSUL_CLIENT_CERT, CONSUL_CLIENT_KEY, CONSUL_TLS_SERVER_NAME and CONSUL_HTTP_SSL_VERIFY.
 	Address registry.Address
-	// Token is the ACL token; empty: CONSUL_HTTP_TOKEN_FILE, then CONSUL_HTTP_TOKEN.
+	// Token is the ACL token; empty: CONSUL_HTTP_TOKEN_FILE, which is read again when the registry refuses the token,
+	// then CONSUL_HTTP_TOKEN.
 	Token string
 	// Times are the protocol's; zero times are those of registry.DefaultTimes.
 	Times  registry.Times
@@ -42,14 +43,16 @@ func Open(c Config) (*Client, error) {
 	if client.log == nil {
 		client.log = slog.New(slog.DiscardHandler)
 	}
+	t, err := newToken(c.Token)
+	if err != nil {
+		return nil, err
+	}
 	for _, l := range []**connection{&client.calls, &client.watch, &client.ready, &client.asks} {
-		var err error
-		if *l, err = connect(c.Address, c.Token); err != nil {
+		if *l, err = connect(c.Address, t); err != nil {
 			return nil, err
 		}
 	}
-	var err error
-	client.bulk, err = connectBulk(c.Address, c.Token)
+	client.bulk, err = connectBulk(c.Address, t)
 	return client, err
 }
 

@@ -166,9 +166,6 @@ func (l *connection) plain(ctx context.Context, method, target string, body io.R
 	if err != nil {
 		return nil, err
 	}
-	if l.token != "" {
-		req.Header.Set("X-Consul-Token", l.token)
-	}
 	if method == http.MethodGet { // raw bytes that are packed already: Consul would pack them again for each reader
 		req.Header.Set("Accept-Encoding", "identity")
 	}

@@ -24,6 +24,7 @@ type contact struct {
 	last     [sources]time.Time // when the last answered request was sent
 	failing  [sources]bool
 	reported bool // Unreachable was sent
+	refused  bool // the last one said that the registry refuses the token
 }
 
 func newContact(send func(registry.Event)) *contact {
@@ -53,9 +54,10 @@ func (c *contact) failed(s source, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.failing[s] = true
-	if c.reported {
+	refused := refusesToken(err)
+	if c.reported && c.refused == refused {
 		return
 	}
-	c.reported = true
+	c.reported, c.refused = true, refused
 	c.send(registry.Unreachable{Since: c.last[s], Err: err})
 }

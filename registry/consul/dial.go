@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -21,25 +20,24 @@ type connection struct {
 	api     *api.Client
 	http    *http.Client
 	base    string // scheme://host
-	token   string
 	large   time.Duration // limits the reading of lists and raw keys
 	limited atomic.Int64  // connections that the server refused with 429 before any request
 }
 
 // connect makes a connection for small answers. It connects at the first request.
-func connect(at registry.Address, token string) (*connection, error) {
-	return connectWith(at, token, callTime, func(*http.Transport) {})
+func connect(at registry.Address, t *token) (*connection, error) {
+	return connectWith(at, t, callTime, func(*http.Transport) {})
 }
 
 // connectBulk makes a connection for large answers, which is closed soon after use.
-func connectBulk(at registry.Address, token string) (*connection, error) {
-	return connectWith(at, token, largeTime, func(t *http.Transport) {
+func connectBulk(at registry.Address, t *token) (*connection, error) {
+	return connectWith(at, t, largeTime, func(t *http.Transport) {
 		t.ResponseHeaderTimeout, t.IdleConnTimeout = callTime, callTime
 	})
 }
 
 func connectWith(
-	at registry.Address, token string, large time.Duration, adjust func(*http.Transport),
+	at registry.Address, t *token, large time.Duration, adjust func(*http.Transport),
 ) (*connection, error) {
 	scheme, host, network, dialed := endpoint(at)
 	l := &connection{base: scheme + "://" + host, large: large}
@@ -59,21 +57,16 @@ func connectWith(
 		ForceAttemptHTTP2:   false,
 	}
 	adjust(transport)
-	// DefaultNonPooledConfig reads CONSUL_* for TLS, namespace and token; the address is ours.
+	// DefaultNonPooledConfig reads CONSUL_* for TLS and namespace; the address and the token are ours.
 	config := api.DefaultNonPooledConfig()
 	client, err := api.NewHttpClient(transport, config.TLSConfig)
 	if err != nil {
 		return nil, fmt.Errorf("registry TLS: %w", err)
 	}
+	client.Transport = &authorized{next: client.Transport, token: t}
 	config.Address, config.Scheme, config.HttpClient = host, scheme, client
-	if token == "" {
-		token, err = tokenOf(config)
-		if err != nil {
-			return nil, err
-		}
-	}
-	config.Token, config.TokenFile = token, ""
-	l.http, l.token = client, token
+	config.Token, config.TokenFile = t.now(), ""
+	l.http = client
 	if l.api, err = api.NewClient(config); err != nil {
 		return nil, fmt.Errorf("registry %s: %w", at, err)
 	}
@@ -90,18 +83,6 @@ func endpoint(at registry.Address) (scheme, host, network, dialed string) {
 		return "https", host, "tcp", host
 	}
 	return "http", host, "tcp", host
-}
-
-// tokenOf prefers the file, as Consul's own tools do.
-func tokenOf(config *api.Config) (string, error) {
-	if config.TokenFile == "" {
-		return config.Token, nil
-	}
-	b, err := os.ReadFile(config.TokenFile)
-	if err != nil {
-		return "", fmt.Errorf("registry token: %w", err)
-	}
-	return strings.TrimSpace(string(b)), nil
 }
 
 func (l *connection) close() { l.http.CloseIdleConnections() }

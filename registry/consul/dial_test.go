@@ -64,9 +64,9 @@ func TestTokenFile(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv("CONSUL_HTTP_TOKEN_FILE", tt.file)
-			l, err := connect(at(t, "consul://h:1"), tt.token)
-			if err != nil || l.token != tt.want || l.api.Headers() == nil {
-				t.Errorf("got %q, %v, want %q", l.token, err, tt.want)
+			got, err := newToken(tt.token)
+			if err != nil || got.now() != tt.want {
+				t.Errorf("got %q, %v, want %q", got.now(), err, tt.want)
 			}
 		})
 	}

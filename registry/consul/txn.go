@@ -167,7 +167,7 @@ func refused(err error) error {
 	for _, e := range answer.Errors {
 		r.what = append(r.what, e.What)
 	}
-	if r.has("Permission denied") {
+	if r.has(noRight) {
 		return fmt.Errorf("%w: %s", registry.ErrForbidden, strings.Join(r.what, "; "))
 	}
 	return r

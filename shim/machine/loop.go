@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/registry/conductor"
+	"github.com/muster-agent/muster/shim/exit"
 )
 
 // room does the effects of one kind. What an effect led to is the event that Do returns, or comes later by Tell.
@@ -211,6 +212,10 @@ func (a *Agent) note(before, s State, e Event) {
 	}
 	switch e.Kind {
 	case Away:
+		if e.Code == exit.Forbidden {
+			a.log.Warn("registry refuses the token, process continues", "since", s.AwaySince, "cause", e.Cause)
+			return
+		}
 		a.log.Warn("registry unreachable, process continues", "since", s.AwaySince, "cause", e.Cause)
 	case CutOff:
 		a.log.Error("cut off from the registry: the process must stop", "phase", s.Phase,

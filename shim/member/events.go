@@ -1,10 +1,12 @@
 package member
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/status"
 )
@@ -22,9 +24,11 @@ func (m *Member) report(e registry.Event) {
 		cause := fmt.Sprintf("%s is held by pid %d on %s since %s", e.Instance, h.Pid, h.Host, since)
 		tell(machine.Event{Kind: machine.Held, Cause: cause})
 	case registry.Unreachable:
-		tell(machine.Event{Kind: machine.Away, At: e.Since, Cause: fmt.Sprint(e.Err)})
+		m.away(e)
 	case registry.Reachable:
 		tell(machine.Event{Kind: machine.Back})
+		m.fence.tokenRefused.Store(false)
+		m.cfg.Hooks.Mended(warnToken, "the registry accepts the token")
 	case registry.SupersededBy:
 		tell(machine.Event{Kind: machine.Taken, Cause: "another agent holds the index: " + e.Inc})
 	case registry.DataLost:
@@ -34,6 +38,28 @@ func (m *Member) report(e registry.Event) {
 	case registry.Missing:
 		m.keepWaits(e.Losses)
 	}
+}
+
+// warnToken is the kind of the warning that the registry refuses this agent's token.
+const warnToken = "token"
+
+// away passes on that the registry does not answer, or refuses the token.
+//
+// A refusal is an answer, and the agent says so, but it counts as silence for the fence. It proves that the registry
+// works; it does not prove that the session was renewed, and it was not. The session ends within twice its TTL, and
+// an agent whose token is good may then conduct, declare this member lost and give the index away. So the process must
+// be gone by then: at the fence's time if peers are heard, else when the longest outage is over. What keeps a healthy
+// gang running over a rotation is that the token's file is read again at each refusal.
+func (m *Member) away(e registry.Unreachable) {
+	refused := errors.Is(e.Err, registry.ErrForbidden)
+	m.fence.tokenRefused.Store(refused)
+	away := machine.Event{Kind: machine.Away, At: e.Since, Cause: fmt.Sprint(e.Err)}
+	if refused {
+		away.Code = exit.Forbidden
+		m.cfg.Hooks.Warn(warnToken, fmt.Sprintf("%v: put a valid token into the file that CONSUL_HTTP_TOKEN_FILE "+
+			"names; the process is stopped as in an outage if this lasts", e.Err))
+	}
+	m.cfg.Loop.Tell(away)
 }
 
 // keepWaits keeps for whom this agent waits as the conductor.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/muster-agent/muster/registry"
@@ -40,6 +41,8 @@ type Fence struct {
 	holding    bool // the log says that the registry is unreachable for the peers too
 
 	timer deadManTimer
+
+	tokenRefused atomic.Bool // the last answer of the registry was that
 }
 
 type fenceConfig struct {
@@ -168,6 +171,9 @@ func (f *Fence) why(now time.Duration) string {
 			"muster stop %s ends the run", unanswered.Round(time.Second), lost, f.cfg.appID, f.cfg.appID)
 	}
 	text := fmt.Sprintf("the registry has not answered for %s", unanswered.Round(time.Second))
+	if f.tokenRefused.Load() {
+		text = fmt.Sprintf("the registry refuses the token, and has renewed nothing for %s", unanswered.Round(time.Second))
+	}
 	switch {
 	case unanswered >= f.cfg.times.Outage():
 		return text + ", as long as an outage may last (--lost-mass)"

@@ -2,8 +2,11 @@ package gang
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -50,12 +53,12 @@ func aclPut(t *testing.T, s *consulserver.Server, method, path string, body, int
 }
 
 // newToken makes a token with these rules.
-func newToken(t *testing.T, s *consulserver.Server, name, rules string) string {
+func newToken(t *testing.T, s *consulserver.Server, name, rules string) (accessor, secret string) {
 	t.Helper()
 	aclPut(t, s, http.MethodPut, "/v1/acl/policy", object{"Name": name, "Rules": rules}, nil)
-	var made struct{ SecretID string }
+	var made struct{ AccessorID, SecretID string }
 	aclPut(t, s, http.MethodPut, "/v1/acl/token", object{"Policies": []object{{"Name": name}}}, &made)
-	return made.SecretID
+	return made.AccessorID, made.SecretID
 }
 
 // allRights are what the agents of any gang need.
@@ -70,7 +73,7 @@ func TestTokenWithoutTheRight(t *testing.T) {
 	t.Parallel()
 	s := guarded(t)
 	g := newGang(t, place{consul: s}, workers(2, nil))
-	good := newToken(t, s, "all", allRights)
+	_, good := newToken(t, s, "all", allRights)
 	for _, in := range g.def.instances() {
 		g.agents[in] = start(t, "agent of "+in, g.environment(tokenIs(good)), g.argsOf(in)...)
 	}
@@ -88,7 +91,8 @@ func TestTokenWithoutTheRight(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			env := g.environment()
 			if tt.rules != "" {
-				env = g.environment(tokenIs(newToken(t, s, strings.ReplaceAll(tt.name, " ", "-"), tt.rules)))
+				_, secret := newToken(t, s, strings.ReplaceAll(tt.name, " ", "-"), tt.rules)
+				env = g.environment(tokenIs(secret))
 			}
 			refused := func(name string, args ...string) {
 				t.Helper()
@@ -145,4 +149,38 @@ func (g *gang) argsOf(instance string) []string {
 		g.t.Fatal(err)
 	}
 	return g.agentArgs(in)
+}
+
+// TestTokenIsRotated: agents read the file of their token again when Consul refuses it. Until there is a good one they
+// say so, and their processes run.
+func TestTokenIsRotated(t *testing.T) {
+	t.Parallel()
+	s := guarded(t)
+	g := newGang(t, place{consul: s}, workers(2, nil))
+	file := filepath.Join(t.TempDir(), "token")
+	hand := func() (accessor string) {
+		t.Helper()
+		accessor, secret := newToken(t, s, "all-"+rand.Text(), allRights)
+		if err := os.WriteFile(file, []byte(secret+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return accessor
+	}
+	first := hand()
+	for _, in := range g.def.instances() {
+		g.agents[in] = start(t, "agent of "+in, g.environment("CONSUL_HTTP_TOKEN_FILE="+file), g.argsOf(in)...)
+	}
+	cast := g.cast(g.def.instances()...)
+
+	aclPut(t, s, http.MethodDelete, "/v1/acl/token/"+first, nil, nil)
+	for _, in := range g.def.instances() {
+		g.agentSays(in, "registry refuses the token")
+	}
+	hand()
+	for in, a := range cast {
+		g.agentSays(in, "registry answers again")
+		a.stays()
+		a.exit(0)
+	}
+	g.succeeds()
 }
