@@ -9,10 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/launcher/known"
+	"github.com/muster-agent/muster/shim/linequeue"
 )
 
 // linkLogs links an instance's logs into the launcher's log folder, as INSTANCE.stdout.log and so on, where the
@@ -32,24 +34,41 @@ func (a *agent) linkLogs(in registry.Instance) {
 }
 
 // lateFile is the agent's log: on stderr, and in a file once the instance is known. The file gets the earlier lines,
-// too.
+// too. Neither is waited for: a pipe that nobody reads, or a disk that hangs, must hold up neither the machine's loop
+// nor the fence, which log.
 type lateFile struct {
+	terminal *linequeue.Queue
+	lost     func(n int) []byte
+
 	mu   sync.Mutex
-	also io.Writer
-	file *os.File
+	file *linequeue.Queue // nil: the instance is not known yet
 	held bytes.Buffer
 }
 
+// logPatience is how long the last lines of each may take to be written.
+const logPatience = time.Second
+
+func newLateFile(terminal io.Writer, lost func(n int) []byte) *lateFile {
+	return &lateFile{terminal: linequeue.New(writeTo(terminal), lost), lost: lost}
+}
+
+// writeTo writes lines. A full disk or a closed pipe must not end the agent: the other place has the line.
+func writeTo(w io.Writer) func([]byte) { return func(line []byte) { _, _ = w.Write(line) } }
+
 func (l *lateFile) Write(b []byte) (int, error) {
+	l.terminal.Add(b)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.file != nil {
-		_, _ = l.file.Write(b) // a full disk must not end the agent; stderr has the line
+		l.file.Add(b)
 	} else {
 		l.held.Write(b)
 	}
-	return l.also.Write(b)
+	return len(b), nil
 }
+
+// say writes a line to the terminal alone.
+func (l *lateFile) say(line string) { l.terminal.Add([]byte(line + "\n")) }
 
 func (l *lateFile) open(path string, log *slog.Logger) {
 	err := os.MkdirAll(filepath.Dir(path), 0o755)
@@ -63,6 +82,18 @@ func (l *lateFile) open(path string, log *slog.Logger) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, _ = l.held.WriteTo(f) // as above
-	l.file = f
+	l.file = linequeue.New(writeTo(f), l.lost)
+	l.file.Add(l.held.Bytes())
+	l.held = bytes.Buffer{}
+}
+
+// close has the last lines written.
+func (l *lateFile) close() {
+	l.mu.Lock()
+	file := l.file
+	l.mu.Unlock()
+	if file != nil {
+		file.Close(logPatience)
+	}
+	l.terminal.Close(logPatience)
 }

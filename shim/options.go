@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"io"
@@ -105,4 +106,11 @@ func (o Output) logger(to io.Writer) *slog.Logger {
 		return slog.New(slog.NewJSONHandler(to, nil))
 	}
 	return slog.New(slog.NewTextHandler(to, nil))
+}
+
+// dropped is the line in place of n lines of the log that were dropped.
+func (o Output) dropped(n int) []byte {
+	var b bytes.Buffer
+	o.logger(&b).Warn("log lines dropped, nobody took them", "count", n)
+	return b.Bytes()
 }

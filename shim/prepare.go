@@ -112,7 +112,7 @@ type rooms struct {
 
 // prepareAgent makes an agent, up to the registry's first answer. Of one that cannot be made nothing stays.
 func prepareAgent(ctx context.Context, o Options, app *openapp.App, manager *notify.Notifier) (*agent, error) {
-	late := &lateFile{also: o.Output.To}
+	late := newLateFile(o.Output.To, o.Output.dropped)
 	a := &agent{
 		self: self{app: app, started: time.Now()}, host: host{policy: o.Policy}, inherited: inherited{hadoop: o.Hadoop},
 		folders: folders{state: o.Folders.State, logFile: late},
@@ -203,6 +203,7 @@ func (a *agent) open(ctx context.Context, o Options, found launcher.Found) (err 
 func (a *agent) makeRooms(ctx context.Context, o Options, newRun bool) {
 	a.process = process.New(ctx, process.Config{})
 	a.journal = journal.New(a.log, a.logDir, a.loop.State)
+	a.atEnd(a.journal.Close)
 	a.ports = ports.NewInstance(a.id.appID, o.Ports, a.log)
 	a.gpus = grant.New(a.log, a.alloc.Devices)
 	a.stores = a.storesOf()
@@ -257,6 +258,7 @@ func (a *agent) close() {
 	for _, undo := range slices.Backward(a.closers) {
 		undo()
 	}
+	a.logFile.close()
 }
 
 // clearDead removes the remains of killed agents of this host.

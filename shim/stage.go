@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io/fs"
 	"net"
 	"os"
@@ -164,7 +163,7 @@ func (a *agent) storesOf() *stores.Stores {
 		Admission: func(p plan.Plan) files.Admission { return a.container.Admission(p) },
 		Notice: func(text string) {
 			a.log.Warn("waiting for a store", "cause", text)
-			fmt.Fprintln(a.logFile.also, "muster: "+text) // the launcher's user sees nothing else meanwhile
+			a.logFile.say("muster: " + text) // the launcher's user sees nothing else meanwhile
 		},
 	}
 }

@@ -168,8 +168,8 @@ func TestNothingStaysOfAnAgentThatCannotBePrepared(t *testing.T) {
 	o := options(t, server.Listener.Addr().String(), io.Discard)
 	line, _ := newLifeline()
 	o.Lifeline = line
-	if code, err := Run(t.Context(), o); code != exit.Registry {
-		t.Errorf("got %d, %v, want %d", code, err, exit.Registry)
+	if code, err := Run(t.Context(), o); code != exit.Forbidden {
+		t.Errorf("got %d, %v, want %d", code, err, exit.Forbidden)
 	}
 	if line.closed.Load() != 1 {
 		t.Errorf("the lifeline was closed %d times", line.closed.Load())

@@ -115,7 +115,8 @@ var rooms = []room{
 	{path: "shim/notify/message", may: []string{
 		"registry", "shim/exit", "shim/machine", "shim/member", "shim/notify", "shim/status", "shim/wording",
 	}, pure: true},
-	{path: "shim/journal", may: []string{"registry", "shim/files", "shim/machine", "shim/status"}},
+	{path: "shim/journal", may: []string{"registry", "shim/files", "shim/linequeue", "shim/machine", "shim/status"}},
+	{path: "shim/linequeue"},
 	{path: "shim/workdir", may: []string{
 		"appdef", "appdef/pai", "registry", "shim/exit", "shim/fault", "shim/files", "shim/hostlock", "shim/openapp", "shim/plan", "shim/status",
 		"shim/wording", "shim/wait",

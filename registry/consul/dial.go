@@ -63,7 +63,7 @@ func connectWith(
 	if err != nil {
 		return nil, fmt.Errorf("registry TLS: %w", err)
 	}
-	client.Transport = &authorized{next: client.Transport, token: t}
+	client.Transport = &authorized{next: transport, token: t}
 	config.Address, config.Scheme, config.HttpClient = host, scheme, client
 	config.Token, config.TokenFile = t.now(), ""
 	l.http = client

@@ -75,9 +75,12 @@ func (t *token) another(refused string) bool {
 // authorized sends requests with the client's token, and repeats one that was refused if there is another token by now.
 // A refused request has changed nothing.
 type authorized struct {
-	next  http.RoundTripper
+	next  *http.Transport
 	token *token
 }
+
+// CloseIdleConnections is what http.Client's needs.
+func (a *authorized) CloseIdleConnections() { a.next.CloseIdleConnections() }
 
 func (a *authorized) RoundTrip(req *http.Request) (*http.Response, error) {
 	secret := a.token.now()

@@ -3,6 +3,7 @@ package journal
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"maps"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/shim/files"
+	"github.com/muster-agent/muster/shim/linequeue"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/status"
 )
@@ -22,16 +24,22 @@ const (
 	EventWarning = "warning"
 	EventMended  = "mended"
 	EventLeaving = "leaving-outputs"
+	eventDropped = "dropped" // events of before, because the file could not be written
 )
+
+// closePatience is how long the last events may take to be written.
+const closePatience = time.Second
 
 // warnAgain is how long the same warning is not repeated on the terminal; status has it all the time.
 const warnAgain = 10 * time.Minute
 
-// Journal is the events and the warnings of one instance. Its methods may be called from any goroutine.
+// Journal is the events and the warnings of one instance. Its methods may be called from any goroutine, and wait for no
+// disk: the machine's loop calls them. Close it.
 type Journal struct {
 	log    *slog.Logger
 	logDir string // of the run: the instance's folder is below it
 	state  func() machine.State
+	lines  *linequeue.Queue
 
 	mu       sync.Mutex
 	since    time.Time                 // the machine's last transition
@@ -41,11 +49,16 @@ type Journal struct {
 
 // New begins with nothing. state is where the machine stands.
 func New(log *slog.Logger, logDir string, state func() machine.State) *Journal {
-	return &Journal{
+	j := &Journal{
 		log: log, logDir: logDir, state: state, warnings: map[string]status.Warning{},
 		told: map[string]time.Time{},
 	}
+	j.lines = linequeue.New(j.append, j.dropped)
+	return j
 }
+
+// Close has the last events written.
+func (j *Journal) Close() { j.lines.Close(closePatience) }
 
 // line is one line of events.jsonl.
 type line struct {
@@ -125,14 +138,32 @@ func (j *Journal) Event(kind, cause string, at time.Time) {
 
 // write adds a line for the instance of a state; an agent without an index has none.
 func (j *Journal) write(s machine.State, l line) {
-	if s.Instance.Component == "" {
-		return
+	if s.Instance.Component != "" {
+		j.lines.Add(encode(s, l))
 	}
+}
+
+func encode(s machine.State, l line) []byte {
 	l.Instance, l.Generation, l.Attempt = s.Instance.String(), s.Gen, s.Attempt
 	text, err := json.Marshal(l)
-	if err == nil {
-		err = appendLine(filepath.Join(j.logDir, l.Instance, "events.jsonl"), text)
+	if err != nil {
+		panic("event without JSON: " + err.Error())
 	}
+	return text
+}
+
+// dropped is the line in place of n events. The queue calls it within Add or Close.
+func (j *Journal) dropped(n int) []byte {
+	s := j.state()
+	return encode(s, line{
+		At: status.Stamp(time.Now()), Event: eventDropped, From: s.Phase, To: s.Phase,
+		Cause: fmt.Sprintf("%d events were dropped: the file could not be written", n),
+	})
+}
+
+// append writes a line into the file of the instance, which never changes once it is known.
+func (j *Journal) append(text []byte) {
+	err := appendLine(filepath.Join(j.logDir, j.state().Instance.String(), "events.jsonl"), text)
 	if err != nil {
 		j.log.Warn("event lost", "file", "events.jsonl", "err", err)
 	}

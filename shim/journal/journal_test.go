@@ -1,0 +1,50 @@
+package journal
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/linequeue"
+	"github.com/muster-agent/muster/shim/machine"
+)
+
+func newJournal(t *testing.T) (j *Journal, file string) {
+	t.Helper()
+	s := machine.New()
+	s.Instance = registry.Instance{Component: "worker", Index: 1}
+	dir := t.TempDir()
+	return New(slog.New(slog.DiscardHandler), dir, func() machine.State { return s }), filepath.Join(dir, "worker-1", "events.jsonl")
+}
+
+// TestEventsAreWritten: what was told before Close is in the file.
+func TestEventsAreWritten(t *testing.T) {
+	j, file := newJournal(t)
+	j.Warn("disk", "it is nearly full")
+	j.Mended("disk", "it is not any more")
+	j.Close()
+	text, err := os.ReadFile(file)
+	if err != nil || strings.Count(string(text), "\n") != 2 || !strings.Contains(string(text), `"event":"mended"`) {
+		t.Errorf("got %q, %v, want a warning and its end", text, err)
+	}
+}
+
+// TestDiskHangs: the machine's loop tells of its transitions whatever the disk does.
+func TestDiskHangs(t *testing.T) {
+	j, _ := newJournal(t)
+	j.Close()
+	hang := make(chan struct{})
+	var last []byte
+	j.lines = linequeue.New(func(line []byte) { <-hang; last = line }, j.dropped)
+	for range 100_000 { // it would never return
+		j.Trace(machine.Transition{From: machine.Running, To: machine.Stopping, State: j.state()})
+	}
+	close(hang)
+	j.Close()
+	if !strings.Contains(string(last), `"event":"dropped"`) || !strings.Contains(string(last), "events were dropped") {
+		t.Errorf("last line %s, want the number of those that were dropped", last)
+	}
+}
