@@ -48,6 +48,14 @@ func (v *App) lines() [][2]string {
 		add("outcome", *v.Outcome+"; it resumes when it is launched again")
 	}
 	add("run", v.Run)
+	if v.Protocol != nil {
+		add("protocol", v.Protocol.String())
+	}
+	if len(v.Builds) > 1 {
+		for _, b := range v.Builds {
+			add("build", b.String())
+		}
+	}
 	if v.Generation > 0 {
 		add("generation", strconv.Itoa(v.Generation))
 	}

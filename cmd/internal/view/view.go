@@ -30,6 +30,8 @@ type App struct {
 	Generation int               `json:"generation"`
 	Conductor  *string           `json:"conductor"` // null: nobody, or unknown
 	Directive  *directiveView    `json:"directive"` // null: no registry says
+	Protocol   *registry.Proto   `json:"protocol"`  // versions that the run takes; null: no registry says
+	Builds     []build           `json:"builds"`    // of the agents that hold an index
 	Missing    []string          `json:"missing"`
 	AwaySince  *time.Time        `json:"registry_unreachable_since"`
 	Verdict    *registry.Verdict `json:"verdict"`
@@ -57,7 +59,7 @@ type directiveView struct {
 func Of(f apps.Facts) App {
 	v := App{
 		Version: 1, App: f.ID, Name: f.Name(), Run: f.Run(), Phase: f.Phase(), Outcome: f.Outcome(),
-		Missing: []string{}, Instances: []status.Instance{}, Registry: f.Address.String(), Verdict: f.Verdict(),
+		Builds: []build{}, Missing: []string{}, Instances: []status.Instance{}, Registry: f.Address.String(), Verdict: f.Verdict(),
 	}
 	if at := f.Started(); !at.IsZero() {
 		v.Started = new(status.Stamp(at))
@@ -85,6 +87,7 @@ func (v *App) fromRegistry(st *consul.Status) {
 	if st.Conductor != "" {
 		v.Conductor = &st.Conductor
 	}
+	v.Protocol, v.Builds = new(st.App.Proto.OrFirst()), buildsOf(st)
 	d := st.Directive
 	v.Generation = d.Gen
 	v.Directive = &directiveView{

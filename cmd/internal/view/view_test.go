@@ -2,6 +2,7 @@ package view
 
 import (
 	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -139,5 +140,33 @@ func TestShellExit(t *testing.T) {
 		if (got == nil) != (c.want == nil) || got != nil && *got != *c.want {
 			t.Errorf("%+v: got %v, want %v", c.exit, got, c.want)
 		}
+	}
+}
+
+// TestBuilds: the run's protocol is shown, and who is of which build where they differ.
+func TestBuilds(t *testing.T) {
+	member := func(index int, build string, proto int, live bool) consul.MemberStatus {
+		return consul.MemberStatus{
+			Instance: registry.Instance{Component: "worker", Index: index}, Live: live,
+			Member: registry.Member{Run: "1", Phase: registry.PhaseReady, Origin: registry.Origin{Build: build, Proto: proto}},
+		}
+	}
+	st := consul.Status{
+		App:     registry.AppRecord{Run: "1", Proto: registry.Proto{Min: 1, Now: 2}},
+		Members: []consul.MemberStatus{member(0, "2.0", 2, true), member(1, "1.9", 1, true), member(2, "2.0", 2, true), member(3, "1.0", 1, false)},
+	}
+	var v App
+	v.fromRegistry(&st)
+	want := [][2]string{
+		{"protocol", "1..2"}, {"build", "1.9 (protocol 1): worker-1"}, {"build", "2.0 (protocol 2): worker-0, worker-2"},
+	}
+	if got := v.lines(); len(got) < 3 || !slices.Equal(got[:3], want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	st.Members = []consul.MemberStatus{member(0, "", 0, true), member(1, "", 0, true)}
+	st.App.Proto = registry.Proto{}
+	v.fromRegistry(&st)
+	if got := v.lines(); len(v.Builds) != 1 || got[0] != [2]string{"protocol", "1..1"} || got[1][0] == "build" {
+		t.Errorf("one build: got %q", got)
 	}
 }
