@@ -70,20 +70,20 @@ const instancesKey = "yarn.component.instances"
 
 // dropLater removes the fields that came after a protocol version from the JSON of a value of that type.
 func dropLater(of reflect.Type, tree any, proto int) {
-	switch kind := of.Kind(); {
-	case kind == reflect.Pointer:
+	switch of.Kind() { //nolint:exhaustive // the other kinds have no fields
+	case reflect.Pointer:
 		dropLater(of.Elem(), tree, proto)
-	case kind == reflect.Slice:
+	case reflect.Slice:
 		items, _ := tree.([]any)
 		for _, item := range items {
 			dropLater(of.Elem(), item, proto)
 		}
-	case kind == reflect.Map:
+	case reflect.Map:
 		members, _ := tree.(map[string]any)
 		for _, member := range members {
 			dropLater(of.Elem(), member, proto)
 		}
-	case kind == reflect.Struct:
+	case reflect.Struct:
 		members, ok := tree.(map[string]any)
 		if !ok { // a type with JSON of its own
 			return

@@ -82,10 +82,10 @@ func restore(text json.RawMessage, v reflect.Value) (json.RawMessage, error) {
 
 // keepsUnknown tells whether v, or a value in it, has unknown members.
 func keepsUnknown(v reflect.Value) bool {
-	switch kind := v.Kind(); {
-	case kind == reflect.Pointer:
+	switch v.Kind() { //nolint:exhaustive // the other kinds have no fields
+	case reflect.Pointer:
 		return !v.IsNil() && keepsUnknown(v.Elem())
-	case kind == reflect.Slice:
+	case reflect.Slice:
 		if v.Type().Elem().Kind() != reflect.Struct {
 			return false
 		}
@@ -94,7 +94,7 @@ func keepsUnknown(v reflect.Value) bool {
 				return true
 			}
 		}
-	case kind == reflect.Struct:
+	case reflect.Struct:
 		if !isRecord(v.Type()) {
 			return false
 		}
@@ -109,19 +109,19 @@ func keepsUnknown(v reflect.Value) bool {
 
 // collect stores the members of text that the type of v does not have, in v and in the values in it.
 func collect(text json.RawMessage, v reflect.Value) {
-	switch kind := v.Kind(); {
-	case kind == reflect.Pointer:
+	switch v.Kind() { //nolint:exhaustive // the other kinds have no fields
+	case reflect.Pointer:
 		if !v.IsNil() {
 			collect(text, v.Elem())
 		}
-	case kind == reflect.Slice:
+	case reflect.Slice:
 		var items []json.RawMessage
 		if v.Type().Elem().Kind() == reflect.Struct && json.Unmarshal(text, &items) == nil {
 			for i := range min(len(items), v.Len()) {
 				collect(items[i], v.Index(i))
 			}
 		}
-	case kind == reflect.Struct:
+	case reflect.Struct:
 		if isRecord(v.Type()) {
 			collectMembers(text, v)
 		}

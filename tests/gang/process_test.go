@@ -25,8 +25,14 @@ type process struct {
 // start runs muster with these arguments. Its environment is env and nothing else.
 func start(t testing.TB, name string, env []string, args ...string) *process {
 	t.Helper()
+	return startBuild(t, muster, name, env, args...)
+}
+
+// startBuild is start with another build of muster.
+func startBuild(t testing.TB, build, name string, env []string, args ...string) *process {
+	t.Helper()
 	p := &process{t: t, name: name, dir: t.TempDir()}
-	cmd := exec.Command(muster, args...)
+	cmd := exec.Command(build, args...)
 	cmd.Env = env
 	var err error
 	if p.Process, err = child.StartApart(cmd, filepath.Join(p.dir, "out"), filepath.Join(p.dir, "err")); err != nil {
