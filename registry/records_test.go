@@ -22,7 +22,7 @@ const directiveText = `{"run":"r1","gen":3,"act":"run","seq":9,"by":"b","counts"
 	`"roster":{"id":"3-abc","chunks":1,"bytes":2,"sha256":"s"},"resume":7,"anew":"why","budget":{"used":1},"retries":{"used":1,"free":2,"gen":3},"row":2,"rest":4,` +
 	`"released":["ps"],"why":"w","first":"worker-0","stop_grace":5,` +
 	`"verdict":{"version":1,"run":"r1","outcome":"failed","class":"app-error","cause":"c","first":"worker-0","exit":{"gen":3,"code":1},"advice":"a","retry":true,` +
-	`"generation":3,"by":"stop","at":"2026-01-02T03:04:05Z"},"save":{"seq":1,"stamp":"2026","asks":["i"]},"at":"2026-01-02T03:04:05Z"}`
+	`"generation":3,"by":"stop","at":"2026-01-02T03:04:05Z"},"save":{"seq":1,"stamp":"2026","asks":["i"]},"at":"2026-01-02T03:04:05Z","adopted":true}`
 
 // TestRecordsKeepTheirJSON: however the values are grouped, a record that exists is read whole and written as it was.
 func TestRecordsKeepTheirJSON(t *testing.T) {
