@@ -90,12 +90,13 @@ type state struct {
 	verdicts map[string]string
 	reported map[string]bool
 	released map[string]bool
+	founded  map[string]time.Time
 }
 
 // note writes down what is new in the keys of an app.
 func (r *reader) note(app string, asked int64, pairs []pair, last *state) error {
 	if last.verdicts == nil {
-		last.verdicts, last.reported, last.released = map[string]string{}, map[string]bool{}, map[string]bool{}
+		*last = state{map[string]string{}, map[string]bool{}, map[string]bool{}, map[string]time.Time{}}
 	}
 	var (
 		now     = boottime()
@@ -108,6 +109,8 @@ func (r *reader) note(app string, asked int64, pairs []pair, last *state) error 
 		group, rest, _ := strings.Cut(name, "/")
 		var err error
 		switch group {
+		case "app":
+			err = r.noteFounding(app, p.Value, last)
 		case "directive":
 			err = json.Unmarshal(p.Value, &d)
 		case "roster": // in the order of names; a roster of a test has one chunk
@@ -138,6 +141,21 @@ func (r *reader) note(app string, asked int64, pairs []pair, last *state) error 
 		return err
 	}
 	return r.noteRelease(app, d, chunks[d.Roster.ID], members, last)
+}
+
+// noteFounding writes down that a run was founded a second time: its agents were gone, or were taken for gone.
+func (r *reader) noteFounding(app string, text []byte, last *state) error {
+	var a registry.AppRecord
+	if err := json.Unmarshal(text, &a); err != nil {
+		return err
+	}
+	if was := last.founded[a.Run]; !was.IsZero() && !was.Equal(a.Created) {
+		if err := r.out.write(event{Kind: notice, App: app, Run: a.Run, Why: "run founded anew"}); err != nil {
+			return err
+		}
+	}
+	last.founded[a.Run] = a.Created
+	return nil
 }
 
 func (r *reader) noteVerdict(e event, last *state) error {

@@ -381,26 +381,39 @@ func (w *world) restoreSnapshot(ctx context.Context) (string, *mending) {
 	})
 }
 
-// operator has the agents of a gang whose data was lost write it again, after a while; where that fails, it ends the run.
+// operatorTries is how often an operator tries to adopt an app before the run is ended.
+const operatorTries = 3
+
+// operator has agents of a gang whose data was lost write it again, after a while; where none can, it ends the run.
 func (w *world) operator(ctx context.Context, g *gang) *mending {
 	g.mu.Lock()
 	run := g.run
 	g.mu.Unlock()
-	wait := 10*time.Second + time.Duration(w.dice.Int64N(int64(20*time.Second)))
+	return w.adoption(ctx, g, run, operatorTries)
+}
+
+func (w *world) adoption(ctx context.Context, g *gang, run string, tries int) *mending {
+	wait := 10*time.Second + time.Duration(w.dice.Int64N(int64(10*time.Second)))
 	return &mending{at: time.Now().Add(wait), do: func() {
 		var said []string
-		for _, a := range g.current() {
+		adopted := false
+		for _, a := range g.current() { // where one has lost nothing, another may have seen more
 			out, err := w.verb(ctx, a.host, "adopt", g.app, "--state-dir", w.on(a.host, "s"))
-			if err == nil {
+			switch {
+			case err == nil:
+				adopted = true
 				w.note(event{Kind: notice, App: g.app, Run: run, Why: "data adopted"})
-				return
-			}
-			said = append(said, out)
-			if strings.Contains(out, nothingLost) {
-				return
+			case !strings.Contains(out, nothingLost):
+				said = append(said, out)
 			}
 		}
-		g.abandon(run, strings.Join(said, "; "))
+		switch {
+		case adopted || len(said) == 0:
+		case tries > 1:
+			w.pending = append(w.pending, *w.adoption(ctx, g, run, tries-1))
+		default:
+			g.abandon(run, strings.Join(said, "; "))
+		}
 	}}
 }
 

@@ -149,7 +149,7 @@ func (g *gang) start(run string, index, host int) (*agent, error) {
 		"--index", strconv.Itoa(index), "--host", g.w.net.Addr(host), "--work-dir",
 		filepath.Join(g.w.on(host, "w"), g.app),
 		"--state-dir", g.w.on(host, "s"), "--registry", "consul://" + proxyAddress, "--engine", "process",
-		"--env", runVariable + "=" + run, "--lost-mass", "90s", "--barrier-timeout", "4m",
+		"--env", runVariable + "=" + run, "--lost-mass", "90s", "--barrier-timeout", "3m",
 	}
 	a.cmd = g.w.net.Command(host, g.w.binary(host), args...)
 	log, err := os.OpenFile(a.log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
