@@ -19,7 +19,7 @@ import (
 type connection struct {
 	api     *api.Client
 	http    *http.Client
-	base    string // scheme://host
+	base    string        // scheme://host
 	large   time.Duration // limits the reading of lists and raw keys
 	limited atomic.Int64  // connections that the server refused with 429 before any request
 }

@@ -94,6 +94,10 @@ func (p *Process) Do(ctx context.Context, e machine.Effect, s machine.State) (ma
 	switch e.Kind {
 	case machine.DoStart:
 		pid, err := p.start(ctx, e, s)
+		if errors.Is(err, sandbox.ErrLeft) { // no proof of its end: as for a process that does not die
+			p.Log.Error("guard ended during a start, and processes of it are left", "attempt", e.Attempt, "err", err)
+			return machine.Event{}, false
+		}
 		if err != nil {
 			return machine.Event{Kind: machine.Gone, Attempt: e.Attempt, Exit: p.keepEnd(notStarted(err))}, true
 		}

@@ -106,6 +106,8 @@ var (
 	ErrNotOurs = errors.New("not a process of this start")
 	// ErrGone says that the guard has ended.
 	ErrGone = errors.New("guard is gone")
+	// ErrLeft says that processes which a guard has left did not die: a start that was under way is not over.
+	ErrLeft = errors.New("processes of the guard are left")
 	// errDeadMan is why a guard that was not fed in time has ended.
 	errDeadMan = errors.New("dead-man timer ran out")
 )

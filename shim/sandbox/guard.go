@@ -86,7 +86,7 @@ func (g *Guard) StartTicks() uint64 { return g.id.Start }
 func (g *Guard) Events() <-chan Event { return g.events.out }
 
 // Start runs a process and returns its pid once its exec has happened. The error is a *StartError when the
-// process could not be started, ErrGone after the guard's end. A Start is refused while the last process or what it
+// process could not be started, ErrGone after the guard's end, ErrLeft as well if it may run all the same. A Start is refused while the last process or what it
 // left exists. Another Start may follow a failed one.
 func (g *Guard) Start(s Spec) (pid int, err error) {
 	if len(s.Argv) == 0 {

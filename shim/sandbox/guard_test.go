@@ -342,14 +342,19 @@ func TestLargeEnvironment(t *testing.T) {
 	}
 }
 
-func TestDeadManTimer(t *testing.T) {
-	g := processGuard(t, Options{})
-	start(t, g, Spec{Attempt: 4, Argv: []string{"sleep", "1000"}})
+func boottime(t *testing.T) time.Duration {
+	t.Helper()
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
 		t.Fatal(err)
 	}
-	looked := time.Duration(now.Nano())
+	return time.Duration(now.Nano())
+}
+
+func TestDeadManTimer(t *testing.T) {
+	g := processGuard(t, Options{})
+	start(t, g, Spec{Attempt: 4, Argv: []string{"sleep", "1000"}})
+	looked := boottime(t)
 	if err := g.Feed(looked + time.Hour); err != nil {
 		t.Fatal(err)
 	}
@@ -368,6 +373,44 @@ func TestDeadManTimer(t *testing.T) {
 	}
 	if _, err := g.Start(Spec{Argv: []string{"true"}}); !errors.Is(err, ErrGone) {
 		t.Errorf("start after the end: %v", err)
+	}
+}
+
+// TestDeadManTimerHearsALaterFeed: a guard that was stopped past the moment it was fed reads what was fed since before it
+// ends anything.
+func TestDeadManTimerHearsALaterFeed(t *testing.T) {
+	for name, later := range map[string]time.Duration{"a later moment": time.Hour, "disarmed": 0} {
+		t.Run(name, func(t *testing.T) {
+			g := processGuard(t, Options{})
+			moment := boottime(t) + 2*time.Second // far enough for the start
+			if err := g.Feed(moment); err != nil {
+				t.Fatal(err)
+			}
+			start(t, g, Spec{Attempt: 4, Argv: []string{"sleep", "1000"}}) // the guard has read the feed
+			if err := syscall.Kill(g.PID(), syscall.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+			for boottime(t) <= moment {
+				time.Sleep(10 * time.Millisecond)
+			}
+			if later > 0 {
+				later += boottime(t)
+			}
+			if err := g.Feed(later); err != nil {
+				t.Fatal(err)
+			}
+			if err := syscall.Kill(g.PID(), syscall.SIGCONT); err != nil {
+				t.Fatal(err)
+			}
+			if err := g.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			await[Empty](t, g, func(e Event) {
+				if _, dead := e.(DeadMan); dead {
+					t.Error("the dead-man timer has ended it")
+				}
+			})
+		})
 	}
 }
 

@@ -123,7 +123,7 @@ func (g *Guard) afterEnd() {
 	}
 	exits, left := sweep(proc.Host{})
 	g.ending.leaves(left)
-	why := goneError(status, err, timer)
+	why := goneError(status, err, timer, left)
 	g.sessions.lose(why)
 	if was.hasMain() {
 		exit := Exit{At: time.Now(), Message: "ended unseen when its guard was lost", Starter: was == lingering}
@@ -139,8 +139,10 @@ func (g *Guard) afterEnd() {
 	g.events.in <- Gone{Err: why, Left: left}
 }
 
-func goneError(status *os.ProcessState, err error, timer bool) error {
+func goneError(status *os.ProcessState, err error, timer bool, left []proc.StuckProcess) error {
 	switch {
+	case len(left) > 0:
+		return fmt.Errorf("%w: %w", goneError(status, err, timer, nil), ErrLeft)
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrGone, err)
 	case timer:
