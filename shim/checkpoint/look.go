@@ -100,8 +100,12 @@ func (m *Manager) tree(ctx context.Context, l location) (_ fs.FS, done func(), e
 
 // look lists the checkpoints. With warn, incomplete ones are logged once.
 func (m *Manager) look(ctx context.Context, warn bool) (format.Found, location, error) {
-	m.looking.Lock()
-	defer m.looking.Unlock()
+	select {
+	case m.looking <- struct{}{}:
+	case <-ctx.Done(): // a start that is called off does not wait for a look that hangs
+		return format.Found{}, location{}, context.Cause(ctx)
+	}
+	defer func() { <-m.looking }()
 	l := m.locate(ctx)
 	if rule := ruleOf(m.plan); m.looker == nil || !m.looker.Rule.Equal(rule) {
 		m.looker = &format.Looker{Rule: rule}

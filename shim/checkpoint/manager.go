@@ -37,7 +37,7 @@ type Manager struct {
 	plan     plan.Plan // since prepare
 	uploader *uploader // since prepare; nil: nothing is uploaded
 
-	looking sync.Mutex // one look at a time; a store may take its time
+	looking chan struct{} // holds a token during a look: one at a time, and a store may take its time
 	looker  *format.Looker
 	warned  map[string]bool // incomplete checkpoints that were logged
 
@@ -93,7 +93,7 @@ type Registry interface {
 
 // New makes a manager that lives until Close: after ctx is cancelled the process may save once more.
 func New(ctx context.Context, cfg Config) *Manager {
-	m := &Manager{cfg: cfg}
+	m := &Manager{cfg: cfg, looking: make(chan struct{}, 1)}
 	m.ctx, m.stop = context.WithCancel(context.WithoutCancel(ctx))
 	return m
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -133,4 +134,26 @@ func TestTooLateIsCopiedAgain(t *testing.T) {
 func inGeneration(gen int) (s machine.State) {
 	s.Gen = gen
 	return s
+}
+
+// TestNobodyWaitsBehindALookThatHangs: a start that is called off ends, though another look waits for a store that does
+// not answer.
+func TestNobodyWaitsBehindALookThatHangs(t *testing.T) {
+	hang := make(chan struct{})
+	m := New(t.Context(), Config{Open: func(context.Context, plan.Plan, string, bool) (store.Store, string, error) {
+		<-hang // whatever its context
+		return nil, "", errors.New("no answer")
+	}})
+	m.plan.Checkpoint.Dir = "hdfs://nobody/checkpoint"
+	var watch sync.WaitGroup
+	watch.Go(func() { _, _, _ = m.look(t.Context(), false) })
+	defer watch.Wait()
+	defer close(hang)
+	for len(m.looking) == 0 {
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := m.look(ctx, false); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
 }

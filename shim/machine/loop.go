@@ -120,7 +120,8 @@ func (a *Agent) Run(ctx context.Context) State {
 }
 
 // queue starts the worker of a room: orders run one after the other; where newer ones take precedence the order under
-// way is cancelled first. The loop never waits for a room, however many orders the room is behind.
+// way is cancelled first, and its event dropped. A start is cancelled by the order to end what it starts, and its event
+// counts: it says whether there is a process. The loop never waits for a room, however many orders the room is behind.
 func (a *Agent) queue(ctx context.Context, preempt bool, room room) func(Effect, State) {
 	type order struct {
 		effect Effect
@@ -162,7 +163,7 @@ func (a *Agent) queue(ctx context.Context, preempt bool, room room) func(Effect,
 		}
 	})
 	return func(e Effect, s State) {
-		if preempt {
+		if preempt || e.Kind == DoTerminate || e.Kind == DoKill {
 			stop()
 		}
 		var each context.Context

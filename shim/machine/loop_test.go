@@ -209,3 +209,34 @@ func TestLoopTracesEachTransitionOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestLoopCallsAStartOff: a start that hangs, on a store that does not answer, is cancelled when the process is to end, and
+// what comes of it counts.
+func TestLoopCallsAStartOff(t *testing.T) {
+	for name, tell := range map[string][]Event{
+		"terminate": {{Kind: Term, Signal: 15}},
+		"kill":      {{Kind: Taken}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				room := newScripted(quick)
+				room.answers[DoStart] = func(ctx context.Context, e Effect) (Event, bool) {
+					<-ctx.Done()
+					return Event{Kind: Gone, Attempt: e.Attempt, Exit: &Exit{Message: "called off"}}, true
+				}
+				a, final := live(t, room)
+				a.Tell(Event{Kind: Directed, Directive: directive("run", 1)})
+				synctest.Wait()
+				for _, e := range tell {
+					a.Tell(e)
+				}
+				begun := time.Now()
+				synctest.Wait()
+				if s := a.State(); !s.Phase.Final() || time.Since(begun) != 0 {
+					t.Errorf("%s after %s, want the end at once", s.Phase, time.Since(begun))
+				}
+				<-final
+			})
+		})
+	}
+}

@@ -184,6 +184,9 @@ func (p *Process) start(ctx context.Context, e machine.Effect, s machine.State) 
 	if err := p.GPUs.Fit(ctx, guard.Holds); err != nil {
 		return 0, err
 	}
+	if ctx.Err() != nil { // what is to end must not begin
+		return 0, fmt.Errorf("start was called off: %w", context.Cause(ctx))
+	}
 	p.grow(guard)
 	if err := p.Ports.Release(ofProcess(p.Plan)); err != nil {
 		return 0, fmt.Errorf("release ports to the process: %w", err)
