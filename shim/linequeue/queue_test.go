@@ -61,7 +61,7 @@ func TestNobodyReads(t *testing.T) {
 	}
 	_ = fifo.Close()
 	next := 0
-	for _, line := range strings.SplitSeq(strings.TrimSpace(string(all)), "\n") {
+	for line := range strings.SplitSeq(strings.TrimSpace(string(all)), "\n") {
 		n := 0
 		if _, err := fmt.Sscanf(line, "%d dropped", &n); err == nil {
 			next += n
