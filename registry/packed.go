@@ -31,19 +31,41 @@ func Pack(r Roster) (Packed, error) {
 	if err != nil {
 		return Packed{}, fmt.Errorf("encode roster of generation %d: %w", r.Gen, err)
 	}
-	var z bytes.Buffer
-	w := gzip.NewWriter(&z)
-	if _, err := w.Write(text); err != nil {
-		return Packed{}, fmt.Errorf("compress roster: %w", err)
-	}
-	if err := w.Close(); err != nil {
-		return Packed{}, fmt.Errorf("compress roster: %w", err)
+	chunks, err := compress(text)
+	if err != nil {
+		return Packed{}, err
 	}
 	sum := sha256.Sum256(text)
 	digest := hex.EncodeToString(sum[:])
-	p := Packed{JSON: text, Chunks: cut(z.Bytes(), ChunkSize)}
+	p := Packed{JSON: text, Chunks: chunks}
 	p.Ref = RosterRef{ID: rosterID(r.Gen, digest), Chunks: len(p.Chunks), Bytes: len(text), SHA256: digest}
 	return p, nil
+}
+
+// Repack packs a roster file's bytes again. What a later build has added to them is not lost. The error is
+// ErrRosterDiffers if they are not the roster that the reference names.
+func (ref RosterRef) Repack(text []byte) ([][]byte, error) {
+	if err := ref.verify(text); err != nil {
+		return nil, err
+	}
+	chunks, err := compress(text)
+	if err == nil && len(chunks) != ref.Chunks {
+		err = fmt.Errorf("%w: roster %s: got %d chunks, want %d", ErrRosterDiffers, ref.ID, len(chunks), ref.Chunks)
+	}
+	return chunks, err
+}
+
+// compress is a roster file's bytes in chunks.
+func compress(text []byte) ([][]byte, error) {
+	var z bytes.Buffer
+	w := gzip.NewWriter(&z)
+	if _, err := w.Write(text); err != nil {
+		return nil, fmt.Errorf("compress roster: %w", err)
+	}
+	if err := w.Close(); err != nil {
+		return nil, fmt.Errorf("compress roster: %w", err)
+	}
+	return cut(z.Bytes(), ChunkSize), nil
 }
 
 // Unpack decodes a packed roster and checks it against the reference. It also returns the bytes of the roster file. The

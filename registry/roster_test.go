@@ -2,6 +2,8 @@ package registry_test
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -70,5 +72,27 @@ func TestParseInstance(t *testing.T) {
 		if tc.ok && got.String() != tc.text {
 			t.Errorf("%s prints as %s", tc.text, got)
 		}
+	}
+}
+
+// TestRepackedByAnotherBuild: a roster of a later build is packed again as it was, by a build that does not know all
+// of it.
+func TestRepackedByAnotherBuild(t *testing.T) {
+	ours, err := registry.Pack(registry.Roster{Version: 1, Run: "r", Gen: 3, Rows: []registry.Row{{Rank: 0, Inc: "i"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs := bytes.Replace(ours.JSON, []byte(`"inc"`), []byte(`"novel":1,"inc"`), 1)
+	sum := sha256.Sum256(theirs)
+	ref := registry.RosterRef{ID: "3-x", Chunks: 1, Bytes: len(theirs), SHA256: hex.EncodeToString(sum[:])}
+	chunks, err := ref.Repack(theirs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, text, err := registry.Unpack(ref, bytes.Join(chunks, nil)); err != nil || !bytes.Equal(text, theirs) || r.Rows[0].Inc != "i" {
+		t.Errorf("%+v, %s, %v", r, text, err)
+	}
+	if _, err := ref.Repack(ours.JSON); !errors.Is(err, registry.ErrRosterDiffers) {
+		t.Errorf("another roster: %v", err)
 	}
 }

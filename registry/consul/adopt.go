@@ -13,12 +13,12 @@ import (
 // ErrNothingLost: the registry has this app's data.
 var ErrNothingLost = errors.New("the registry has lost nothing of it")
 
-// Adopt writes the app's data again as this agent knows it, after the registry has lost it or went back to an older copy:
-// the app's record with its definition, the newest directive that this agent has seen, and that one's roster. The other
-// members write their own records again as soon as they see the directive. Verdicts of earlier runs, what was asked, and
-// the list of stored checkpoints are not among it. It returns the directive that was written. The error is
-// ErrNothingLost, or registry.ErrSuperseded if the app was founded anew meanwhile.
-func (s *Membership) Adopt(ctx context.Context, read registry.Roster) (registry.Directive, error) {
+// Adopt writes the app's data again as this agent knows it, after the registry has lost it or went back to an older
+// copy: the app's record with its definition, the newest directive that this agent has seen, and that one's roster, of
+// which read is the file. The other members write their own records again as soon as they see the directive. Verdicts
+// of earlier runs, what was asked, and the list of stored checkpoints are not among it. It returns the directive that
+// was written. The error is ErrNothingLost, or registry.ErrSuperseded if the app was founded anew meanwhile.
+func (s *Membership) Adopt(ctx context.Context, read []byte) (registry.Directive, error) {
 	g, k := s.gang, s.gang.keys
 	mark := g.directive.mark()
 	res, err := g.calls.readKeys(ctx, consistent, k.app(), k.directive())
@@ -82,20 +82,17 @@ func (s *Membership) lostRecord(
 
 // lostRoster writes the roster's chunks, unless they are there, and returns the operation for the first.
 func (s *Membership) lostRoster(
-	ctx context.Context, ref registry.RosterRef, read registry.Roster,
+	ctx context.Context, ref registry.RosterRef, read []byte,
 ) ([]*api.TxnOp, error) {
 	if ref.ID == "" {
 		return nil, nil
 	}
-	packed, err := registry.Pack(read)
+	chunks, err := ref.Repack(read)
 	if err != nil {
-		return nil, err
-	}
-	if packed.Ref.ID != ref.ID || packed.Ref.Chunks != ref.Chunks {
-		return nil, fmt.Errorf("this agent has not read roster %s: ask one that runs in it", ref.ID)
+		return nil, fmt.Errorf("this agent has not read roster %s, ask one that runs in it: %w", ref.ID, err)
 	}
 	var there []*api.TxnOp
-	for n, chunk := range packed.Chunks {
+	for n, chunk := range chunks {
 		index, err := s.gang.calls.ensure(ctx, s.gang.keys.roster(ref.ID, n), chunk)
 		if err != nil {
 			return nil, err

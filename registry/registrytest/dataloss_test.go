@@ -82,7 +82,7 @@ func dataDeleted(t *testing.T, s server) {
 	}
 	join(waiting)
 	await(waiting, func(registry.StandingBy) bool { return true })
-	roster, _ := all[1].roster(all[1].membership.Directive().Roster)
+	_, roster := all[1].roster(all[1].membership.Directive().Roster)
 
 	kv.deleteTree(a.facts.App + "/")
 	for _, g := range all {

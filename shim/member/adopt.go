@@ -19,7 +19,7 @@ func (m *Member) Adopt(ctx context.Context) (status.Adopted, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, adoptTime)
 	defer cancel()
-	roster, _ := m.Roster()
-	d, err := membership.Adopt(ctx, roster)
+	_, read := m.Roster()
+	d, err := membership.Adopt(ctx, read)
 	return status.Adopted{Run: d.Run, Gen: d.Gen, Act: string(d.Act)}, err
 }

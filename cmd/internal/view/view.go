@@ -30,8 +30,6 @@ type App struct {
 	Generation int               `json:"generation"`
 	Conductor  *string           `json:"conductor"` // null: nobody, or unknown
 	Directive  *directiveView    `json:"directive"` // null: no registry says
-	Protocol   *registry.Proto   `json:"protocol"`  // versions that the run takes; null: no registry says
-	Builds     []build           `json:"builds"`    // of the agents that hold an index
 	Missing    []string          `json:"missing"`
 	AwaySince  *time.Time        `json:"registry_unreachable_since"`
 	Verdict    *registry.Verdict `json:"verdict"`
@@ -39,6 +37,13 @@ type App struct {
 	Registry   string            `json:"registry"`
 	WorkDir    string            `json:"work_dir"`
 	LogDir     string            `json:"log_dir"`
+	mixture
+}
+
+// mixture is what builds the run takes and has.
+type mixture struct {
+	Protocol *registry.Proto `json:"protocol"` // versions that the run takes; null: no registry says
+	Builds   []build         `json:"builds"`   // of the agents that hold an index
 }
 
 // directiveView is what a directive tells a person.
@@ -59,7 +64,8 @@ type directiveView struct {
 func Of(f apps.Facts) App {
 	v := App{
 		Version: 1, App: f.ID, Name: f.Name(), Run: f.Run(), Phase: f.Phase(), Outcome: f.Outcome(),
-		Builds: []build{}, Missing: []string{}, Instances: []status.Instance{}, Registry: f.Address.String(), Verdict: f.Verdict(),
+		Missing: []string{}, Instances: []status.Instance{}, Registry: f.Address.String(), Verdict: f.Verdict(),
+		mixture: mixture{Builds: []build{}},
 	}
 	if at := f.Started(); !at.IsZero() {
 		v.Started = new(status.Stamp(at))
