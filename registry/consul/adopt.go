@@ -25,8 +25,7 @@ func (s *Membership) Adopt(ctx context.Context, read []byte) (registry.Directive
 	if err != nil {
 		return registry.Directive{}, err
 	}
-	there := res.at(k.directive())
-	g.observe(there, mark)
+	g.observe(res.at(k.directive()), mark)
 	if err := s.sameFounding(res.at(k.app())); err != nil {
 		return registry.Directive{}, err
 	}
@@ -36,27 +35,21 @@ func (s *Membership) Adopt(ctx context.Context, read []byte) (registry.Directive
 	}
 	d := last.directive
 	d.By, d.Seq, d.Adopted, d.Why = g.me.Member.Inc, d.Seq+1, true, "adopted after the registry lost its data"
-	app, ops, err := s.lostRecord(ctx, d)
+	app, chunks, err := s.lostRecord(ctx, d)
 	if err != nil {
 		return registry.Directive{}, err
-	}
-	var index uint64
-	if there != nil {
-		index = there.ModifyIndex
-	}
-	var appIndex uint64
-	if pair := res.at(k.app()); pair != nil {
-		appIndex = pair.ModifyIndex
 	}
 	roster, err := s.lostRoster(ctx, d.Roster, read)
 	if err != nil {
 		return registry.Directive{}, err
 	}
-	ops = append(ops, opCAS(k.app(), appIndex, encode(app)), opCAS(k.directive(), index, encode(d)))
+	var verdict []byte
 	if d.Verdict != nil {
-		ops = append(ops, op(api.KVTxnOp{Verb: api.KVSet, Key: k.verdict(d.Run), Value: encode(*d.Verdict)}))
+		verdict = encode(*d.Verdict)
 	}
-	if _, err := g.calls.commit(ctx, append(ops, roster...)...); err != nil {
+	_, err = g.calls.commit(ctx, k.adopt(res.index(k.app()), res.index(k.directive()), encode(app), encode(d), d.Run,
+		verdict, append(chunks, roster...))...)
+	if err != nil {
 		return registry.Directive{}, err
 	}
 	g.log.Warn("app adopted: its data was written to the registry again", "run", d.Run, "generation", d.Gen,

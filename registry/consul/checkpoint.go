@@ -145,10 +145,7 @@ func (s *Membership) commitCheckpoint(
 	}
 	next.Gen, next.Inc, next.Own = gen, h.record.Inc, old.value.Own || hasOwn(next.Steps)
 	k := s.gang.keys
-	res, err := s.gang.calls.commit(ctx,
-		opSession(k.live(s.instance), h.session),
-		opIndex(k.member(s.instance), h.index),
-		opCAS(k.checkpoint(s.instance), old.index, encode(next)))
+	res, err := s.gang.calls.commit(ctx, k.commitSteps(s.instance, h.session, h.index, old.index, encode(next))...)
 	if err != nil {
 		s.remember(checkpointKey{})
 		return err

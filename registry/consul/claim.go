@@ -42,22 +42,7 @@ func (j *joining) claim(ctx context.Context, d conductor.Claim, look conductor.S
 // commitClaim is T3.
 func (j *joining) commitClaim(ctx context.Context, d conductor.Claim, look conductor.Snapshot) (*Membership, error) {
 	k, in := j.keys, d.Instance
-	unheld := opIndex(k.member(in), d.MembersIndex)
-	if d.MembersIndex == 0 {
-		unheld = opAbsent(k.member(in))
-	}
-	ops := []*api.TxnOp{
-		opIndex(k.directive(), d.DirectiveIndex),
-		unheld,
-		opAbsent(k.live(in)),
-		opLock(k.live(in), j.session, []byte(d.Record.Inc)),
-		opCAS(k.member(in), d.MembersIndex, encode(d.Record)),
-		opGet(k.directive()),
-	}
-	if look.Deserted() {
-		ops = append(ops, opDropAsks(k)...)
-	}
-	res, err := j.calls.commit(ctx, ops...)
+	res, err := j.calls.commit(ctx, k.claim(d, j.session, encode(d.Record), look.Deserted())...)
 	switch {
 	case err == nil:
 		return j.newMembership(d, look, res.at(k.directive()), res.index(k.member(in)))

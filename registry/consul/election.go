@@ -173,11 +173,7 @@ func (g *gang) takeLock(index uint64, session string, value []byte) (results, er
 	if err != nil {
 		return nil, err
 	}
-	ops := []*api.TxnOp{opIndex(g.keys.directive(), index), opLock(g.keys.directive(), session, value)}
-	if len(live) == 0 {
-		ops = append(ops, opDropAsks(g.keys)...)
-	}
-	return g.calls.commit(g.ctx, ops...)
+	return g.calls.commit(g.ctx, g.keys.elect(session, index, value, len(live) == 0)...)
 }
 
 // conductUnder conducts until the lock is lost or released, or no conductor is needed.
@@ -218,7 +214,7 @@ func (g *gang) renewConductor(ctx context.Context, session string) {
 	}
 }
 
-// releaseLock is T16: an unlock wakes all agents and leaves no lock delay.
+// releaseLock is T16.
 func (g *gang) releaseLock(session string) {
 	ctx, cancel := context.WithTimeout(g.ctx, resignTime)
 	defer cancel()
@@ -227,9 +223,7 @@ func (g *gang) releaseLock(session string) {
 		if last == nil || last.session != session {
 			break
 		}
-		res, err := g.calls.commit(ctx,
-			opIndex(g.keys.directive(), last.index),
-			opUnlock(g.keys.directive(), session, last.value))
+		res, err := g.calls.commit(ctx, g.keys.stepDown(session, last.index, last.value)...)
 		if err == nil {
 			g.observe(&api.KVPair{
 				Key: g.keys.directive(), Value: last.value,

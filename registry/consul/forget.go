@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hashicorp/consul/api"
-
 	"github.com/muster-agent/muster/registry"
 )
 
@@ -58,15 +56,7 @@ func (c *Client) forget(ctx context.Context, s Status) error {
 	}
 	// Every claim checks the directive's index, so none can follow. Earlier claims show in the live keys, which the
 	// transaction checks as far as it can.
-	ops := []*api.TxnOp{opIndex(k.directive(), directive.ModifyIndex)}
-	for component, n := range s.App.Counts {
-		for i := range n {
-			if len(ops) < checkedLives {
-				ops = append(ops, opAbsent(k.live(registry.Instance{Component: component, Index: i})))
-			}
-		}
-	}
-	_, err = c.calls.commit(ctx, append(ops, opDeleteTree(k.base))...)
+	_, err = c.calls.commit(ctx, k.forget(directive.ModifyIndex, s.App.Counts)...)
 	if isRefusal(err) {
 		return fmt.Errorf("app %s changed while it was being forgotten: %w", s.ID, ErrLive)
 	}

@@ -300,7 +300,7 @@ func answerMatters(d conductor.Admission, look conductor.Snapshot, launcher bool
 	return false
 }
 
-// found is T2: the directive exists before any agent waits for it, and has a conductor from the start.
+// found is T2.
 func (j *joining) found(ctx context.Context, d conductor.Found) error {
 	app, there, err := j.fitDefinition(ctx, d.App, d.Directive)
 	if err != nil {
@@ -311,10 +311,7 @@ func (j *joining) found(ctx context.Context, d conductor.Found) error {
 		return err
 	}
 	value := encode(d.Directive)
-	res, err := j.calls.commit(ctx, append(there,
-		opCAS(j.keys.app(), 0, encode(app)),
-		opCAS(j.keys.directive(), 0, value),
-		opLock(j.keys.directive(), session, value))...)
+	res, err := j.calls.commit(ctx, j.keys.found(session, encode(app), value, there)...)
 	return j.conductFrom(ctx, session, value, res, err)
 }
 
@@ -326,7 +323,7 @@ func (j *joining) newRun(ctx context.Context, d conductor.NewRun, look conductor
 	if look.DirectiveSession != "" { // the last run's conductor still cleans up
 		return j.wait(ctx, jitter(holderPoll, 2*holderPoll), nil)
 	}
-	app, ops, err := j.fitDefinition(ctx, d.App, d.Directive)
+	app, there, err := j.fitDefinition(ctx, d.App, d.Directive)
 	if err != nil {
 		return err
 	}
@@ -334,20 +331,13 @@ func (j *joining) newRun(ctx context.Context, d conductor.NewRun, look conductor
 	if err != nil {
 		return err
 	}
+	old := look.App.DefID
+	if old == app.DefID {
+		old = ""
+	}
 	value := encode(d.Directive)
-	ops = append(ops,
-		opIndex(j.keys.directive(), look.DirectiveIndex),
-		opCAS(j.keys.app(), d.AppIndex, encode(app)),
-		opLock(j.keys.directive(), session, value),
-		opAbsent(j.keys.verdict(j.me.Run)))
-	ops = append(ops, opDropAsks(j.keys)...)
-	if old := look.App.DefID; old != "" && old != app.DefID {
-		ops = append(ops, opDeleteTree(j.keys.defs(old)))
-	}
-	for _, in := range d.Free[:min(len(d.Free), mostOps-len(ops))] {
-		ops = append(ops, opAbsent(j.keys.live(in)))
-	}
-	res, err := j.calls.commit(ctx, ops...)
+	res, err := j.calls.commit(ctx, j.keys.newRun(session, j.me.Run, look.DirectiveIndex, d.AppIndex, encode(app), value,
+		there, old, d.Free)...)
 	return j.conductFrom(ctx, session, value, res, err)
 }
 

@@ -119,14 +119,12 @@ func (s *Membership) rewrite(ctx context.Context, old, live, directive *api.KVPa
 	if old != nil {
 		index = old.ModifyIndex
 	}
-	ops := []*api.TxnOp{
-		opIndex(k.directive(), directive.ModifyIndex),
-		opCAS(k.member(s.instance), index, encode(h.record)),
+	session := "" // attach acknowledges
+	if live != nil && live.Session == h.session {
+		session = h.session
 	}
-	if live != nil && live.Session == h.session { // else attach does it
-		ops = append(ops, s.lockReady(h, h.session)...)
-	}
-	res, err := g.calls.commit(ctx, ops...)
+	res, err := g.calls.commit(ctx, k.rewrite(s.instance, directive.ModifyIndex, index, encode(h.record), session,
+		s.acknowledged(h))...)
 	if err != nil {
 		return err
 	}
@@ -164,11 +162,7 @@ func (s *Membership) attach(ctx context.Context, live *api.KVPair, index uint64)
 		s.candidate, s.tried = session, tried
 		s.mu.Unlock()
 	}
-	ops := []*api.TxnOp{
-		opIndex(k.member(s.instance), index),
-		opLock(k.live(s.instance), session, []byte(h.record.Inc)),
-	}
-	_, err := g.calls.commit(ctx, append(ops, s.lockReady(h, session)...)...)
+	_, err := g.calls.commit(ctx, k.attach(s.instance, session, index, h.record.Inc, s.acknowledged(h))...)
 	if isRefusal(err) { // the session may be the cause
 		s.mu.Lock()
 		s.candidate = ""
@@ -186,13 +180,13 @@ func (s *Membership) attach(ctx context.Context, live *api.KVPair, index uint64)
 	return nil
 }
 
-// lockReady acknowledges again what the record acknowledges. After the registry's data went back in time,
+// acknowledged is the generation that the record acknowledges, 0: none. After the registry's data went back in time,
 // acknowledgements of its lost future are void.
-func (s *Membership) lockReady(h held, session string) []*api.TxnOp {
-	if _, lost, _ := s.gang.directive.now(); lost || h.record.Phase != registry.PhaseReady || h.record.Gen == 0 {
-		return nil
+func (s *Membership) acknowledged(h held) int {
+	if _, lost, _ := s.gang.directive.now(); lost || h.record.Phase != registry.PhaseReady {
+		return 0
 	}
-	return []*api.TxnOp{opLock(s.gang.keys.readyOf(h.record.Gen, s.instance), session, nil)}
+	return h.record.Gen
 }
 
 func (s *Membership) adoptSession(session string, began time.Duration) {

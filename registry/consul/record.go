@@ -67,12 +67,8 @@ func (s *Membership) attempt(ctx context.Context, w writing, sent *[]registry.Me
 		return false, err
 	}
 	*sent = append(*sent, after)
-	ops := append([]*api.TxnOp{
-		opSession(k.live(s.instance), h.session),
-		opCAS(k.member(s.instance), h.index, encode(after)),
-	}, around...)
 	s.doubt() // until it is answered, and for the next writer if this one gives up
-	res, err := s.gang.calls.commit(ctx, ops...)
+	res, err := s.gang.calls.commit(ctx, k.record(s.instance, h.session, h.index, encode(after), around)...)
 	if err == nil {
 		s.adopt(after, res.index(k.member(s.instance)))
 		return true, nil
@@ -99,19 +95,16 @@ func (s *Membership) Acknowledge(ctx context.Context, gen int, update func(*regi
 		return nil
 	}
 	around := func(before, _ registry.Member, session string) ([]*api.TxnOp, error) {
-		ops := []*api.TxnOp{opLock(k.readyOf(gen, s.instance), session, nil)}
-		if before.Gen > 0 && before.Gen != gen {
-			ops = append(ops, opDelete(k.readyOf(before.Gen, s.instance)))
-		}
+		all := k.acknowledge(s.instance, session, gen, before.Gen)
 		if before.Gen != gen {
-			return ops, nil
+			return all, nil
 		}
 		// T4b: acknowledged before, and failed or fenced since. Allowed only while the component is not released.
 		last, _, _ := s.gang.directive.now()
 		if last == nil || last.directive.Gen != gen || last.directive.Act != registry.ActWait {
 			return nil, fmt.Errorf("acknowledge generation %d again: %w", gen, registry.ErrOvertaken)
 		}
-		return append(ops, opIndex(k.directive(), last.index)), nil
+		return append(all, opIndex(k.directive(), last.index)), nil
 	}
 	return s.write(ctx, writing{change, around})
 }
@@ -130,10 +123,7 @@ func (s *Membership) Report(ctx context.Context, r registry.Report) error {
 
 // unready takes an acknowledgement back.
 func (s *Membership) unready(before, _ registry.Member, _ string) ([]*api.TxnOp, error) {
-	if before.Gen == 0 {
-		return nil, nil
-	}
-	return []*api.TxnOp{opDelete(s.gang.keys.readyOf(before.Gen, s.instance))}, nil
+	return s.gang.keys.unready(s.instance, before.Gen), nil
 }
 
 func alone(_, _ registry.Member, _ string) ([]*api.TxnOp, error) { return nil, nil }

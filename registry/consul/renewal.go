@@ -54,7 +54,7 @@ func (s *Membership) verify(h held) error {
 	g, k := s.gang, s.gang.keys
 	ctx, cancel := context.WithTimeout(g.ctx, g.times.Request)
 	defer cancel()
-	_, err := g.calls.commit(ctx, opSession(k.live(s.instance), h.session), opIndex(k.member(s.instance), h.index))
+	_, err := g.calls.commit(ctx, k.mine(s.instance, h.session, h.index)...)
 	if _, lost, _ := g.directive.now(); err == nil && lost {
 		return errDataLost
 	}

@@ -16,12 +16,7 @@ import (
 func (g *gang) snapshot(ctx context.Context, in registry.Instance) (conductor.Snapshot, *api.KVPair, error) {
 	k := g.keys
 	var gone []*api.KVPair
-	ops := api.TxnOps{
-		opGetOrEmpty(k.app()), opGetOrEmpty(k.directive()), opGetOrEmpty(k.member(in)), opGetOrEmpty(k.live(in)),
-		opGetOrEmpty(k.checkpoint(in)), opGetOrEmpty(k.verdict(g.me.Run)),
-		op(api.KVTxnOp{Verb: api.KVGetTree, Key: k.asks() + registry.AskGone + "/"}),
-	}
-	res, err := g.calls.commit(ctx, ops...)
+	res, err := g.calls.commit(ctx, k.look(in, g.me.Run)...)
 	if err != nil {
 		return conductor.Snapshot{}, nil, err
 	}

@@ -169,8 +169,7 @@ func (c *Client) ask(ctx context.Context, app string, a registry.Ask) error {
 	default:
 		a.Run, a.Gen = d.Run, d.Gen
 	}
-	_, err = c.calls.commit(ctx, opIndex(k.directive(), pair.ModifyIndex),
-		op(api.KVTxnOp{Verb: api.KVSet, Key: k.ask(a.Kind, a.ID), Value: encode(a)}))
+	_, err = c.calls.commit(ctx, k.put(a, pair.ModifyIndex)...)
 	return err
 }
 

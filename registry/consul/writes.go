@@ -16,11 +16,6 @@ import (
 // droppedAsks is how many asks a verdict deletes in its own transaction; CleanUp deletes the rest.
 const droppedAsks = 100
 
-// checks are the two checks of every write of a conductor: its session, and the directive that it decided from.
-func (c *conducting) checks(index uint64) []*api.TxnOp {
-	return []*api.TxnOp{opSession(c.keys.directive(), c.session), opIndex(c.keys.directive(), index)}
-}
-
 // direct writes a directive, with further operations in between (T11, and part of T5 and T12).
 func (c *conducting) direct(ctx context.Context, index uint64, d registry.Directive, with ...*api.TxnOp) error {
 	counts, err := c.counted(ctx, d)
@@ -28,9 +23,7 @@ func (c *conducting) direct(ctx context.Context, index uint64, d registry.Direct
 		return err
 	}
 	value := encode(d)
-	ops := slices.Concat(c.checks(index), counts, with)
-	ops = append(ops, opLock(c.keys.directive(), c.session, value))
-	res, err := c.bulk.commit(ctx, ops...)
+	res, err := c.bulk.commit(ctx, c.keys.direct(c.session, index, value, slices.Concat(counts, with))...)
 	if err != nil {
 		return err
 	}
@@ -85,11 +78,7 @@ func (c *conducting) seal(ctx context.Context, e conductor.Seal) error {
 
 // end is T12.
 func (c *conducting) end(ctx context.Context, e conductor.End) error {
-	ops := []*api.TxnOp{opCAS(c.keys.verdict(e.Verdict.Run), 0, encode(e.Verdict))}
-	for _, a := range e.Asks[:min(len(e.Asks), droppedAsks)] {
-		ops = append(ops, opDelete(c.keys.ask(a.Kind, a.ID)))
-	}
-	err := c.direct(ctx, e.Index, e.Directive, ops...)
+	err := c.direct(ctx, e.Index, e.Directive, c.keys.end(e.Verdict.Run, encode(e.Verdict), e.Asks)...)
 	if isRefusal(err) {
 		return c.adopt(ctx, e, err)
 	}
@@ -146,11 +135,7 @@ func leadingLosses(effects []conductor.Effect) []conductor.Lost {
 
 // declareLost is T7, for all of them or none: if one is back, everything is read again.
 func (c *conducting) declareLost(ctx context.Context, all []conductor.Lost) error {
-	ops := []*api.TxnOp{opSession(c.keys.directive(), c.session)}
-	for _, e := range all {
-		ops = append(ops, opAbsent(c.keys.live(e.Instance)), opCAS(c.keys.member(e.Instance), e.Index, encode(e.Member)))
-	}
-	res, err := c.bulk.commit(ctx, ops...)
+	res, err := c.bulk.commit(ctx, c.keys.lost(c.session, all)...)
 	if err != nil {
 		return err
 	}
@@ -165,9 +150,7 @@ func (c *conducting) declareLost(ctx context.Context, all []conductor.Lost) erro
 }
 
 func (c *conducting) dropAsk(ctx context.Context, a registry.Ask) error {
-	_, err := c.bulk.commit(ctx,
-		opSession(c.keys.directive(), c.session),
-		opDelete(c.keys.ask(a.Kind, a.ID)))
+	_, err := c.bulk.commit(ctx, c.keys.drop(c.session, a)...)
 	if err == nil {
 		c.view.Asks = without(c.view.Asks, a)
 	}
@@ -190,18 +173,11 @@ func (c *conducting) cleanUp(ctx context.Context, keep string) error {
 	if err != nil {
 		return err
 	}
-	ops := []*api.TxnOp{
-		opSession(c.keys.directive(), c.session),
-		opDeleteTree(c.keys.readies()),
-		opDeleteTree(c.keys.asks()),
-	}
-	for _, name := range names {
-		if id, _, _ := strings.Cut(strings.TrimPrefix(name, c.keys.rosters()), "/"); id != keep &&
-			len(ops) < droppedAsks {
-			ops = append(ops, opDelete(name))
-		}
-	}
-	_, err = c.bulk.commit(ctx, ops...)
+	names = slices.DeleteFunc(names, func(name string) bool {
+		id, _, _ := strings.Cut(strings.TrimPrefix(name, c.keys.rosters()), "/")
+		return id == keep
+	})
+	_, err = c.bulk.commit(ctx, c.keys.cleanUp(c.session, names)...)
 	if isRefusal(err) {
 		return errLockLost
 	}
