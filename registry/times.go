@@ -72,18 +72,21 @@ func fixedTimes() FenceTimes {
 // little older.
 func (t Times) Expiry() time.Duration { return 3 * t.TTL }
 
-// Check returns every inequality that the times break, each naming both sides.
-func (t Times) Check() []error {
+// timeRule is an inequality between times.
+type timeRule struct {
+	name string
+	got  time.Duration
+	ok   bool
+	want string
+	hint string // why
+}
+
+// rules are the inequalities that times must keep.
+func (t Times) rules() []timeRule {
 	gone := t.Gone() + clockMargin
 	why := fmt.Sprintf("the time that a member without a registry needs to stop: "+
 		"fence %s + evidence %s + stop %s + margin %s", t.Fence(), EvidenceValid, FenceStop, clockMargin)
-	rules := []struct {
-		name string
-		got  time.Duration
-		ok   bool
-		want string
-		hint string
-	}{
+	return []timeRule{
 		{"session ttl", t.TTL, t.TTL >= minTTL, "at least " + minTTL.String(), "the registry takes no shorter session"},
 		{
 			"renewal", t.Renew, t.Renew > 0 && 3*t.Renew <= t.TTL,
@@ -104,8 +107,12 @@ func (t Times) Check() []error {
 			"a deleted token must be noticed",
 		},
 	}
+}
+
+// Check returns every inequality that the times break, each naming both sides.
+func (t Times) Check() []error {
 	var broken []error
-	for _, r := range rules {
+	for _, r := range t.rules() {
 		if !r.ok {
 			broken = append(broken, fmt.Errorf("%s: got %s, want %s; %s", r.name, r.got, r.want, r.hint))
 		}
