@@ -133,6 +133,8 @@ func (s *directiveWatch) back(d registry.Directive, pair *api.KVPair) string {
 		return ""
 	case pair == nil:
 		return "the directive has vanished"
+	case d.Verdict != nil && d.Run == s.last.directive.Run && s.last.directive.Verdict == nil:
+		return "" // a run's verdict is the last word, also of a registry that went back before it came to that
 	case older(s.last.directive, d):
 		return "the directive went back"
 	case order(s.last.directive, d) == 0 && pair.ModifyIndex < s.last.index:

@@ -42,7 +42,7 @@ func (s *Membership) beat() {
 	case err == nil:
 		s.noteContact(moment)
 		g.link.answered(renewing, sent)
-	case errors.Is(err, errDataLost), isRefusal(err):
+	case errors.Is(err, errDataLost), errors.Is(err, errTurn), isRefusal(err):
 		g.link.answered(renewing, sent)
 	case g.ctx.Err() == nil:
 		g.link.failed(renewing, err)
@@ -68,13 +68,16 @@ func (s *Membership) noteContact(moment time.Duration) {
 	s.heard = max(s.heard, moment)
 }
 
+// errTurn: a writer holds the turn. It makes the registry and this membership agree itself.
+var errTurn = errors.New("a write is under way")
+
 // reattach makes the registry and this membership agree again. A session may end although it was renewed (a server that
 // leaves ends the sessions made through it).
 func (s *Membership) reattach() error {
 	ctx, cancel := context.WithTimeout(s.gang.ctx, s.gang.times.Renew)
 	defer cancel()
 	if err := s.takeTurn(ctx); err != nil {
-		return err
+		return errors.Join(errTurn, err)
 	}
 	defer s.giveTurn()
 	var b backoff

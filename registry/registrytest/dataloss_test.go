@@ -121,9 +121,53 @@ func dataDeleted(t *testing.T, s server) {
 			t.Errorf("%s: roster %+v", g.name(), r)
 		}
 	})
-	all.succeed(1)
+	// Again, while results are on their way.
+	kv.deleteTree(a.facts.App + "/")
+	for _, g := range all {
+		lostData(g)
+	}
+	var reports sync.WaitGroup
+	for _, g := range all[:2] {
+		reports.Go(func() { g.finish(1) })
+	}
+	all[2].membership.Close() // killed
+	late := a.agent(t, all[2].name(), quickly)
+	join(late)
+	lostData(late)
+	if keys := kv.keys(a.facts.App + "/"); len(keys) != 0 {
+		t.Errorf("keys %q: somebody has founded the app anew", keys)
+	}
 	cancel()
 	joining.Wait()
+	if _, err := all[1].membership.Adopt(soon(t), roster); err != nil {
+		t.Fatal(err)
+	}
+	reports.Wait()
+	all[:2].each(func(g *agent) { g.told(1, registry.ActStop) })
+}
+
+// wentBack: the registry has an older copy of the directive. Nobody follows that, but for the verdict to which it leads.
+func wentBack(t *testing.T, s server) {
+	a := newApp(t, s)
+	kv := rawOf(t, s.URL())
+	all := a.assemble(t, 1, quickly)
+	old := all[0].status().Directive
+	all[1].fail(1, registry.ClassApp)
+	all.release(2)
+	kv.record(a.facts.App+"/directive", old)
+	for _, g := range all {
+		lostData(g)
+		if g.inContact() {
+			t.Errorf("%s is in contact with a registry that went back", g.name())
+		}
+	}
+	old.Act, old.Verdict = registry.ActStop, &registry.Verdict{Version: 1, Run: "1", Outcome: registry.Failed, Class: registry.ClassTimeout, Gen: 1}
+	kv.record(a.facts.App+"/directive", old)
+	for _, g := range all {
+		if d := g.told(1, registry.ActStop); d.Verdict.Class != registry.ClassTimeout {
+			t.Errorf("%s: verdict %+v", g.name(), d.Verdict)
+		}
+	}
 }
 
 // foundedAnew: the registry has lost an app and knows another one of the same name and run since. Its directive is not

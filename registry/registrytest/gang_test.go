@@ -76,6 +76,7 @@ var promises = []promise{
 	{"too old", tooOld},
 	{"another run's conductor", anotherRunsConductor},
 	{"data is deleted", dataDeleted},
+	{"data went back", wentBack},
 	{"founded anew", foundedAnew},
 	{"own record lost", ownRecordLost},
 }

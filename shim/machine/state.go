@@ -271,7 +271,7 @@ func (s State) cut(at time.Time) State {
 }
 
 func (s State) direct(d *registry.Directive) State {
-	if d != nil && order(*d) >= order(s.Directive) {
+	if d != nil && (order(*d) >= order(s.Directive) || s.verdictOf(*d)) {
 		if d.Retries.Gen > s.Directive.Retries.Gen { // the whole gang begins again, its accounts too
 			s.Budget, s.Failures, s.FreeRetries = s.Budget.Fresh(), 0, 0
 		}
@@ -281,6 +281,12 @@ func (s State) direct(d *registry.Directive) State {
 		s.Code, s.Class, s.Cause = exit.Held, registry.ClassHost, "the app is in run "+s.Directive.Run+" now"
 	}
 	return s
+}
+
+// verdictOf tells whether a directive ends this run: it does so however far this agent had come in it, for a registry
+// that was restored may have forgotten that.
+func (s State) verdictOf(d registry.Directive) bool {
+	return d.Verdict != nil && d.Run == s.Directive.Run && s.Directive.Verdict == nil
 }
 
 func (s State) anotherRun() bool { return s.Run != "" && s.Directive.Run != s.Run }

@@ -172,6 +172,10 @@ func TestConsulDataDeleted(t *testing.T) {
 		g.agentSays(name, "registry lost its data")
 	}
 	g.unmoved(cast, "")
+	g.agents["worker-1"].kill()
+	cast["worker-1"].gone()
+	g.launch("worker-1")
+	g.agents["worker-1"].says("agents of it live")
 	for name := range g.keys() {
 		t.Errorf("key %s, want none: nothing is founded anew", name)
 	}
