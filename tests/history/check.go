@@ -60,16 +60,20 @@ func twoOfOneRank(s story) (breaches []string) {
 }
 
 // generationsApart finds processes of different generations or runs of an app that lived at the same time, and those
-// that started after one of a newer generation.
+// that started after one of a newer generation. Lost data may have taken the newer generations with it; their processes
+// must be gone all the same.
 func generationsApart(s story) (breaches []string) {
 	apps := map[string][]*process{}
 	for _, p := range s.processes {
 		for _, before := range apps[p.App] {
-			switch order := cmp.Or(cmp.Compare(before.Run, p.Run), cmp.Compare(before.Gen, p.Gen)); {
-			case order > 0:
-				breaches = append(breaches, fmt.Sprintf("%s starts after %s", p, before))
-			case order < 0 && before.until > p.At:
+			order := cmp.Or(cmp.Compare(before.Run, p.Run), cmp.Compare(before.Gen, p.Gen))
+			if order != 0 && before.until > p.At {
 				breaches = append(breaches, fmt.Sprintf("%s while %s", p, before))
+				break
+			}
+			if order > 0 && !s.lostBetween(p.App, before.At, p.At) {
+				breaches = append(breaches, fmt.Sprintf("%s starts after %s", p, before))
+				break
 			}
 		}
 		apps[p.App] = append(apps[p.App], p)

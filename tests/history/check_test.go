@@ -154,15 +154,20 @@ func TestLostDataIsNoEvidence(t *testing.T) {
 	h := good(registry.ScopeInstance)
 	h = append(h,
 		event{At: 48, Kind: dataLoss, App: "a"},
-		event{At: 49, Kind: started, App: "a", Run: "r1", Instance: "w-0", Gen: 2, Pid: 20},
+		event{At: 49, Kind: started, App: "a", Run: "r1", Instance: "w-0", Gen: 1, Pid: 20},
+		event{At: 49, Kind: started, App: "a", Run: "r1", Instance: "w-1", Gen: 1, Pid: 22},
 		event{At: 49, Kind: directive, App: "a", Run: "r1", Gen: 1, Act: "wait", Asked: 48},
 	)
 	if got := check(h); len(got) != 0 {
 		t.Error(strings.Join(got, "\n"))
 	}
-	h = append(h, event{At: 49, Kind: started, App: "a", Run: "r1", Instance: "w-0", Gen: 2, Pid: 21, Holder: 20})
-	if got := check(h); len(got) != 1 {
+	two := append(slices.Clone(h), event{At: 49, Kind: started, App: "a", Run: "r1", Instance: "w-0", Gen: 1, Pid: 21, Holder: 20})
+	if got := check(two); len(got) != 1 || !strings.Contains(got[0], "one live process per rank") {
 		t.Errorf("got %q, want the two processes alone: no loss excuses them", got)
+	}
+	apart := append(slices.Clone(h), event{At: 50, Kind: dead, App: "a", Pid: 13})
+	if got := check(apart); len(got) == 0 {
+		t.Error("a process of generation 2 may live beside one of generation 1 after a loss")
 	}
 }
 

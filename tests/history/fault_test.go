@@ -146,7 +146,7 @@ func (w *world) killAgent(context.Context) (string, *mending) {
 	if a == nil {
 		return "", nil
 	}
-	_ = a.cmd.Process.Kill() // it may have ended, as below
+	_ = a.process.Signal(syscall.SIGKILL) // it may have ended, as below
 	return "kills of an agent", nil
 }
 
@@ -156,7 +156,7 @@ func (w *world) killAgentAndGuard(context.Context) (string, *mending) {
 		return "", nil
 	}
 	guards := children(a.pid)
-	_ = a.cmd.Process.Kill()
+	_ = a.process.Signal(syscall.SIGKILL)
 	for _, pid := range guards {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
@@ -169,7 +169,7 @@ func (w *world) killTree(context.Context) (string, *mending) {
 		return "", nil
 	}
 	all := descendants(a.pid)
-	_ = a.cmd.Process.Kill()
+	_ = a.process.Signal(syscall.SIGKILL)
 	for _, pid := range all {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
@@ -190,7 +190,7 @@ func (w *world) termAgent(context.Context) (string, *mending) {
 	if a == nil {
 		return "", nil
 	}
-	_ = a.cmd.Process.Signal(syscall.SIGTERM)
+	_ = a.process.Signal(syscall.SIGTERM)
 	return "TERM to an agent", nil
 }
 
@@ -199,8 +199,8 @@ func (w *world) pauseAgent(context.Context) (string, *mending) {
 	if a == nil {
 		return "", nil
 	}
-	_ = a.cmd.Process.Signal(syscall.SIGSTOP)
-	return "agents stalled", w.later(func() { _ = a.cmd.Process.Signal(syscall.SIGCONT) })
+	_ = a.process.Signal(syscall.SIGSTOP)
+	return "agents stalled", w.later(func() { _ = a.process.Signal(syscall.SIGCONT) })
 }
 
 // leader is the server that leads now; nil if none says so.

@@ -8,7 +8,6 @@ import (
 	"maps"
 	dice "math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/tests/child"
 )
 
 // gang is one app: its launcher begins run after run, keeps an agent per instance while a run goes on, and starts it
@@ -41,7 +41,7 @@ type agent struct {
 	instance registry.Instance
 	host     int
 	pid      int
-	cmd      *exec.Cmd
+	process  *child.Process
 }
 
 // define lays the app's package out.
@@ -151,22 +151,16 @@ func (g *gang) start(run string, index, host int) (*agent, error) {
 		"--state-dir", g.w.on(host, "s"), "--registry", "consul://" + proxyAddress, "--engine", "process",
 		"--env", runVariable + "=" + run, "--lost-mass", "90s", "--barrier-timeout", "3m",
 	}
-	a.cmd = g.w.net.Command(host, g.w.binary(host), args...)
-	log, err := os.OpenFile(a.log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	defer log.Close()
-	a.cmd.Stdout, a.cmd.Stderr = log, log
-	a.cmd.Env = []string{
+	cmd := g.w.net.Command(host, g.w.binary(host), args...)
+	cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + g.w.folder, "LANG=C", "NOMAD_ALLOC_ID=" + rand.Text(),
 		clockVariable + "=" + g.w.on(host, "clock"),
 	}
-	a.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := a.cmd.Start(); err != nil {
+	var err error
+	if a.process, err = child.StartLogged(cmd, a.log()); err != nil {
 		return nil, err
 	}
-	a.pid = a.cmd.Process.Pid
+	a.pid = a.process.PID
 	g.mu.Lock()
 	g.agents[a.pid] = a
 	g.mu.Unlock()
@@ -181,27 +175,18 @@ func (a *agent) log() string {
 // wait returns the agent's exit code, as a shell sees it. When the context ends the agent is asked to end, and killed if
 // it does not.
 func (a *agent) wait(ctx context.Context) int {
-	done := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
-		_ = a.cmd.Process.Signal(syscall.SIGCONT)
-		_ = a.cmd.Process.Signal(syscall.SIGTERM)
-		select {
-		case <-done:
-		case <-time.After(30 * time.Second):
-			a.gang.w.note(event{Kind: notice, App: a.gang.app, Why: fmt.Sprintf("agent %d does not end after TERM", a.pid)})
-			_ = a.cmd.Process.Kill()
+		_ = a.process.Signal(syscall.SIGCONT)
+		if a.process.End(syscall.SIGTERM, 30*time.Second) != nil {
+			a.gang.w.note(event{Kind: notice, App: a.gang.app, Why: "agent killed that did not end after TERM"})
 		}
 	})
 	defer stop()
-	_ = a.cmd.Wait() // its state tells
-	close(done)
+	<-a.process.Gone
 	a.gang.mu.Lock()
 	delete(a.gang.agents, a.pid)
 	a.gang.mu.Unlock()
-	if ws, ok := a.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-		return 128 + int(ws.Signal())
-	}
-	return a.cmd.ProcessState.ExitCode()
+	return a.process.Code()
 }
 
 // current are the agents that run now.

@@ -19,13 +19,25 @@ func TestHistory(t *testing.T) {
 // runHistory plays, and checks what came of it.
 func runHistory(t *testing.T, o options) {
 	t.Helper()
+	if *checkFlag != "" {
+		history, _, err := readHistory(*checkFlag, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		judge(t, history)
+		return
+	}
 	seed := cmp.Or(*seedFlag, rand.Uint64())
 	if *faultsFlag != "" {
 		o.faults = strings.Split(*faultsFlag, ",")
 	}
 	o.length, o.agents = cmp.Or(*lengthFlag, o.length), cmp.Or(*agentsFlag, o.agents)
 	t.Logf("seed %d; again with -seed %d (the schedule is the same, what happens meanwhile is not)", seed, seed)
-	history := play(t, o, seed)
+	judge(t, play(t, o, seed))
+}
+
+func judge(t *testing.T, history []event) {
+	t.Helper()
 	breaches := check(history)
 	t.Logf("%d violations", len(breaches))
 	for _, b := range breaches {

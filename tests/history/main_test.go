@@ -14,6 +14,7 @@ var (
 	faultsFlag = flag.String("faults", "", "comma-separated kinds of faults; empty: all that the test has")
 	lengthFlag = flag.Duration("length", 0, "how long faults are made; 0: as long as the test has")
 	agentsFlag = flag.Int("agents", 0, "how many agents; 0: as many as the test has")
+	checkFlag  = flag.String("check", "", "folder of a kept history, which is checked again in place of a new one")
 	keepFlag   = flag.String("keep", "", "folder that keeps the history and all logs; empty: they go with the test")
 )
 
