@@ -100,6 +100,7 @@ type RosterRef struct {
 	Chunks int    `json:"chunks"`
 	Bytes  int    `json:"bytes"` // uncompressed
 	SHA256 string `json:"sha256"`
+	Packed string `json:"packed,omitempty"` // sha256 of the packed bytes: they are checked without unpacking them
 	// Seeds are the peer addresses, separated by spaces, of the members that read the roster from the registry and give
 	// it to the others; empty: everybody reads it from the registry.
 	Seeds string `json:"seeds,omitempty"`

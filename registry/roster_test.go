@@ -96,3 +96,31 @@ func TestRepackedByAnotherBuild(t *testing.T) {
 		t.Errorf("another roster: %v", err)
 	}
 }
+
+// TestVerifyPacked: packed bytes are checked by a digest of their own, or unpacked where the reference is of an older
+// build.
+func TestVerifyPacked(t *testing.T) {
+	p, err := registry.Pack(rosterOf(300))
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed := bytes.Join(p.Chunks, nil)
+	older := p.Ref
+	older.Packed = ""
+	for name, ref := range map[string]registry.RosterRef{"now": p.Ref, "an older build's": older} {
+		if err := ref.Verify(packed); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for at := range len(packed) {
+			forged := bytes.Clone(packed)
+			forged[at] ^= 0x10
+			// The header of gzip, ten bytes, has some that change nothing.
+			if err := ref.Verify(forged); !errors.Is(err, registry.ErrRosterDiffers) && at >= 10 {
+				t.Fatalf("%s: byte %d changed: %v", name, at, err)
+			}
+		}
+		if err := ref.Verify(packed[:len(packed)/2]); !errors.Is(err, registry.ErrRosterDiffers) {
+			t.Errorf("%s: half of it: %v", name, err)
+		}
+	}
+}

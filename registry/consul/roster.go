@@ -20,7 +20,7 @@ type AskRoster func(ctx context.Context, peer, token, id string, rank int) (pack
 // How long a member tries to get the roster from its peers. Each level of the tree has longer than the one above, which
 // may have to fall back to the registry first.
 const (
-	levelPatience     = 5 * time.Second
+	levelPatience     = 10 * time.Second
 	notYetLow, notYet = 20 * time.Millisecond, 100 * time.Millisecond // before the next question to a peer
 	mostHops          = 2                                             // redirects that a member follows
 	fallBack          = 500 * time.Millisecond                        // at most, before the registry is asked instead

@@ -43,8 +43,11 @@ func (s Source) roster(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// rosterBegins is how long a peer may take until its answer begins: it holds the question for a second.
-const rosterBegins = 2500 * time.Millisecond
+// How long a peer may take to accept a connection, and then until its answer begins: it holds the question for a second.
+const (
+	rosterConnects = 2500 * time.Millisecond
+	rosterBegins   = 5 * time.Second
+)
 
 // mostRoster bounds a packed roster, in bytes.
 const mostRoster = 64 << 20
@@ -54,7 +57,7 @@ const mostRoster = 64 << 20
 func AskRoster(
 	ctx context.Context, address, token, id string, rank int,
 ) (packed []byte, next string, err error) {
-	c := dialPeer(address, token, rosterBegins, rosterBegins)
+	c := dialPeer(address, token, rosterConnects, rosterBegins)
 	defer c.Close()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://agent"+rosterPath(id, rank), http.NoBody)
 	if err != nil {
