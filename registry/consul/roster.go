@@ -99,10 +99,16 @@ func (s *Membership) fromPeers(ctx context.Context, ref registry.RosterRef, rank
 	return nil, fmt.Errorf("ask %s for the roster: more than %d redirects", at, mostHops)
 }
 
+// holdRoster is how long a peer's question is held for a roster that this member does not have yet: asking again costs
+// both more.
+const holdRoster = 3 * time.Second
+
 // GiveRoster answers a peer of that rank: with the packed roster, or with the address of the peer to ask instead. It
-// waits until this member has the roster or ctx ends; the error is then registry.ErrNotYet. A member that serves no
+// waits for holdRoster until this member has the roster; the error is then registry.ErrNotYet. A member that serves no
 // rank never has it.
 func (s *Membership) GiveRoster(ctx context.Context, id string, rank int) (packed []byte, next string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, holdRoster)
+	defer cancel()
 	for {
 		packed, next, changed := s.roster.give(id, rank)
 		if packed != nil || next != "" {

@@ -3,14 +3,10 @@ package member
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 )
-
-// rosterHold is how long a peer's question for a roster is held that this member has not read yet.
-const rosterHold = time.Second
 
 // readRoster reads a sealed roster and decodes it; text is the roster file.
 func readRoster(
@@ -29,7 +25,5 @@ func (m *Member) GiveRoster(ctx context.Context, id string, rank int) (packed []
 	if held == nil {
 		return nil, "", fmt.Errorf("no index yet: %w", registry.ErrNotYet)
 	}
-	ctx, cancel := context.WithTimeout(ctx, rosterHold)
-	defer cancel()
 	return held.GiveRoster(ctx, id, rank)
 }

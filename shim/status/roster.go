@@ -43,10 +43,11 @@ func (s Source) roster(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// How long a peer may take to accept a connection, and then until its answer begins: it holds the question for a second.
+// How long a peer may take to accept a connection, and then until its answer begins: it may hold the question
+// for 3 s.
 const (
 	rosterConnects = 2500 * time.Millisecond
-	rosterBegins   = 5 * time.Second
+	rosterBegins   = 6 * time.Second
 )
 
 // mostRoster bounds a packed roster, in bytes.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"os"
 	"os/exec"
@@ -112,20 +113,21 @@ func measureGang(b *testing.B, way string, n int) {
 	for _, c := range bed.clients {
 		c.write(b, "arrive")
 	}
-	var total clientsResult
+	total := clientsResult{First: math.MaxInt64}
 	for _, c := range bed.clients {
 		var r clientsResult
 		c.read(b, &r)
 		if r.Failed != "" {
 			b.Fatal(r.Failed)
 		}
-		total.Arrived = max(total.Arrived, r.Arrived)
+		total.Arrived, total.First = max(total.Arrived, r.Arrived), min(total.First, r.First)
 		total.Released, total.Verified = max(total.Released, r.Released), max(total.Verified, r.Verified)
 		total.CPU += r.CPU
 	}
 	after := bed.counters()
 	each := func(f float64) float64 { return f / float64(n) }
 	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(float64(total.First-total.Arrived)/1e9, "first-s")
 	b.ReportMetric(float64(total.Released-total.Arrived)/1e9, "released-s")
 	b.ReportMetric(float64(total.Verified-total.Arrived)/1e9, "verified-s")
 	b.ReportMetric(each(float64(after.bytes-before.bytes)), "server-B/member")

@@ -41,7 +41,8 @@ type clientsOrder struct {
 // clientsResult is its answer: moments in Unix nanoseconds, and the CPU time of the process in between.
 type clientsResult struct {
 	Arrived  int64 // the last member began to acknowledge; 0: it is not among these
-	Released int64 // the last of these members saw the release
+	First    int64 // the first of these members saw the release
+	Released int64 // the last of them did
 	Verified int64 // the last of them had the roster and checked it
 	CPU      time.Duration
 	Failed   string
@@ -200,11 +201,7 @@ func servePeers(membership *consul.Membership) (address string, err error) {
 	if err != nil {
 		return "", err
 	}
-	source := status.Source{Roster: func(ctx context.Context, id string, rank int) ([]byte, string, error) {
-		ctx, cancel := context.WithTimeout(ctx, time.Second)
-		defer cancel()
-		return membership.GiveRoster(ctx, id, rank)
-	}}
+	source := status.Source{Roster: membership.GiveRoster}
 	go func() { _ = http.Serve(l, status.PeerHandler(source, membership.Token())) }()
 	return l.Addr().String(), nil
 }
@@ -234,10 +231,19 @@ func (c *clients) start(membership *consul.Membership, released <-chan registry.
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.result.Released, c.result.Verified = max(c.result.Released, at), max(c.result.Verified, time.Now().UnixNano())
+	c.done(at, time.Now().UnixNano())
 	if err != nil {
 		c.result.Failed = fmt.Sprintf("%s: %v", membership.Instance(), err)
 	}
+}
+
+// done notes when a member saw the release and had the roster; with the mutex held.
+func (c *clients) done(released, verified int64) {
+	if c.result.First == 0 {
+		c.result.First = released
+	}
+	c.result.First = min(c.result.First, released)
+	c.result.Released, c.result.Verified = max(c.result.Released, released), max(c.result.Verified, verified)
 }
 
 // ownCPU is the user and system time of this process so far.
@@ -313,7 +319,7 @@ func (c *clients) awaitPrefix(client *http.Client, armed chan<- error) {
 			at := time.Now().UnixNano()
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			c.result.Released, c.result.Verified = max(c.result.Released, at), max(c.result.Verified, at)
+			c.done(at, at)
 			return
 		}
 		if err == nil {
