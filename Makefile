@@ -11,7 +11,7 @@ GUARD := shim/sandbox/guard
 # all packages but the black-box tests, which want servers, root and time
 UNIT = $$(go list ./... | grep -v '/muster/tests/')
 
-.PHONY: help build guard quick lint fmt vet test test-v2 test-gpu long bench bench-start bench-hdfs golden demo clean
+.PHONY: help build guard quick lint fmt vet test test-v2 test-gpu long bench bench-start bench-gang bench-hdfs golden demo clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -54,6 +54,9 @@ bench: guard ## all benchmarks
 
 bench-start: ## start and end of a container beside runc and crun, idle memory beside containerd's shim
 	@scripts/bench-start
+
+bench-gang: ## the barrier of 64 to 10,000 members on one Consul, beside two rivals
+	@scripts/bench-gang
 
 bench-hdfs: ## transfers from and to a real HDFS beside Hadoop's own command and colinmarc's
 	@scripts/bench-hdfs

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -164,4 +165,12 @@ func slowRoster(t *testing.T, s server) {
 	if n := heard(g, func(registry.Unreachable) bool { return true }); n != 0 {
 		t.Errorf("out of contact %d times", n)
 	}
+}
+
+func parallel(n int, do func(i int)) {
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { do(i) })
+	}
+	all.Wait()
 }

@@ -3,6 +3,7 @@ package bench
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -39,24 +40,27 @@ const watchdogGang = 15 * time.Minute
 //	peers     as the product does it: the roster comes from peers
 //	registry  the same, but everybody reads the roster from the registry
 //	prefix    every member watches the prefix in which all arrive
+//	agents    as peers, but 200 of the members (BENCH_GANG_REAL) are real agents, each with its process; theirs count until it runs
 //
 // What is reported is of one barrier: bytes and requests of the server are per member.
 //
-//	BENCH_GANG='64 1000' go test -run '^$' -bench Gang -benchtime 1x ./tests/bench
+//	BENCH_GANG='64 1000' BENCH_GANG_PREFIX=1000 go test -run '^$' -bench Gang -benchtime 1x ./tests/bench
+//
+// BENCH_GANG has the sizes (64), BENCH_GANG_<WAY> the largest size of a way.
 func BenchmarkGang(b *testing.B) {
-	sizes := os.Getenv(gangVariable)
-	if sizes == "" {
-		b.Skip("BENCH_GANG names no sizes")
-	}
-	for _, size := range strings.Fields(sizes) {
+	sizes := cmp.Or(os.Getenv(gangVariable), "64")
+	for size := range strings.FieldsSeq(sizes) {
 		n, err := strconv.Atoi(size)
 		if err != nil {
 			b.Fatal(err)
 		}
-		for _, way := range []string{"peers", "registry", "prefix"} {
+		for _, way := range []string{"peers", "registry", "prefix", "agents"} {
 			b.Run(fmt.Sprintf("%s/%d", way, n), func(b *testing.B) {
 				if most, err := strconv.Atoi(os.Getenv(gangVariable + "_" + strings.ToUpper(way))); err == nil && n > most {
 					b.Skipf("not with more than %d members", most)
+				}
+				if way == "agents" && n <= realAgents() {
+					b.Skipf("not with fewer than %d members", realAgents()+1)
 				}
 				for b.Loop() {
 					measureGang(b, way, n)
@@ -74,12 +78,13 @@ type gangBed struct {
 	server  *consulserver.Server
 	second  *consulserver.Server // nil: all ask the server
 	clients []*clientProcess
+	agents  *agents // nil: none
 }
 
 // patientTimes are those of the members: 10,000 in a few processes of one host cannot renew every 3 s.
 func patientTimes() registry.Times {
 	t := registry.DefaultTimes()
-	t.TTL, t.Renew, t.Request, t.Lost = 10*time.Minute, 2*time.Minute, time.Minute, 30*time.Minute
+	t.TTL, t.Renew, t.Request, t.Lost, t.LostMass = 5*time.Minute, time.Minute, time.Minute, 15*time.Minute, 20*time.Minute
 	return t
 }
 
@@ -91,10 +96,13 @@ func measureGang(b *testing.B, way string, n int) {
 	}
 	defer bed.end()
 	facts := conductor.Facts{
-		App: "bench", Run: "1", Digest: "bench", Times: patientTimes(), GangBudget: conductor.BudgetRule{Max: -1},
+		App: benchApp, Run: "1", Digest: "bench", Times: patientTimes(), GangBudget: conductor.BudgetRule{Max: -1},
 		Components: []conductor.ComponentFacts{{
 			Name: "worker", Role: "worker", Count: n, Scope: registry.ScopeGang, Waited: true, Ends: true, Fails: true,
 		}},
+	}
+	if way == "agents" {
+		bed.agents, facts = startAgents(b, bed.server.URL(), n)
 	}
 	began := time.Now()
 	// Those that serve others have a process of their own: in reality they share no processor with them.
@@ -125,6 +133,7 @@ func measureGang(b *testing.B, way string, n int) {
 		total.CPU += r.CPU
 	}
 	after := bed.counters()
+	total.Verified = max(total.Verified, bed.agents.started(b))
 	each := func(f float64) float64 { return f / float64(n) }
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(float64(total.First-total.Arrived)/1e9, "first-s")
@@ -138,7 +147,7 @@ func measureGang(b *testing.B, way string, n int) {
 }
 
 func (d *gangBed) start(way string, facts conductor.Facts, from, to, n int) {
-	order := clientsOrder{Registry: d.server.URL(), Facts: facts, Digest: "bench", Peers: way == "peers", Count: n}
+	order := clientsOrder{Registry: d.server.URL(), Facts: facts, Digest: facts.Digest, Peers: way == "peers" || way == "agents", Count: n}
 	if d.second != nil && to == n {
 		order.Registry = d.second.URL()
 		d.startOne(d.server.URL(), order, from, min(to, directly))
@@ -153,7 +162,9 @@ func (d *gangBed) start(way string, facts conductor.Facts, from, to, n int) {
 func (d *gangBed) startOne(at string, order clientsOrder, from, to int) {
 	order.Registry = at
 	for i := from; i < to; i++ {
-		order.Members = append(order.Members, registry.Instance{Component: "worker", Index: i})
+		if !d.agents.has(i) {
+			order.Members = append(order.Members, registry.Instance{Component: "worker", Index: i})
+		}
 	}
 	if to == order.Count {
 		order.Last = &order.Members[len(order.Members)-1]
@@ -167,6 +178,7 @@ func (d *gangBed) end() {
 	for _, c := range d.clients {
 		c.end()
 	}
+	d.agents.end()
 	d.server.Kill()
 	if d.second != nil {
 		d.second.Kill()

@@ -44,7 +44,7 @@ func BenchmarkIdle(b *testing.B) {
 
 func idleAgents(b *testing.B, muster string, n int) {
 	dir := b.TempDir()
-	app := writeApp(b, dir, n)
+	app := writeApp(b, dir, n, "exec sleep 1000000")
 	state, err := os.MkdirTemp("", "muster-bench-") //nolint:usetesting // short: a socket's path has 107 bytes
 	if err != nil {
 		b.Fatal(err)
@@ -91,8 +91,8 @@ func idleAgents(b *testing.B, muster string, n int) {
 	memoryOf(b, append(agents, guards...)).report(b, "agent+guard")
 }
 
-// writeApp lays out an app of n processes that sleep.
-func writeApp(b *testing.B, dir string, n int) string {
+// writeApp lays out an app of n processes that run a command.
+func writeApp(b *testing.B, dir string, n int, command string) string {
 	b.Helper()
 	app := filepath.Join(dir, "app")
 	if err := os.MkdirAll(app, 0o755); err != nil {
@@ -102,7 +102,7 @@ func writeApp(b *testing.B, dir string, n int) string {
 		"metainfo.json": `{"schemaVersion": "2.1", "application": {"name": "sleepers", "version": "1",
 			"components": [{"name": "worker", "category": "SLAVE"}]}}`,
 		"appConfig.default.json": `{"schema": "http://example.org/specification/v2.0.0",
-			"global": {"muster.framework": "none", "muster.command": "exec sleep 1000000"}, "components": {}}`,
+			"global": {"muster.framework": "none", "muster.command": ` + strconv.Quote(command) + `}, "components": {}}`,
 		"resources.default.json": fmt.Sprintf(`{"schema": "http://example.org/specification/v2.0.0", "global": {}, "components":
 			{"worker": {"yarn.role.priority": "1", "yarn.component.instances": "%d", "yarn.memory": "64", "yarn.vcores": "1"}}}`, n),
 	} {

@@ -86,7 +86,12 @@ func descendants(b *testing.B, top int, pick func(s proc.Stat, argv []string) bo
 // await looks again and again until see says yes.
 func await(b *testing.B, what string, see func() bool) {
 	b.Helper()
-	late := time.NewTimer(2 * patience)
+	awaitWithin(b, 2*patience, what, see)
+}
+
+func awaitWithin(b *testing.B, limit time.Duration, what string, see func() bool) {
+	b.Helper()
+	late := time.NewTimer(limit)
 	defer late.Stop()
 	look := time.NewTicker(50 * time.Millisecond)
 	defer look.Stop()
@@ -94,7 +99,7 @@ func await(b *testing.B, what string, see func() bool) {
 		select {
 		case <-look.C:
 		case <-late.C:
-			b.Fatalf("not seen within %s: %s", 2*patience, what)
+			b.Fatalf("not seen within %s: %s", limit, what)
 		}
 	}
 }
