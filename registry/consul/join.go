@@ -24,8 +24,9 @@ type Hooks struct {
 	// Answers tells whether the holder's agent answers at its API with that incarnation; from another host only with
 	// the run's token.
 	Answers func(ctx context.Context, holder registry.Member, token string) bool
-	// Roster asks a peer for the roster of a large gang.
-	Roster AskRoster
+	// Roster asks the agent at an address for the packed roster of an id, on behalf of a rank. next is the address of
+	// the agent to ask instead. The error is registry.ErrNotYet if the agent does not have it yet.
+	Roster func(ctx context.Context, peer, token, id string, rank int) (packed []byte, next string, err error)
 }
 
 // How often a newcomer looks again.

@@ -12,10 +12,10 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// AskRoster asks the peer agent at an address for the packed roster of that id, on behalf of a rank. The peer waits a
+// askRoster asks the peer agent at an address for the packed roster of that id, on behalf of a rank. The peer waits a
 // moment for a roster that it does not have yet: the error is then registry.ErrNotYet. next is the address of the peer
 // to ask instead; packed is nil then.
-type AskRoster func(ctx context.Context, peer, token, id string, rank int) (packed []byte, next string, err error)
+type askRoster = func(ctx context.Context, peer, token, id string, rank int) (packed []byte, next string, err error)
 
 // How long a member tries to get the roster from its peers. Each level of the tree has longer than the one above, which
 // may have to fall back to the registry first.
@@ -31,7 +31,7 @@ const smallRoster = 256 << 10
 
 // rosterCopy is the packed roster that a member has read last, for the peers that ask for it.
 type rosterCopy struct {
-	ask AskRoster // nil: peers are not asked
+	ask askRoster // nil: peers are not asked
 
 	mu      sync.Mutex
 	ref     registry.RosterRef

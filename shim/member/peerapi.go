@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/ports"
 	"github.com/muster-agent/muster/shim/status"
@@ -155,4 +156,13 @@ func listenOn(host string, port int) (net.Listener, error) {
 func isLoopback(host string) bool {
 	a, err := netip.ParseAddr(host)
 	return err == nil && a.IsLoopback()
+}
+
+// GiveRoster answers a peer of that rank with the packed roster, or with the address of the peer to ask instead.
+func (m *Member) GiveRoster(ctx context.Context, id string, rank int) (packed []byte, next string, err error) {
+	held := m.Membership()
+	if held == nil {
+		return nil, "", fmt.Errorf("no index yet: %w", registry.ErrNotYet)
+	}
+	return held.GiveRoster(ctx, id, rank)
 }

@@ -2,7 +2,6 @@ package member
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
@@ -17,13 +16,4 @@ func readRoster(
 		return registry.Roster{}, nil, err
 	}
 	return registry.Unpack(ref, packed)
-}
-
-// GiveRoster answers a peer of that rank with the packed roster, or with the address of the peer to ask instead.
-func (m *Member) GiveRoster(ctx context.Context, id string, rank int) (packed []byte, next string, err error) {
-	held := m.Membership()
-	if held == nil {
-		return nil, "", fmt.Errorf("no index yet: %w", registry.ErrNotYet)
-	}
-	return held.GiveRoster(ctx, id, rank)
 }
