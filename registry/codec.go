@@ -6,6 +6,7 @@ import (
 	"io"
 	"reflect"
 	"strings"
+	"sync"
 )
 
 // later are the members of a record's JSON object that this build does not know, because a later build has added
@@ -133,13 +134,17 @@ func collectMembers(text json.RawMessage, v reflect.Value) {
 	if json.Unmarshal(text, &members) != nil || members == nil {
 		return
 	}
-	for name, index := range fieldsOf(v.Type()) {
-		if member, ok := members[name]; ok {
+	fields := fieldsOf(v.Type())
+	for name, member := range members {
+		if index, ok := fields[name]; ok {
 			collect(member, v.FieldByIndex(index))
+			delete(members, name)
 		}
-		for other := range members {
-			if strings.EqualFold(other, name) { // encoding/json takes it for the same name
-				delete(members, other)
+	}
+	for name := range members { // encoding/json takes a name in other letter case for the same
+		for known := range fields {
+			if strings.EqualFold(name, known) {
+				delete(members, name)
 			}
 		}
 	}
@@ -163,8 +168,15 @@ func unknownOf(v reflect.Value) reflect.Value {
 	return reflect.Value{}
 }
 
+// layouts has what fieldsOf has found out, by type.
+var layouts sync.Map
+
 // fieldsOf are the fields of a struct by their names in JSON, those of embedded structs included.
 func fieldsOf(t reflect.Type) map[string][]int {
+	if known, ok := layouts.Load(t); ok {
+		fields, _ := known.(map[string][]int)
+		return fields
+	}
 	fields := map[string][]int{}
 	for _, f := range reflect.VisibleFields(t) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -176,5 +188,6 @@ func fieldsOf(t reflect.Type) map[string][]int {
 		}
 		fields[name] = f.Index
 	}
+	layouts.Store(t, fields)
 	return fields
 }
