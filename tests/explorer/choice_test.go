@@ -486,7 +486,7 @@ func (w *world) faults(add adder) {
 	spend(add, w.Left.Wipe, "the keys are deleted", func(f *faults) *int { return &f.Wipe }, func(n *world) {
 		n.KV.Keys = map[string]entry{}
 		n.KV.Index++
-		n.Truth.Lost = true
+		n.forget()
 	})
 	if w.Left.Restore > 0 && w.Backup == nil && len(w.KV.Keys) > 0 {
 		add(event, "a copy is made", func(n *world) { c := n.KV.clone(); n.Backup = &c })
@@ -498,8 +498,18 @@ func (w *world) faults(add adder) {
 				l.Heard = n.Now
 				n.KV.Sessions[id] = l
 			}
-			n.Truth.Lost = true
+			n.forget()
 		})
+	}
+}
+
+// forget: what the registry has lost, nobody can know.
+func (w *world) forget() {
+	w.Truth.Lost = true
+	w.Truth.Verdicts = map[string]registry.Outcome{}
+	for _, k := range w.KV.under("verdict/") {
+		v, _, _ := read[registry.Verdict](w.KV, k)
+		w.Truth.Verdicts[v.Run] = v.Outcome
 	}
 }
 
@@ -603,10 +613,7 @@ func (w *world) users(add adder) {
 		if kind == registry.AskGone {
 			a.Run, a.Gen = "", 0
 		}
-		next, why := n.KV.commit([]op{opIndex(keyDirective, e.Index), opSet(keyAsk(kind, id), a)})
-		if why == "" {
-			n.KV = next
-		}
+		n.commit(0, "ask", through, opIndex(keyDirective, e.Index), opSet(keyAsk(kind, id), a))
 	}
 	spend(add, w.Left.Stop, "the user stops the run", func(f *faults) *int { return &f.Stop }, func(n *world) {
 		n.Truth.Stops = with(n.Truth.Stops, d.Run, true)

@@ -37,19 +37,18 @@ func (w *world) inherit(i int, session string) {
 	w.tell(i, machine.Event{Kind: machine.Conducting, On: true})
 }
 
-// resetView starts with an empty view; false: the lock is lost.
-func (w *world) resetView(i int) bool {
+// resetView starts with an empty view, unless the lock is lost.
+func (w *world) resetView(i int) {
 	a := &w.Agents[i]
 	t := a.Tenure
 	if a.Watch.Lost != "" || a.Watch.Session != t.Session {
 		w.resign(i)
-		return false
+		return
 	}
 	t.View = conductor.View{
 		Directive: a.Watch.D, DirectiveIndex: a.Watch.Index, Asks: t.View.Asks, Trouble: t.View.Trouble,
 	}
 	t.Effects, t.More = nil, true
-	return true
 }
 
 // resign ends a tenure whose lock is lost. Its session is renewed no more.
@@ -195,6 +194,9 @@ func (w *world) step(i int) {
 	t := w.Agents[i].Tenure
 	t.More, t.Wake = false, time.Time{}
 	var effects []conductor.Effect
+	if w.S.Without.is(noProlonged) {
+		t.View.Trouble = 0
+	}
 	if w.S.Without.is(noTimers) {
 		t.State = conductor.New(t.State.Facts, t.State.Inc)
 	}

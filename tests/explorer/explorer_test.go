@@ -70,9 +70,28 @@ func report(t *testing.T, s *setting, f finding) {
 // large are the settings of the random walks.
 func large() map[string]setting {
 	some := faults{Die: 1, Fail: 1, Cut: 1, Early: 1, Unknown: 1, Term: 1}
+	death := faults{Die: 2, Orphan: 1, Host: 1, Cut: 1, Dup: 1, Gone: 1}
+	user := faults{Die: 1, Fail: 1, Stop: 1, Up: 1, Down: 1, Unknown: 1}
+	loss := faults{Die: 1, Cut: 1, Wipe: 1, Restore: 1, Dup: 1}
+	every := faults{
+		Die: 2, Orphan: 1, Host: 1, Cut: 2, Outage: 1, Fail: 2, Stage: 1, Unknown: 3, Early: 1, Term: 1, Dup: 1, Stop: 1, Up: 1,
+		Down: 1, Gone: 1, Late: 1,
+	}
 	return map[string]setting{
-		"gang":     {Workers: 2, Scope: gang, Agents: 8, Hosts: 2, Budget: 2, Faults: some},
-		"instance": {Workers: 2, Scope: instance, Agents: 8, Hosts: 2, Budget: 2, Faults: some},
+		"gang":            {Workers: 2, Scope: gang, Agents: 8, Hosts: 2, Budget: 2, Faults: some},
+		"instance":        {Workers: 2, Scope: instance, Agents: 8, Hosts: 2, Budget: 2, Faults: some},
+		"gang, death":     {Workers: 2, Scope: gang, Agents: 10, Hosts: 2, Budget: 3, Faults: death},
+		"instance, death": {Workers: 2, Scope: instance, Agents: 10, Hosts: 2, Budget: 3, Faults: death},
+		"gang, user":      {Workers: 2, Scope: gang, Agents: 10, Hosts: 2, Budget: 2, Runs: 2, Faults: user},
+		"instance, user":  {Workers: 2, Scope: instance, Agents: 10, Hosts: 2, Budget: 2, Runs: 2, Faults: user},
+		"gang, loss":      {Workers: 2, Scope: gang, Agents: 10, Hosts: 2, Budget: 2, Runs: 2, Faults: loss},
+		"instance, loss":  {Workers: 2, Scope: instance, Agents: 10, Hosts: 2, Budget: 2, Runs: 2, Faults: loss},
+		"mixed, every":    {Workers: 2, PS: 1, Scope: instance, Agents: 14, Hosts: 3, Budget: 3, Runs: 2, Faults: every},
+		"three, every":    {Workers: 3, Scope: gang, Agents: 14, Hosts: 3, Budget: 3, Runs: 2, Faults: every},
+		"service, every":  {Workers: 2, Services: 1, Scope: instance, Agents: 12, Hosts: 2, Budget: 3, Runs: 2, Faults: every},
+		"ordered, retry":  {Workers: 2, PS: 1, Scope: gang, Agents: 12, Hosts: 2, Budget: 1, Retry: 2, Ordered: true, Faults: every},
+		"instance, retry": {Workers: 2, Scope: instance, Agents: 12, Hosts: 2, Budget: 1, Retry: 2, Faults: every},
+		"from a shell":    {Workers: 2, Scope: gang, Agents: 12, Hosts: 2, Budget: 2, Shell: true, Faults: every},
 	}
 }
 

@@ -14,6 +14,7 @@ type entry struct {
 	Value   any
 	Index   uint64
 	Session string
+	Locks   uint64 // how often it was locked; a write that is no lock forgets that
 }
 
 // lease is a session: its end deletes what it locks, or releases it.
@@ -108,12 +109,16 @@ func (s *store) do(o op) string {
 		if ok && e.Session != "" && e.Session != o.Session {
 			return o.Key + ": lock is already held"
 		}
-		s.put(o.Key, entry{Value: o.Value, Session: o.Session})
+		locks := e.Locks + 1
+		if e.Session == o.Session {
+			locks = e.Locks
+		}
+		s.put(o.Key, entry{Value: o.Value, Session: o.Session, Locks: locks})
 	case verbUnlock:
 		if !ok || e.Session != o.Session {
 			return o.Key + ": lock isn't held"
 		}
-		s.put(o.Key, entry{Value: o.Value})
+		s.put(o.Key, entry{Value: o.Value, Locks: e.Locks})
 	case verbIndex:
 		if !ok || e.Index != o.Index {
 			return fmt.Sprintf("%s: failed index check", o.Key)
@@ -142,7 +147,7 @@ func (s *store) do(o op) string {
 
 // put writes unless nothing changes: then the index stays.
 func (s *store) put(key string, e entry) {
-	if old, ok := s.Keys[key]; ok && old.Session == e.Session && reflect.DeepEqual(old.Value, e.Value) {
+	if old, ok := s.Keys[key]; ok && old.Session == e.Session && old.Locks == e.Locks && reflect.DeepEqual(old.Value, e.Value) {
 		return
 	}
 	e.Index = s.Index

@@ -92,6 +92,9 @@ const (
 // commit sends a transaction. The rule that is explored without is taken out of it.
 func (w *world) commit(i int, name string, how way, ops ...op) (answer, string) {
 	ops = w.S.Without.cut(name, ops)
+	if w.S.shapes != nil {
+		w.S.shapes[shape(ops)] = name
+	}
 	if how == requestLost {
 		return unknown, ""
 	}
@@ -178,7 +181,7 @@ func (w *world) reconcile(i int, sent []registry.Member) (written bool) {
 	w.observe(i, true)
 	a := &w.Agents[i]
 	app, _, hasApp := read[registry.AppRecord](w.KV, keyApp)
-	if hasApp && app.Run == a.Member.App.Run && !app.Created.Equal(a.Member.App.Created) {
+	if hasApp && app.Run == a.Member.App.Run && !app.Created.Equal(a.Member.App.Created) && !w.S.Without.is(noFounding) {
 		w.supersede(i, app.By)
 		return false
 	}
@@ -284,6 +287,9 @@ func (w *world) holds(a *agent) bool {
 	_, there := w.KV.Sessions[a.Member.Session]
 	_, live, _ := read[string](w.KV, keyLive(a.In))
 	_, e, ok := read[registry.Member](w.KV, keyMember(a.In))
+	if w.S.Without.is(noContact) {
+		return there
+	}
 	return there && live.Session == a.Member.Session && ok && e.Index == a.Member.Index && a.Watch.Lost == ""
 }
 
@@ -418,8 +424,8 @@ func reporting(a *agent, r registry.Report) writing {
 	}, unready(a)}
 }
 
-func publishing(name string, change func(*registry.Member)) writing {
-	return writing{name, func(m *registry.Member) bool { change(m); return false }, nil}
+func publishing(change func(*registry.Member)) writing {
+	return writing{"T10b", func(m *registry.Member) bool { change(m); return false }, nil}
 }
 
 func departing(a *agent) writing {
@@ -482,13 +488,13 @@ func (w *world) gang(i int, how way) {
 			w.drop(i, g)
 		}
 	case machine.DoPublish:
-		w.write(i, g, publishing("T10b", func(m *registry.Member) { update(a, s, m) }), how, machine.Event{Kind: machine.Published})
+		w.write(i, g, publishing(func(m *registry.Member) { update(a, s, m) }), how, machine.Event{Kind: machine.Published})
 	case machine.DoReport:
 		w.write(i, g, reporting(a, *e.Report), how, machine.Event{Kind: machine.Reported, Gen: e.Gen})
 	case machine.DoRestarted:
-		w.write(i, g, publishing("T10b", func(m *registry.Member) { m.Attempt, m.Budget = e.Attempt, e.Budget }), how, machine.Event{})
+		w.write(i, g, publishing(func(m *registry.Member) { m.Attempt, m.Budget = e.Attempt, e.Budget }), how, machine.Event{})
 	case machine.DoReportUp:
-		w.write(i, g, publishing("T10b", func(m *registry.Member) {
+		w.write(i, g, publishing(func(m *registry.Member) {
 			if m.Gen <= e.Gen {
 				m.Attempt, m.Budget, m.Up = e.Attempt, e.Budget, e.Gen
 			}
@@ -534,7 +540,7 @@ func (w *world) readRoster(i int, g *gangEffect) {
 	update(a, g.S, &record)
 	row, ok := roster.Row(a.In)
 	e := machine.Event{Kind: machine.Sealed, Gen: roster.Gen}
-	if !ok || !record.SameRow(row, w.component(a).Scope) {
+	if !ok || !record.SameRow(row, w.component(a).Scope) && !w.S.Without.is(noMismatch) {
 		e.Kind = machine.Mismatch
 	}
 	w.finish(i, g, e)
@@ -550,9 +556,12 @@ func (w *world) leave(i int, g *gangEffect, how way) {
 		return
 	}
 	r := g.E.Report
+	if w.S.Without.is(noCarry) {
+		r = nil
+	}
 	switch g.Step {
 	case 0:
-		wr := writing{}
+		var wr writing
 		switch {
 		case r == nil:
 			g.Step = 1
@@ -560,7 +569,7 @@ func (w *world) leave(i int, g *gangEffect, how way) {
 		case r.Phase == registry.PhaseFailed || r.Phase == registry.PhaseEnded:
 			wr = reporting(a, *r)
 		default:
-			wr = publishing("T10b", func(m *registry.Member) { x := r.Exit; m.Exit, m.Attempt = &x, r.Attempt })
+			wr = publishing(func(m *registry.Member) { x := r.Exit; m.Exit, m.Attempt = &x, r.Attempt })
 		}
 		if w.attempt(i, wr, how) == wrote {
 			g.Step, g.Sent = 1, nil

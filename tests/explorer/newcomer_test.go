@@ -101,7 +101,7 @@ func (w *world) look(i int) {
 	if v, e, ok := read[string](w.KV, keyLive(a.In)); ok {
 		l.LiveSession, l.LiveInc, l.LiveIndex = e.Session, v, e.Index
 	}
-	if v, _, ok := read[registry.Verdict](w.KV, keyVerdict(w.facts(a).Run)); ok {
+	if v, _, ok := read[registry.Verdict](w.KV, keyVerdict(w.facts(a).Run)); ok && !w.S.Without.is(noVerdict) {
 		l.Verdict = &v
 	}
 	for _, k := range w.KV.under("ask/" + registry.AskGone + "/") {
@@ -121,7 +121,10 @@ func (w *world) admit(i int) {
 	a := &w.Agents[i]
 	j := &a.Joining
 	l := &j.Look
-	if l.MayHaveLost() {
+	switch {
+	case w.S.Without.is(noHolders):
+		l.Seen = false
+	case l.MayHaveLost():
 		l.Holders = w.holders(j.Session)
 	}
 	alive := func(registry.Process) conductor.Life { return w.life(l.Member.Process) }
@@ -241,7 +244,7 @@ func (w *world) act(i int, how way) {
 
 // clean kills what a dead agent left on this host.
 func (w *world) clean(k int) {
-	if k >= 0 && k < len(w.Agents) && w.Agents[k].Life == dead {
+	if k >= 0 && k < len(w.Agents) && w.Agents[k].Life == dead && !w.S.Without.is(noClean) {
 		w.Agents[k].Proc.Live = false
 	}
 }

@@ -21,7 +21,7 @@ func (r rule) String() string {
 	if r == (rule{}) {
 		return "nothing"
 	}
-	return r.Txn + ": " + r.Verb + " " + r.Key
+	return strings.TrimSpace(r.Txn + ": " + r.Verb + " " + r.Key)
 }
 
 // The hooks.
@@ -38,9 +38,16 @@ const (
 	noStrays    = "what was asked of another run is dropped"
 	noProlonged = "a silence of the registry prolongs the timers"
 	noSuperior  = "a member whose index another has ends"
+	noHolders   = "nobody founds an app of which agents live"
+	noContact   = "contact is that the index is mine"
+	noFounding  = "a member of an older founding ends"
+	noCarry     = "a result is carried through the leave"
 )
 
 func (r rule) is(hook string) bool { return r.Hook == hook }
+
+// anyCheck stands for all checks of a transaction.
+const anyCheck = "all checks"
 
 // cut takes the rule's operation out of a transaction; a cas becomes a set.
 func (r rule) cut(name string, ops []op) []op {
@@ -49,13 +56,14 @@ func (r rule) cut(name string, ops []op) []op {
 	}
 	var out []op
 	for _, o := range ops {
-		if o.Verb == r.Verb && class(o.Key) == r.Key {
-			if o.Verb != verbCAS {
-				continue
-			}
+		check := strings.HasPrefix(o.Verb, "check-") || o.Verb == verbCAS
+		switch {
+		case !(r.Verb == anyCheck && check) && !(o.Verb == r.Verb && class(o.Key) == r.Key):
+			out = append(out, o)
+		case o.Verb == verbCAS:
 			o.Verb = verbSet
+			out = append(out, o)
 		}
-		out = append(out, o)
 	}
 	return out
 }

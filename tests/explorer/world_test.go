@@ -49,19 +49,20 @@ type faults struct {
 
 // setting is what is explored.
 type setting struct {
-	Workers  int    `json:",omitzero"`
-	PS       int    `json:",omitzero"` // a component of gang scope beside workers of instance scope
-	Services int    `json:",omitzero"`
-	Scope    string `json:",omitzero"`
-	Agents   int    `json:",omitzero"` // launched in all
-	Hosts    int    `json:",omitzero"`
-	Budget   int    `json:",omitzero"`
-	Retry    int    `json:",omitzero"`
-	Runs     int    `json:",omitzero"` // how many runs may follow each other
-	Shell    bool   `json:",omitzero"`
-	Ordered  bool   `json:",omitzero"` // workers start after ps
-	Faults   faults `json:",omitzero"`
-	Without  rule   `json:",omitzero"` // the rule that is taken away
+	Workers  int               `json:",omitzero"`
+	PS       int               `json:",omitzero"` // a component of gang scope beside workers of instance scope
+	Services int               `json:",omitzero"`
+	Scope    string            `json:",omitzero"`
+	Agents   int               `json:",omitzero"` // launched in all
+	Hosts    int               `json:",omitzero"`
+	Budget   int               `json:",omitzero"`
+	Retry    int               `json:",omitzero"`
+	Runs     int               `json:",omitzero"` // how many runs may follow each other
+	Shell    bool              `json:",omitzero"`
+	Ordered  bool              `json:",omitzero"` // workers start after ps
+	Faults   faults            `json:",omitzero"`
+	shapes   map[string]string // of the transactions that were sent → their names
+	Without  rule              `json:",omitzero"` // the rule that is taken away
 }
 
 // world is a state of everything. It is a value: clone copies what may change.
@@ -238,7 +239,7 @@ func (w *world) connected(a *agent) bool { return a.Life == alive && !w.Cuts[a.H
 func (w *world) moment() time.Duration { return w.Now.Sub(t0) + time.Hour }
 
 // launch starts an agent of an index.
-func (w *world) launch(in registry.Instance, host, run int) int {
+func (w *world) launch(in registry.Instance, host, run int) {
 	n := len(w.Agents)
 	inc := string(rune('a' + n))
 	w.Agents = append(w.Agents, agent{
@@ -248,7 +249,6 @@ func (w *world) launch(in registry.Instance, host, run int) int {
 		},
 	})
 	w.tell(n, machine.Event{Kind: "boot"})
-	return n
 }
 
 func hostName(h int) string { return "host" + string(rune('A'+h)) }
