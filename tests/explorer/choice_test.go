@@ -44,6 +44,9 @@ func (w *world) next(c choice) *world {
 // first thread that can do something does it, and every deviation costs a delay, of which a setting has some. That is
 // complete up to that number of deviations, and small enough to be explored.
 func (w *world) choices() []choice {
+	if w.Truth.Lost && w.Now.Sub(w.Truth.Since) > 2*times().LostMass {
+		return nil // it may go on like that for ever
+	}
 	all := w.possible()
 	if w.Free || w.Fair {
 		return all
@@ -141,10 +144,11 @@ func (w *world) possible() []choice {
 	}
 	next, ok := w.timer(true)
 	far, leaps := w.timer(false)
+	leaps = leaps && !w.Fair && far.After(next)
 	if ok && (w.Free || w.Fair || !leaps) {
 		move("tick", next)
 	}
-	if leaps && !w.Fair && (!w.Free || far.After(next)) {
+	if leaps {
 		move("leap", far)
 	}
 	return all
@@ -186,6 +190,28 @@ func (w *world) agentChoices(i int, add adder) {
 		}
 	}
 	w.processChoices(i, name, add)
+	if w.saveReady(a) {
+		add(work, name+"answers the save", func(n *world) { n.answerSave(i) })
+	}
+}
+
+// saveReady tells whether an agent has yet to answer the last save.
+func (w *world) saveReady(a *agent) bool {
+	d, r := a.Watch.D, a.Member.Record
+	return w.S.Saves && d.Save != nil && a.Proc.Live && w.connected(a) && w.holds(a) && !a.Member.Unsure && a.Gang == nil &&
+		(r.Saved == nil || r.Saved.Seq < d.Save.Seq)
+}
+
+func (w *world) answerSave(i int) {
+	a := &w.Agents[i]
+	after := clone(a.Member.Record)
+	after.Saved = &registry.Saved{Seq: a.Watch.D.Save.Seq}
+	a.Member.Unsure = true
+	got, _ := w.commit(i, "T10b", through, opSession(keyLive(a.In), a.Member.Session), opCAS(keyMember(a.In), a.Member.Index, after))
+	if got == done {
+		a.Member.Record, a.Member.Index, a.Member.Unsure = after, w.KV.Keys[keyMember(a.In)].Index, false
+		w.Truth.Saved = with(w.Truth.Saved, after.Run+"/"+a.In.String(), after.Saved.Seq)
+	}
 }
 
 func (w *world) registryChoices(i int, name string, add adder, both func(string, bool, func(*world, way))) {
@@ -251,13 +277,24 @@ func (w *world) processChoices(i int, name string, add adder) {
 		})
 	}
 	if !a.M.Up && a.M.Policy.Ordered {
-		add(work, name+"process is up", func(n *world) { n.tell(i, machine.Event{Kind: machine.Up, Attempt: n.Agents[i].M.Attempt}) })
+		add(work, name+"process is up", func(n *world) {
+			n.noteUp(i)
+			n.tell(i, machine.Event{Kind: machine.Up, Attempt: n.Agents[i].M.Attempt})
+		})
 	}
+}
+
+func (w *world) noteUp(i int) {
+	a := &w.Agents[i]
+	w.Truth.Up = with(w.Truth.Up, at(w.facts(a).Run, a.Proc.Gen, a.In), true)
 }
 
 // gone ends a process, with the proof.
 func (w *world) gone(i int, code *int, signal int) {
 	a := &w.Agents[i]
+	if code != nil && *code == 0 {
+		w.noteUp(i)
+	}
 	a.Proc.Live, a.Proc.Asked = false, false
 	w.tell(i, machine.Event{Kind: machine.Gone, Attempt: a.M.Attempt, Exit: &machine.Exit{
 		Code: code, Signal: signal, At: w.Now, CutOff: w.cutByGuard(i),
@@ -505,7 +542,7 @@ func (w *world) faults(add adder) {
 
 // forget: what the registry has lost, nobody can know.
 func (w *world) forget() {
-	w.Truth.Lost = true
+	w.Truth.Lost, w.Truth.Since = true, w.Now
 	w.Truth.Verdicts = map[string]registry.Outcome{}
 	for _, k := range w.KV.under("verdict/") {
 		v, _, _ := read[registry.Verdict](w.KV, k)
@@ -619,6 +656,11 @@ func (w *world) users(add adder) {
 		n.Truth.Stops = with(n.Truth.Stops, d.Run, true)
 		ask(n, registry.AskStop, nil)
 	})
+	if w.S.Saves {
+		spend(add, w.Left.Save, "the user asks for a save", func(f *faults) *int { return &f.Save }, func(n *world) {
+			ask(n, registry.AskSave, nil)
+		})
+	}
 	have := w.S.Workers
 	if k, ok := d.Counts["w"]; ok {
 		have = k

@@ -200,7 +200,11 @@ func (w *world) step(i int) {
 	if w.S.Without.is(noTimers) {
 		t.State = conductor.New(t.State.Facts, t.State.Inc)
 	}
-	t.State, effects = t.State.Step(w.Now, t.View)
+	view := t.View
+	if w.S.Without.is(noAnew) {
+		view.Directive.Retries.Gen = 0
+	}
+	t.State, effects = t.State.Step(w.Now, view)
 	t.View.Trouble = 0
 	for _, e := range w.S.Without.effects(effects) {
 		if x, ok := e.(conductor.Wake); ok {
@@ -327,7 +331,10 @@ func (w *world) effect(i int, e conductor.Effect, how way) (got answer, why stri
 
 func (w *world) readRecords(t *tenure, e conductor.ReadRecords) {
 	record := func(in registry.Instance) conductor.Record {
-		m, x, _ := read[registry.Member](w.KV, keyMember(in))
+		m, x, ok := read[registry.Member](w.KV, keyMember(in))
+		if ok && w.S.Without.is(noOrder) {
+			m.Up = t.View.Directive.Gen
+		}
 		return conductor.Record{Member: m, Index: x.Index, At: w.Now}
 	}
 	switch {

@@ -54,7 +54,6 @@ var (
 		reflect.TypeFor[registry.AppRecord]():  {"Created": true},
 		reflect.TypeFor[registry.MemberExit](): {"At": true, "Why": true},
 		reflect.TypeFor[conductor.Snapshot]():  {"Now": true},
-		reflect.TypeFor[truth]():               {"Serials": true},
 		reflect.TypeFor[conductor.Seal]():      {"Packed": true},
 	}
 	// moments are durations that count from a fixed moment.

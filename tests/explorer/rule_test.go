@@ -10,8 +10,10 @@ import (
 
 // rule names what a setting is explored without: an operation of a transaction, or one of the hooks below.
 type rule struct {
-	Txn, Verb, Key string
-	Hook           string
+	Txn  string `json:",omitzero"`
+	Verb string `json:",omitzero"`
+	Key  string `json:",omitzero"`
+	Hook string `json:",omitzero"`
 }
 
 func (r rule) String() string {
@@ -42,7 +44,14 @@ const (
 	noContact   = "contact is that the index is mine"
 	noFounding  = "a member of an older founding ends"
 	noCarry     = "a result is carried through the leave"
+	noOrder     = "a component starts when those before it are up"
+	noAnew      = "results from before a full restart do not count"
+	noRecord    = "a reported end is a proof"
 )
+
+var hooks = []string{
+	noTimers, noGrace, noVerdict, noWaiting, noProof, noFence, noMismatch, noNewcomers, noClean, noStrays, noProlonged, noSuperior, noHolders, noContact, noFounding, noCarry, noOrder, noAnew, noRecord,
+}
 
 func (r rule) is(hook string) bool { return r.Hook == hook }
 
@@ -80,7 +89,11 @@ func (r rule) admission(d conductor.Admission, l conductor.Snapshot, me conducto
 		l.Member = &registry.Member{Inc: "nobody", Run: me.Run, Phase: registry.PhaseLeft}
 		return conductor.Admit(l, me, nil)
 	}
-	switch d.(type) {
+	switch d := d.(type) {
+	case conductor.Claim:
+		if r.is(noRecord) && d.Proof == conductor.ProofRecord {
+			return conductor.Standby{Holder: *l.Member}
+		}
 	case conductor.Standby:
 		if r.is(noGrace) && l.LiveSession == "" {
 			return claim()

@@ -2,6 +2,7 @@ package explorer
 
 import (
 	"fmt"
+	"hash/fnv"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -24,7 +25,7 @@ type finding struct {
 }
 
 // most is how many steps the fair schedule may take.
-const most = 4000
+const most = 2000
 
 // calm lets the faults stop. From here on there is one fair schedule.
 func (w *world) calm() *world {
@@ -135,14 +136,22 @@ func (s *setting) complete(limit int) finding {
 	return f
 }
 
-// walk takes random choices. Faults are rarer than work.
+// walk takes random choices. Faults are rarer than work. In every other walk threads have priorities, which change from
+// time to time: so one of them may be late by much.
 func (s *setting) walk(seed uint64, length int) (f finding) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	w := s.start()
 	w.Free = true
 	known := map[uint64]bool{}
+	epoch := r.Uint64()
 	for range length {
+		if r.IntN(15) == 0 {
+			epoch = r.Uint64()
+		}
 		all := w.choices()
+		if seed%2 == 0 {
+			all = urgent(all, epoch)
+		}
 		if len(all) == 0 {
 			break
 		}
@@ -162,23 +171,35 @@ func (s *setting) walk(seed uint64, length int) (f finding) {
 	return f
 }
 
+// urgent leaves one thread's work, that of the highest priority in this epoch.
+func urgent(all []choice, epoch uint64) []choice {
+	priority := func(c choice) uint64 {
+		h := fnv.New64a()
+		_, _ = fmt.Fprint(h, epoch, c.Thread) // it never fails
+		return h.Sum64()
+	}
+	first, most := "", uint64(0)
+	for _, c := range all {
+		if p := priority(c); c.Sort == work && p > most {
+			first, most = c.Thread, p
+		}
+	}
+	return slices.DeleteFunc(all, func(c choice) bool { return c.Sort == work && c.Thread != first })
+}
+
 // pick weighs the sorts of choices.
 func pick(r *rand.Rand, all []choice) choice {
+	busy := slices.ContainsFunc(all, func(c choice) bool { return c.Sort == work })
 	weight := func(c choice) int {
-		switch c.Sort {
-		case work:
+		switch {
+		case c.Sort == work:
 			return 12
-		case event:
+		case c.Sort == event:
 			return 3
-		case clock:
-			if slices.ContainsFunc(all, func(c choice) bool { return c.Sort == work }) {
-				return 1
-			}
+		case c.Sort == clock && !busy:
 			return 4
-		case fault:
-			return 1
 		}
-		return 0
+		return 1
 	}
 	total := 0
 	for _, c := range all {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"time"
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/machine"
@@ -11,21 +12,24 @@ import (
 
 // truth is what has really happened, for the invariants. Its maps are replaced, never changed.
 type truth struct {
-	Serials  map[string]int
 	Acked    map[string]bool // run/generation/instance
 	Sealed   map[string]bool // run/generation
 	Ended    map[string]int  // run/instance → generation of the acknowledged result
 	Verdicts map[string]registry.Outcome
+	Up       map[string]bool // run/generation/instance
+	Anew     map[string]int  // run → generation of the last full restart
+	Saved    map[string]int  // run/instance → the last save that was answered
 	Stops    map[string]bool // runs that a user asked to stop
 	Flexes   map[string]bool // runs whose counts a user asked to change
 	Lost     bool            // the registry has lost data
+	Since    time.Time       // when
 	Trouble  bool            // some fault has happened
 }
 
 func newTruth() truth {
 	return truth{
-		Serials: map[string]int{}, Acked: map[string]bool{}, Sealed: map[string]bool{}, Ended: map[string]int{},
-		Verdicts: map[string]registry.Outcome{}, Stops: map[string]bool{}, Flexes: map[string]bool{},
+		Acked: map[string]bool{}, Sealed: map[string]bool{}, Ended: map[string]int{},
+		Verdicts: map[string]registry.Outcome{}, Up: map[string]bool{}, Anew: map[string]int{}, Saved: map[string]int{}, Stops: map[string]bool{}, Flexes: map[string]bool{},
 	}
 }
 
@@ -82,6 +86,9 @@ func (w *world) directed(o, v registry.Directive, had bool, name string) {
 	if _, over := w.Truth.Verdicts[v.Run]; over && v.Act != registry.ActStop {
 		w.bad("V2: run %s is over and lives again by %s", v.Run, name)
 	}
+	if o.Retries != v.Retries && v.Act == registry.ActWait {
+		w.Truth.Anew = with(w.Truth.Anew, v.Run, v.Gen)
+	}
 	if v.Verdict != nil {
 		if have, ok := w.Truth.Verdicts[v.Run]; ok && have != v.Verdict.Outcome {
 			w.bad("V1: run %s has two verdicts: %s and %s", v.Run, have, v.Verdict.Outcome)
@@ -90,6 +97,9 @@ func (w *world) directed(o, v registry.Directive, had bool, name string) {
 	}
 	if w.Truth.Lost {
 		return
+	}
+	if v.Save != nil && o.Save != nil && v.Save.Seq > o.Save.Seq {
+		w.saving(*o.Save, v)
 	}
 	for c, n := range v.Counts {
 		for _, f := range (*w.Facts)[0].Components {
@@ -100,6 +110,17 @@ func (w *world) directed(o, v registry.Directive, had bool, name string) {
 	}
 	if name == "T5" {
 		w.sealed(v)
+	}
+}
+
+// saving: a save begins when all that run have answered the one before.
+func (w *world) saving(before registry.Save, d registry.Directive) {
+	for k := range w.Agents {
+		a := &w.Agents[k]
+		if a.Life == alive && a.In.Component == "w" && a.Proc.Live && a.Proc.Gen == d.Gen && w.facts(a).Run == d.Run && w.holds(a) &&
+			a.Watch.D.Save != nil && a.Watch.D.Save.Seq == before.Seq && w.Truth.Saved[d.Run+"/"+a.In.String()] < before.Seq {
+			w.bad("W1: save %d begins and %s is at save %d", d.Save.Seq, a.In, before.Seq)
+		}
 	}
 }
 
@@ -146,7 +167,7 @@ func (w *world) judged(v registry.Verdict) {
 	case registry.Succeeded:
 		for _, in := range (*w.Facts)[0].Instances(d) {
 			gen, ok := w.Truth.Ended[v.Run+"/"+in.String()]
-			if w.waited(in.Component) && (!ok || gen < d.Retries.Gen || w.scope(in) != registry.ScopeInstance && gen != d.Gen) {
+			if w.waited(in.Component) && (!ok || gen < w.Truth.Anew[v.Run] || w.scope(in) != registry.ScopeInstance && gen != d.Gen) {
 				w.bad("R2: run %s has succeeded and %s has not", v.Run, in)
 			}
 		}
@@ -172,7 +193,7 @@ func (w *world) checkStart(i, gen int) {
 		case o.In == a.In:
 			w.bad("S1: two live processes of %s: agents %s and %s", a.In, o.Inc, a.Inc)
 		case w.waited(o.In.Component) && w.waited(a.In.Component) && o.Proc.Gen < gen && !w.Truth.Lost &&
-			!a.M.Directive.Drops(o.In): // nobody waits for what a flex removes
+			o.In.Index < a.M.Directive.Counts[o.In.Component]: // nobody waits for what a flex removes
 			w.bad("S2: %s of generation %d runs while %s starts in generation %d", o.In, o.Proc.Gen, a.In, gen)
 		}
 	}
@@ -183,8 +204,15 @@ func (w *world) checkStart(i, gen int) {
 	if !w.Truth.Sealed[fmt.Sprintf("%s/%d", run, gen)] {
 		w.bad("B2: %s starts in generation %d, which was never sealed", a.In, gen)
 	}
+	for _, q := range w.component(a).After {
+		for _, in := range w.facts(a).Instances(a.M.Directive) {
+			if in.Component == q.Component && !w.Truth.Up[at(run, gen, in)] {
+				w.bad("O1: %s starts in generation %d and %s is not up", a.In, gen, in)
+			}
+		}
+	}
 	ended, ok := w.Truth.Ended[run+"/"+a.In.String()]
-	again := ended >= a.M.Directive.Retries.Gen && (w.scope(a.In) == registry.ScopeInstance || ended == gen)
+	again := ended >= w.Truth.Anew[run] && (w.scope(a.In) == registry.ScopeInstance || ended == gen)
 	if ok && again {
 		w.bad("R1: %s has ended in generation %d and runs again in %d", a.In, ended, gen)
 	}

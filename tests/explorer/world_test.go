@@ -3,7 +3,6 @@ package explorer
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -41,6 +40,7 @@ type faults struct {
 	Stop    int `json:",omitzero"` // the user stops the run
 	Up      int `json:",omitzero"` // the user asks for one more
 	Down    int `json:",omitzero"` // the user asks for one less
+	Save    int `json:",omitzero"` // the user asks for a save
 	Gone    int `json:",omitzero"` // the operator declares a dead member gone
 	Wipe    int `json:",omitzero"` // the registry's keys are deleted
 	Restore int `json:",omitzero"` // the registry goes back to an older copy
@@ -59,6 +59,7 @@ type setting struct {
 	Retry    int               `json:",omitzero"`
 	Runs     int               `json:",omitzero"` // how many runs may follow each other
 	Shell    bool              `json:",omitzero"`
+	Saves    bool              `json:",omitzero"` // the workers have outputs to save
 	Ordered  bool              `json:",omitzero"` // workers start after ps
 	Faults   faults            `json:",omitzero"`
 	shapes   map[string]string // of the transactions that were sent → their names
@@ -184,6 +185,7 @@ func (s *setting) facts(run string) conductor.Facts {
 		add("ps", s.PS, registry.ScopeGang)
 	}
 	c := add("w", s.Workers, s.Scope)
+	c.Saves = s.Saves
 	if s.Ordered {
 		c.After = []conductor.Requirement{{Component: "ps", State: conductor.OrderStarted}}
 	}
@@ -308,19 +310,34 @@ func (w *world) die(i int) {
 	}
 }
 
-// session makes a session of an agent.
+// session makes a session of an agent, with a name that nobody remembers: names are few, and states as well.
 func (w *world) session(i int, kind string, deletes bool) string {
-	id := fmt.Sprintf("%s-%s-%d", kind, w.Agents[i].Inc, w.serial(i, kind))
-	w.KV.Sessions[id] = lease{Owner: i, Deletes: deletes, Heard: w.Now}
-	return id
-}
-
-// serial is the lowest number that no session of an agent has, whether it lives or is still named by a key.
-func (w *world) serial(i int, kind string) int {
-	w.Truth.Serials = maps.Clone(w.Truth.Serials)
-	k := kind + w.Agents[i].Inc
-	w.Truth.Serials[k]++
-	return w.Truth.Serials[k]
+	used := map[string]bool{}
+	for id := range w.KV.Sessions {
+		used[id] = true
+	}
+	for _, e := range w.KV.Keys {
+		used[e.Session] = true
+	}
+	for _, a := range w.Agents {
+		used[a.Watch.Session], used[a.Member.Session], used[a.Member.Candidate], used[a.Joining.Session] = true, true, true, true
+		used[a.Joining.Look.LiveSession], used[a.Joining.Look.DirectiveSession], used[a.Joining.Lock] = true, true, true
+		if a.Tenure != nil {
+			used[a.Tenure.Session] = true
+		}
+	}
+	if w.Backup != nil {
+		for id := range w.Backup.Sessions {
+			used[id] = true
+		}
+	}
+	for n := 1; ; n++ {
+		id := fmt.Sprintf("%s-%s-%d", kind, w.Agents[i].Inc, n)
+		if !used[id] {
+			w.KV.Sessions[id] = lease{Owner: i, Deletes: deletes, Heard: w.Now}
+			return id
+		}
+	}
 }
 
 // policy is what the plan says of a component, for the machine.

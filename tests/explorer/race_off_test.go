@@ -1,3 +1,5 @@
+//go:build !race
+
 package explorer
 
 import (
@@ -18,7 +20,7 @@ var (
 )
 
 // mostStates bounds what a test may explore: a setting that grows beyond it has to shrink.
-const mostStates = 400_000
+const mostStates = 20_000
 
 const (
 	gang     = registry.ScopeGang
@@ -27,14 +29,42 @@ const (
 
 // small are the settings that are explored completely.
 func small() map[string]setting {
+	two := func(scope string, agents int, f faults) setting {
+		return setting{Workers: 2, Scope: scope, Agents: agents, Hosts: 1, Budget: 1, Faults: f}
+	}
+	alone := func(scope string, agents int, f faults) setting {
+		return setting{Workers: 1, Scope: scope, Agents: agents, Hosts: 1, Budget: 1, Runs: 2, Faults: f}
+	}
+	mixed := two(instance, 4, faults{Fail: 1, Wait: 1})
+	mixed.Workers, mixed.PS = 1, 1
+	services := two(gang, 3, faults{Fail: 1, Wait: 1})
+	services.Workers, services.Services = 1, 1
+	ordered := two(gang, 3, faults{Fail: 1, Wait: 1})
+	ordered.Workers, ordered.PS, ordered.Ordered = 1, 1, true
+	hosts := two(gang, 3, faults{Cut: 1, Wait: 3})
+	hosts.Hosts = 2
 	return map[string]setting{
-		"alone, die":         {Workers: 1, Scope: gang, Agents: 2, Hosts: 1, Budget: 1, Faults: faults{Die: 1, Delay: 1, Wait: 4}},
-		"two":                {Workers: 2, Scope: gang, Agents: 2, Hosts: 1, Budget: 1, Faults: faults{Delay: 1, Wait: 2}},
-		"two, instance":      {Workers: 2, Scope: instance, Agents: 2, Hosts: 1, Budget: 1, Faults: faults{Delay: 1, Wait: 2}},
-		"two, die":           {Workers: 2, Scope: gang, Agents: 3, Hosts: 1, Budget: 1, Faults: faults{Die: 1, Wait: 3}},
-		"two, fail":          {Workers: 2, Scope: gang, Agents: 3, Hosts: 1, Budget: 1, Faults: faults{Fail: 1, Wait: 2}},
-		"two, cut":           {Workers: 2, Scope: gang, Agents: 3, Hosts: 2, Budget: 1, Faults: faults{Cut: 1, Wait: 5}},
-		"two, instance, die": {Workers: 2, Scope: instance, Agents: 3, Hosts: 1, Budget: 1, Faults: faults{Die: 1, Wait: 3}},
+		"alone, die":            {Workers: 1, Scope: gang, Agents: 2, Hosts: 1, Budget: 1, Faults: faults{Die: 1, Delay: 1, Wait: 4}},
+		"alone, cut":            {Workers: 1, Scope: gang, Agents: 2, Hosts: 2, Budget: 1, Faults: faults{Cut: 1, Wait: 6}},
+		"alone, two runs, late": alone(gang, 4, faults{Late: 1, Wait: 1}),
+		"alone, two runs, stop": alone(gang, 3, faults{Stop: 1, Wait: 1}),
+		"alone, answers":        alone(instance, 2, faults{Unknown: 1, Die: 1, Wait: 1}),
+		"alone, told to end":    alone(gang, 2, faults{Term: 1, Delay: 1, Wait: 1}),
+		"alone, keys deleted":   alone(gang, 2, faults{Wipe: 1, Wait: 2}),
+		"alone, copy restored":  alone(gang, 2, faults{Restore: 1, Wait: 3}),
+		"alone, orphan":         alone(gang, 2, faults{Orphan: 1, Wait: 4}),
+		"two":                   two(gang, 2, faults{Delay: 1, Wait: 2}),
+		"two, instance":         two(instance, 2, faults{Delay: 1, Wait: 2}),
+		"two, die":              two(gang, 3, faults{Die: 1, Wait: 2}),
+		"two, instance, die":    two(instance, 3, faults{Die: 1, Wait: 2}),
+		"two, fail":             two(gang, 3, faults{Fail: 1, Wait: 2}),
+		"two, cut":              hosts,
+		"two, one more":         two(gang, 3, faults{Up: 1, Wait: 1}),
+		"two, one less":         two(gang, 2, faults{Down: 1, Wait: 1}),
+		"two, session ends":     two(gang, 2, faults{Early: 1, Wait: 1}),
+		"mixed, fail":           mixed,
+		"service, fail":         services,
+		"ordered, fail":         ordered,
 	}
 }
 
@@ -91,6 +121,9 @@ func large() map[string]setting {
 		"service, every":  {Workers: 2, Services: 1, Scope: instance, Agents: 12, Hosts: 2, Budget: 3, Runs: 2, Faults: every},
 		"ordered, retry":  {Workers: 2, PS: 1, Scope: gang, Agents: 12, Hosts: 2, Budget: 1, Retry: 2, Ordered: true, Faults: every},
 		"instance, retry": {Workers: 2, Scope: instance, Agents: 12, Hosts: 2, Budget: 1, Retry: 2, Faults: every},
+		"saves":           {Workers: 2, Scope: instance, Agents: 8, Hosts: 2, Budget: 2, Saves: true, Faults: faults{Die: 1, Save: 3, Stop: 1, Fail: 1, Unknown: 1}},
+		"ordered":         {Workers: 1, PS: 1, Scope: gang, Agents: 8, Hosts: 2, Budget: 2, Ordered: true, Faults: faults{Die: 1, Fail: 1, Cut: 1, Unknown: 1}},
+		"retry":           {Workers: 2, Scope: instance, Agents: 6, Hosts: 1, Retry: 1, Faults: faults{Fail: 2, Die: 1}},
 		"from a shell":    {Workers: 2, Scope: gang, Agents: 12, Hosts: 2, Budget: 2, Shell: true, Faults: every},
 	}
 }
