@@ -572,7 +572,7 @@ func (w *world) launches(add adder) {
 	} else if n := len(w.Agents); n > 0 {
 		run = w.Agents[n-1].Run
 	}
-	room := len(w.Agents) < w.S.Agents || w.Fair && len(w.Agents) < w.S.Agents+8
+	room := len(w.Agents) < w.S.Agents || w.Fair && len(w.Agents) < w.S.Agents+12
 	if _, over := w.KV.Keys[keyVerdict(runName(run))]; over {
 		w.follow(run, add)
 		return

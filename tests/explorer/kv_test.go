@@ -50,6 +50,7 @@ const (
 	verbDelete     = "delete"
 	verbDeleteTree = "delete-tree"
 	verbGet        = "get"
+	verbSteal      = "steal" // a lock without its conditions: no registry has it
 )
 
 // op is one operation of a transaction.
@@ -114,6 +115,8 @@ func (s *store) do(o op) string {
 			locks = e.Locks
 		}
 		s.put(o.Key, entry{Value: o.Value, Session: o.Session, Locks: locks})
+	case verbSteal:
+		s.put(o.Key, entry{Value: o.Value, Session: o.Session})
 	case verbUnlock:
 		if !ok || e.Session != o.Session {
 			return o.Key + ": lock isn't held"

@@ -55,7 +55,7 @@ var hooks = []string{
 
 func (r rule) is(hook string) bool { return r.Hook == hook }
 
-// anyCheck stands for all checks of a transaction.
+// anyCheck stands for all checks of a transaction: those that it names, that of a cas, and that of a lock.
 const anyCheck = "all checks"
 
 // cut takes the rule's operation out of a transaction; a cas becomes a set.
@@ -65,9 +65,12 @@ func (r rule) cut(name string, ops []op) []op {
 	}
 	var out []op
 	for _, o := range ops {
-		check := strings.HasPrefix(o.Verb, "check-") || o.Verb == verbCAS
+		check := strings.HasPrefix(o.Verb, "check-") || o.Verb == verbCAS || o.Verb == verbLock
 		switch {
 		case !(r.Verb == anyCheck && check) && !(o.Verb == r.Verb && class(o.Key) == r.Key):
+			out = append(out, o)
+		case o.Verb == verbLock && r.Verb == anyCheck:
+			o.Verb = verbSteal
 			out = append(out, o)
 		case o.Verb == verbCAS:
 			o.Verb = verbSet

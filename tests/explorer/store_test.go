@@ -29,36 +29,36 @@ func same(t *testing.T, r *rand.Rand) {
 	t.Helper()
 	server := embedded.New(embedded.Options{})
 	defer server.Close()
-	real := realStore{t: t, h: server.Handler(), ids: map[string]string{}, indexes: map[uint64]uint64{}}
+	other := realStore{t: t, h: server.Handler(), ids: map[string]string{}, indexes: map[uint64]uint64{}}
 	s := newStore()
 	sessions := []string{"none"}
 	var story []string
 	for range 120 {
-		switch n := r.IntN(10); {
-		case n == 0:
+		switch r.IntN(10) {
+		case 0:
 			id := fmt.Sprint("s", len(sessions))
 			deletes := r.IntN(2) == 0
 			s.Sessions[id] = lease{Deletes: deletes}
 			sessions = append(sessions, id)
-			real.create(id, deletes)
-		case n == 1:
+			other.create(id, deletes)
+		case 1:
 			id := sessions[r.IntN(len(sessions))]
 			s.end(id)
-			real.destroy(id)
+			other.destroy(id)
 			story = append(story, "end "+id)
 		default:
 			ops := randomOps(r, s, sessions)
 			next, refused := s.commit(ops)
-			if got := real.commit(ops); got != (refused == "") {
+			if got := other.commit(ops); got != (refused == "") {
 				t.Fatalf("%+v: the embedded registry did it: %v, the store: %q", ops, got, refused)
 			}
 			s = next
 			story = append(story, fmt.Sprintf("%+v %s", ops, refused))
 		}
-		if want, got := real.text(), textOf(s); want != got {
+		if want, got := other.text(), textOf(s); want != got {
 			t.Fatalf("the embedded registry has\n%s\nthe store\n%s\nafter %s", want, got, strings.Join(story, "\n"))
 		}
-		real.learn(s)
+		other.learn(s)
 	}
 }
 
@@ -138,8 +138,8 @@ func (r *realStore) create(id string, deletes bool) {
 }
 
 func (r *realStore) destroy(id string) {
-	if real, ok := r.ids[id]; ok {
-		r.send(http.MethodPut, "/v1/session/destroy/"+real, "", nil)
+	if other, ok := r.ids[id]; ok {
+		r.send(http.MethodPut, "/v1/session/destroy/"+other, "", nil)
 	}
 }
 
@@ -200,8 +200,8 @@ func (r *realStore) text() string {
 
 // learn remembers which indexes belong together.
 func (r *realStore) learn(s store) {
-	real := r.read()
+	now := r.read()
 	for k, e := range s.Keys {
-		r.indexes[e.Index] = real.Keys[k].Index
+		r.indexes[e.Index] = now.Keys[k].Index
 	}
 }

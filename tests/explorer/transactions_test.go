@@ -85,7 +85,7 @@ func (r *recorded) note(body []byte) {
 }
 
 // real is a member of the real gang.
-type real struct {
+type member struct {
 	*consul.Membership
 	t      *testing.T
 	client *consul.Client
@@ -104,11 +104,11 @@ type realGang struct {
 	count int
 }
 
-func (g *realGang) join(index int, run string) *real {
+func (g *realGang) join(index int, run string) *member {
 	g.t.Helper()
 	g.count++
 	in := registry.Instance{Component: "w", Index: index}
-	r := &real{t: g.t, bell: make(chan struct{})}
+	r := &member{t: g.t, bell: make(chan struct{})}
 	client, err := consul.Open(consul.Config{Address: g.at, Times: g.facts.Times})
 	if err != nil {
 		g.t.Fatal(err)
@@ -133,7 +133,7 @@ func (g *realGang) join(index int, run string) *real {
 	return r
 }
 
-func (r *real) hear(e registry.Event) {
+func (r *member) hear(e registry.Event) {
 	if d, ok := e.(registry.DirectiveSeen); ok {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -144,7 +144,7 @@ func (r *real) hear(e registry.Event) {
 }
 
 // told waits for a directive.
-func (r *real) told(gen int, act registry.Act) {
+func (r *member) told(gen int, act registry.Act) {
 	r.t.Helper()
 	watchdog := time.After(30 * time.Second)
 	for {
@@ -170,7 +170,7 @@ func (g *realGang) must(err error) {
 }
 
 // run brings all into the run of a generation.
-func (g *realGang) run(gen int, all ...*real) {
+func (g *realGang) run(gen int, all ...*member) {
 	g.t.Helper()
 	for _, r := range all {
 		r.told(gen, registry.ActWait)
@@ -220,7 +220,7 @@ func realLife(t *testing.T) []string {
 	s := setting{Workers: 2, Scope: gang, Budget: 5}
 	g := &realGang{t: t, kv: kv, at: at, facts: s.facts("1")}
 	g.facts.Times = registry.DefaultTimes()
-	g.facts.Times.Renew, g.facts.Times.Request, g.facts.Times.Lost = 300*time.Millisecond, 250*time.Millisecond, time.Millisecond
+	g.facts.Times.Renew, g.facts.Times.Request, g.facts.Times.Lost = 300*time.Millisecond, 250*time.Millisecond, 2*time.Second
 	g.live()
 	notes.mu.Lock()
 	defer notes.mu.Unlock()
@@ -236,7 +236,7 @@ func realLife(t *testing.T) []string {
 // and the next run.
 func (g *realGang) live() {
 	ctx := g.t.Context()
-	ask := func(r *real, kind string, args map[string]string) {
+	ask := func(r *member, kind string, args map[string]string) {
 		g.t.Helper()
 		g.must(r.client.Ask(ctx, "app", registry.Ask{Kind: kind, Args: args}))
 	}
@@ -262,7 +262,7 @@ func (g *realGang) live() {
 	a = g.join(0, "1")
 	g.run(5, a, b, c)
 	ask(a, registry.AskStop, nil)
-	for _, r := range []*real{a, b, c} {
+	for _, r := range []*member{a, b, c} {
 		r.told(5, registry.ActStop)
 		g.must(r.Leave(ctx))
 	}

@@ -161,6 +161,9 @@ func (w *world) judged(v registry.Verdict) {
 			w.bad("A1: run %s is stopped and nobody asked for that", v.Run)
 		}
 	case registry.Failed:
+		if w.Fair && v.Class == registry.ClassTimeout && w.Now.Sub(w.Calm) >= times().Barrier {
+			w.bad("P3: nothing is in the way since %s, and run %s has failed: %s", w.Now.Sub(w.Calm), v.Run, v.Cause)
+		}
 		if !w.Truth.Trouble {
 			w.bad("V3: run %s has failed without any trouble: %s", v.Run, v.Cause)
 		}

@@ -80,10 +80,11 @@ type world struct {
 	Backup *store
 	Asked  int
 	Truth  truth
-	Bad    string   // the invariant that is broken
-	Fair   bool     // faults have stopped
-	Free   bool     // every order is allowed: a walk, or a replay
-	Late   []string // threads that wait until no other has work
+	Bad    string    // the invariant that is broken
+	Fair   bool      // faults have stopped
+	Calm   time.Time // when they have
+	Free   bool      // every order is allowed: a walk, or a replay
+	Late   []string  // threads that wait until no other has work
 }
 
 // The lives of an agent.
