@@ -54,6 +54,20 @@ type Checkpoint struct {
 	Later later     `json:"-"`
 }
 
+// CommonStep is the key `common`: what the conductor found in the checkpoints of all members. Members forget by it what
+// the gang cannot resume from any more, so that not each of them reads the keys of all.
+type CommonStep struct {
+	Gen int `json:"gen"` // the generation that it was found in; it says nothing of another
+	// Step is the newest step that all ranks share; nil: none.
+	Step *int64 `json:"step,omitempty"`
+	// Savers is how many instances of a component have stored checkpoints of their own.
+	Savers map[string]int `json:"savers,omitempty"`
+	// Apart lists the steps of the ranks if these have several and share none; First is the instance that warns of it.
+	Apart string `json:"apart,omitempty"`
+	First string `json:"first,omitempty"`
+	Later later  `json:"-"`
+}
+
 // CheckpointStep is one complete checkpoint.
 type CheckpointStep struct {
 	Step   int64  `json:"step"`

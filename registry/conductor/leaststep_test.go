@@ -2,7 +2,6 @@ package conductor_test
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -52,7 +51,12 @@ func TestLeastStep(t *testing.T) {
 		for i, c := range tc.of {
 			of[registry.Instance{Component: "worker", Index: i}] = c
 		}
-		if got := ranksOf(tc.ranks, tc.rule).LeastStep(registry.Directive{}, of, in("worker-0")); got != tc.want {
+		facts, own := ranksOf(tc.ranks, tc.rule), of[in("worker-0")]
+		found := facts.CommonStep(registry.Directive{Gen: 3}, of)
+		if got := facts.LeastStep(4, found, own, in("worker-0")); got != 0 && got != math.MaxInt64 {
+			t.Errorf("%s, in another generation: got %d, want 0", tc.name, got)
+		}
+		if got := facts.LeastStep(3, found, own, in("worker-0")); got != tc.want {
 			t.Errorf("%s: got %d, want %d", tc.name, got, tc.want)
 		}
 	}
@@ -79,9 +83,10 @@ func TestApart(t *testing.T) {
 		for i, c := range tc.of {
 			of[registry.Instance{Component: "worker", Index: i}] = c
 		}
-		why, first := ranksOf(3, tc.rule).Differing(registry.Directive{}, of)
-		if why != tc.want || why != "" && first != in(tc.first) {
-			t.Errorf("%s: got %q of %v, want %q of %s", tc.name, why, first, tc.want, tc.first)
+		found := ranksOf(3, tc.rule).CommonStep(registry.Directive{}, of)
+		why, first := found.Apart, found.First
+		if why != tc.want || why != "" && first != tc.first {
+			t.Errorf("%s: got %q of %s, want %q of %s", tc.name, why, first, tc.want, tc.first)
 		}
 	}
 }
@@ -141,11 +146,18 @@ func TestKeepLaws(t *testing.T) {
 			}
 			who := registry.Instance{Component: "worker", Index: i}
 			s.save(s.next, keep, func(own registry.Checkpoint) int64 {
-				view := maps.Clone(seen)
-				view[who] = own
-				return facts.LeastStep(registry.Directive{}, view, who)
+				found := facts.CommonStep(registry.Directive{}, seen)
+				if facts.Alone(0, found, own, who) {
+					now := map[registry.Instance]registry.Checkpoint{}
+					for j := range all {
+						now[registry.Instance{Component: "worker", Index: j}] = all[j].key
+					}
+					now[who] = own
+					found = facts.CommonStep(registry.Directive{}, now)
+				}
+				return facts.LeastStep(0, found, own, who)
 			})
-			if rule == "" || rng.IntN(3) == 0 {
+			if rng.IntN(3) == 0 {
 				for j := range all {
 					seen[registry.Instance{Component: "worker", Index: j}] = registry.Checkpoint{Own: all[j].key.Own, Steps: slices.Clone(all[j].key.Steps)}
 				}

@@ -131,12 +131,9 @@ func (r *decision) resume() (step *int64, why string) {
 	return &none, differing(all)
 }
 
-// Differing lists the steps of each rank if ranks have stored checkpoints, the first of them several, and share none: a
+// differs lists the steps of each rank if ranks have stored checkpoints, the first of them several, and share none: a
 // restart would start without a checkpoint. why is empty otherwise.
-func (f Facts) Differing(
-	d registry.Directive, stored map[registry.Instance]registry.Checkpoint,
-) (why string, first registry.Instance) {
-	all := f.holdings(d, stored, nil, nil)
+func (f Facts) differs(all []holding) (why string, first registry.Instance) {
 	if _, ok := common(all); ok {
 		return "", registry.Instance{}
 	}

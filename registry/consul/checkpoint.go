@@ -76,15 +76,19 @@ func (s *Membership) Condemn(ctx context.Context, bad registry.BadCopy) error {
 	})
 }
 
-// Stored are the checkpoints that all instances have committed.
+// Stored are the checkpoints that all instances have committed. It costs one reading of all their keys.
 func (s *Membership) Stored(ctx context.Context) (map[registry.Instance]registry.Checkpoint, error) {
-	pairs, err := s.gang.calls.list(ctx, s.gang.keys.checkpoints(), consistent)
+	return s.gang.stored(ctx, s.gang.calls)
+}
+
+func (g *gang) stored(ctx context.Context, by *connection) (map[registry.Instance]registry.Checkpoint, error) {
+	pairs, err := by.list(ctx, g.keys.checkpoints(), consistent)
 	if err != nil {
 		return nil, err
 	}
 	all := make(map[registry.Instance]registry.Checkpoint, len(pairs))
 	for _, p := range pairs {
-		in, ok := instanceAt(s.gang.keys.checkpoints(), p.Key)
+		in, ok := instanceAt(g.keys.checkpoints(), p.Key)
 		if !ok {
 			continue
 		}
@@ -93,6 +97,22 @@ func (s *Membership) Stored(ctx context.Context) (map[registry.Instance]registry
 		}
 	}
 	return all, nil
+}
+
+// Own are the checkpoints that this instance has committed. Usually it reads nothing.
+func (s *Membership) Own(ctx context.Context) (registry.Checkpoint, error) {
+	_, own, err := s.checkpointNow(ctx)
+	return own.value, err
+}
+
+// CommonStep is what the conductor has last found in the checkpoints of all instances; zero: nothing yet.
+func (s *Membership) CommonStep(ctx context.Context) (registry.CommonStep, error) {
+	k := s.gang.keys
+	pair, err := s.gang.calls.get(ctx, k.common(), byDefault)
+	if err != nil || pair == nil {
+		return registry.CommonStep{}, err
+	}
+	return decode[registry.CommonStep](pair.Key, pair.Value)
 }
 
 // Founded is when the app was founded in this registry. A registry that has lost its data has another time.

@@ -48,6 +48,7 @@ func (c *conducting) close() {
 // run steps until the lock is lost (errLockLost), or no conductor is needed (errDone).
 func (c *conducting) run(ctx context.Context) error {
 	c.watches.start(ctx, c.gang)
+	c.watches.work.Go(func() { c.publishCommon(ctx) })
 	if err := c.reset(); err != nil {
 		return err
 	}

@@ -27,6 +27,7 @@ func (k keys) member(i registry.Instance) string     { return k.members() + path
 func (k keys) live(i registry.Instance) string       { return k.lives() + path(i) }
 func (k keys) checkpoint(i registry.Instance) string { return k.checkpoints() + path(i) }
 func (k keys) checkpoints() string                   { return k.base + "checkpoint/" }
+func (k keys) common() string                        { return k.base + "common" }
 func (k keys) verdict(run string) string             { return k.base + "verdict/" + run }
 func (k keys) ask(kind, id string) string            { return k.asks() + kind + "/" + id }
 func (k keys) roster(id string, chunk int) string {

@@ -61,6 +61,7 @@ var promises = []promise{
 	{"lost answers", lostAnswers},
 	{"overtaken", overtaken},
 	{"cost", cost},
+	{"common step", commonStep},
 	{"lost", lost},
 	{"flex", flex},
 	{"orders", orders},

@@ -45,9 +45,16 @@ func (u *uploader) commit(ctx context.Context) {
 	}
 	text := fmt.Sprintf("checkpoints are stored again, step %d in %s", newest.step.Step, u.m.plan.Checkpoint.Sync)
 	u.m.cfg.Notices.Mended(warnCheckpoints, text)
-	if err := u.prune(ctx, newest.kept.Instance); err != nil && ctx.Err() == nil {
+	u.pruned = u.tidy(ctx)
+}
+
+// tidy prunes; false: it has to be done again, once the conductor has found a newer common step.
+func (u *uploader) tidy(ctx context.Context) (done bool) {
+	done, err := u.prune(ctx)
+	if err != nil && ctx.Err() == nil {
 		u.m.cfg.Log.Warn("removing old checkpoints failed", "err", err)
 	}
+	return done
 }
 
 // finish notes what became of the pending checkpoints. What came too late for its generation may be what the next one
@@ -100,22 +107,50 @@ func (u *uploader) committed(ctx context.Context, one uploaded) bool {
 }
 
 // prune has the registry name only the newest checkpoint and what the gang could still resume from. It removes from the
-// store what is beyond the newest muster.checkpoint.keep and not one of those.
-func (u *uploader) prune(ctx context.Context, instance string) error {
-	member := u.m.cfg.Registry()
-	stored, err := member.Stored(ctx)
-	if err == nil {
-		u.warnApart(stored)
-		err = member.Trim(ctx, u.least(stored))
+// store what is beyond the newest muster.checkpoint.keep and not one of those. done: nothing more can be removed until
+// the next commit.
+func (u *uploader) prune(ctx context.Context) (done bool, err error) {
+	member, in := u.m.cfg.Registry(), u.m.cfg.Loop.State().Instance
+	found, err := member.CommonStep(ctx)
+	if err != nil {
+		return false, err
 	}
-	if u.m.plan.Checkpoint.Keep <= 0 || err != nil {
-		return err
+	u.warnApart(found, in)
+	own, err := member.Own(ctx)
+	if err != nil || len(own.Steps) == 0 {
+		return true, err
 	}
-	if stored, err = member.Stored(ctx); err != nil {
-		return err
+	facts, d := u.m.cfg.Facts(), member.Directive()
+	if facts.Alone(d.Gen, found, own, in) {
+		stored, err := member.Stored(ctx)
+		if err != nil {
+			return false, err
+		}
+		found = facts.CommonStep(d, stored)
+	}
+	least := facts.LeastStep(d.Gen, found, own, in)
+	if err := member.Trim(ctx, least); err != nil {
+		return false, err
+	}
+	if own, err = member.Own(ctx); err != nil {
+		return false, err
+	}
+	// The copies in this instance's own place are named by its own key alone, unless it stores for all from a folder
+	// that they share: then it is the only one, and reads what the others name.
+	named := map[registry.Instance]registry.Checkpoint{in: own}
+	newest := own.Steps[len(own.Steps)-1]
+	kept, ok := copyAt(newest.URI)
+	done = least >= newest.Step
+	if u.m.plan.Checkpoint.Keep <= 0 || !ok {
+		return done, nil
+	}
+	if newest.Shared {
+		if named, err = member.Stored(ctx); err != nil {
+			return false, err
+		}
 	}
 	forget := func(c StoredCopy) error { return member.Forget(ctx, u.url(c)) } // before the copy is removed
-	return u.remote.Keep(ctx, instance, u.m.plan.Checkpoint.Keep, u.least(stored), namedBy(stored), forget)
+	return done, u.remote.Keep(ctx, kept.Instance, u.m.plan.Checkpoint.Keep, least, namedBy(named), forget)
 }
 
 // namedBy tells of a stored checkpoint whether the registry names it.
@@ -133,18 +168,11 @@ func namedBy(stored map[registry.Instance]registry.Checkpoint) func(StoredCopy) 
 
 // warnApart warns early of ranks that have no checkpoint in common, so that the next failure would throw everything
 // away. One of the ranks does so.
-func (u *uploader) warnApart(stored map[registry.Instance]registry.Checkpoint) {
-	why, first := u.m.cfg.Facts().Differing(u.m.cfg.Registry().Directive(), stored)
-	if why == "" || first != u.m.cfg.Loop.State().Instance {
+func (u *uploader) warnApart(found registry.CommonStep, in registry.Instance) {
+	if found.Apart == "" || found.First != in.String() {
 		u.m.cfg.Notices.Mended(warnApart, "the ranks have a stored checkpoint in common, or another rank warns of it")
 		return
 	}
 	u.m.cfg.Notices.Warn(warnApart, "no stored checkpoint is common to all ranks; a restart would start from the "+
-		"beginning: "+
-		why+"; set muster.checkpoint.ranks=some where not every rank saves")
-}
-
-// least is the oldest step that must stay.
-func (u *uploader) least(stored map[registry.Instance]registry.Checkpoint) int64 {
-	return u.m.cfg.Facts().LeastStep(u.m.cfg.Registry().Directive(), stored, u.m.cfg.Loop.State().Instance)
+		"beginning: "+found.Apart+"; set muster.checkpoint.ranks=some where not every rank saves")
 }

@@ -80,7 +80,11 @@ type Registry interface {
 	Checkpoint(ctx context.Context, one registry.CheckpointStep) error
 	// Store commits steps that were uploaded in a generation.
 	Store(ctx context.Context, gen int, stored ...registry.CheckpointStep) error
-	// Stored is what all members have committed.
+	// CommonStep is what the conductor found in the checkpoints of all members.
+	CommonStep(ctx context.Context) (registry.CommonStep, error)
+	// Own is what this member has committed.
+	Own(ctx context.Context) (registry.Checkpoint, error)
+	// Stored is what all members have committed: it reads the keys of all.
 	Stored(ctx context.Context) (map[registry.Instance]registry.Checkpoint, error)
 	// Trim forgets what is older than a step, but for the newest.
 	Trim(ctx context.Context, least int64) error

@@ -40,6 +40,8 @@ type uploader struct {
 	waiting []chan struct{} // closed when nothing waits and nothing is in progress, or what waits cannot be uploaded
 	failed  error           // why the last upload failed, where a retry alone does not help
 	pending []uploaded      // in the store, and not committed yet
+
+	pruned bool // of run alone: nothing that the last commit left has to be removed
 }
 
 // upload is a checkpoint as it was found in a generation.
@@ -61,6 +63,7 @@ const (
 	firstPause     = time.Second // between two attempts to upload
 	longestPause   = time.Minute
 	commitPatience = 5 * time.Second // for one commit
+	tidyFirst      = 5 * time.Second // then doubling: the conductor looks that often for a new common step
 	quietFailures  = 3               // that may pass by themselves, before the user is warned
 )
 
@@ -95,7 +98,7 @@ func (m *Manager) newUploader(ctx context.Context) (*uploader, error) {
 	}
 	remote := Store{Files: opened, Top: strings.TrimSuffix(top, "/") + "/" + m.cfg.AppID}
 	return &uploader{
-		m: m, remote: remote, wake: make(chan struct{}, 1), sums: map[StoredCopy]string{},
+		m: m, remote: remote, wake: make(chan struct{}, 1), sums: map[StoredCopy]string{}, pruned: true,
 	}, nil
 }
 
@@ -142,10 +145,18 @@ func (u *uploader) ring() {
 	}
 }
 
+// laterTidy fires when old checkpoints are to be removed that the last commit had to leave; nil: there are none.
+func (u *uploader) laterTidy(after time.Duration) <-chan time.Time {
+	if u.pruned {
+		return nil
+	}
+	return time.After(after)
+}
+
 // run uploads until ctx ends.
 func (u *uploader) run(ctx context.Context) {
 	defer u.idle()
-	pause, failures := firstPause, 0
+	pause, failures, again := firstPause, 0, tidyFirst
 	for ctx.Err() == nil {
 		one, pending := u.take()
 		switch {
@@ -166,6 +177,10 @@ func (u *uploader) run(ctx context.Context) {
 			select {
 			case <-ctx.Done():
 			case <-u.wake:
+				again = tidyFirst
+			case <-u.laterTidy(again):
+				u.pruned = u.tidy(ctx)
+				again = min(2*again, longestPause)
 			}
 		}
 	}

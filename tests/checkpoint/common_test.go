@@ -77,7 +77,7 @@ func TestNothingInCommon(t *testing.T) {
 		}
 	}
 
-	for _, step := range []int{5, 15, 25} { // 15 again, on another branch; keep=1 removes what was older than what both had then
+	for _, step := range []int{5, 15, 25} { // 15 again, on another branch; keep=1 removes what is older than what both have
 		l.save(0, 0, step)
 		l.save(1, 1, step)
 	}
@@ -88,7 +88,7 @@ func TestNothingInCommon(t *testing.T) {
 		t.Errorf("worker-0 still warns: %+v", w)
 	}
 	l.await("the store as it is in the end", func() bool {
-		return cmp.Equal([]string{"set-aside-g2/step-10-g1", "set-aside-g2/step-20-g1", "step-15-g2", "step-25-g2"}, stepsIn(l, "worker-0")) &&
+		return cmp.Equal([]string{"set-aside-g2/step-10-g1", "set-aside-g2/step-20-g1", "step-25-g2"}, stepsIn(l, "worker-0")) &&
 			cmp.Equal([]string{"set-aside-g2/step-15-g1", "step-25-g2"}, stepsIn(l, "worker-1"))
 	})
 	l.must(os.WriteFile(l.control("end"), nil, 0o600))
