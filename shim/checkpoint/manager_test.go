@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -150,6 +151,7 @@ func TestNobodyWaitsBehindALookThatHangs(t *testing.T) {
 	defer watch.Wait()
 	defer close(hang)
 	for len(m.looking) == 0 {
+		runtime.Gosched()
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

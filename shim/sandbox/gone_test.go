@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"errors"
+	"runtime"
 	"syscall"
 	"testing"
 
@@ -20,6 +21,7 @@ func TestStartOfAGuardThatDies(t *testing.T) {
 		outcome <- err
 	}()
 	for now, _, _ := g.starts.current(); now != starting; now, _, _ = g.starts.current() {
+		runtime.Gosched()
 	}
 	if err := syscall.Kill(g.PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
