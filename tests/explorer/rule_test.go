@@ -80,6 +80,16 @@ func (r rule) cut(name string, ops []op) []op {
 	return out
 }
 
+// shape is what a transaction does to keys of which kinds.
+func shape(ops []op) string {
+	var all []string
+	for _, o := range ops {
+		all = append(all, o.Verb+" "+class(o.Key))
+	}
+	slices.Sort(all)
+	return strings.Join(slices.Compact(all), ", ")
+}
+
 // class is the kind of a key.
 func class(key string) string {
 	c, _, _ := strings.Cut(key, "/")

@@ -23,16 +23,6 @@ import (
 	"github.com/muster-agent/muster/registry/embedded"
 )
 
-// shape is what a transaction does to keys of which kinds.
-func shape(ops []op) string {
-	var all []string
-	for _, o := range ops {
-		all = append(all, o.Verb+" "+class(o.Key))
-	}
-	slices.Sort(all)
-	return strings.Join(slices.Compact(all), ", ")
-}
-
 // TestTransactions: each transaction that registry/consul sends is one that the explorer knows, and the explorer sends
 // no other, but for those that the short life below does not meet.
 func TestTransactions(t *testing.T) {
