@@ -54,8 +54,8 @@ func (f Facts) LeastStep(
 }
 
 // Alone tells whether an instance, as far as the conductor knew, is the only one of its component that stores, and has
-// more than its key names at least. Whether another has begun meanwhile, with older steps, it must see for itself before
-// it forgets any: from then on the gang resumes from a step of both.
+// more than its key names at least. Whether another has begun meanwhile, with older steps, it must see for itself
+// before it forgets any: from then on the gang resumes from a step of both.
 func (f Facts) Alone(gen int, found registry.CommonStep, own registry.Checkpoint, in registry.Instance) bool {
 	c, ok := f.component(in.Component)
 	return ok && c.Resumes() && c.Ranks != RanksSome && found.Gen == gen && found.Savers[in.Component] < 2 &&

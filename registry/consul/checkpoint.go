@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hashicorp/consul/api"
-
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/conductor"
 )
@@ -78,25 +76,7 @@ func (s *Membership) Condemn(ctx context.Context, bad registry.BadCopy) error {
 
 // Stored are the checkpoints that all instances have committed. It costs one reading of all their keys.
 func (s *Membership) Stored(ctx context.Context) (map[registry.Instance]registry.Checkpoint, error) {
-	return s.gang.stored(ctx, s.gang.calls)
-}
-
-func (g *gang) stored(ctx context.Context, by *connection) (map[registry.Instance]registry.Checkpoint, error) {
-	pairs, err := by.list(ctx, g.keys.checkpoints(), consistent)
-	if err != nil {
-		return nil, err
-	}
-	all := make(map[registry.Instance]registry.Checkpoint, len(pairs))
-	for _, p := range pairs {
-		in, ok := instanceAt(g.keys.checkpoints(), p.Key)
-		if !ok {
-			continue
-		}
-		if all[in], err = readCheckpoint(p); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
+	return storedIn(ctx, s.gang.calls, s.gang.keys)
 }
 
 // Own are the checkpoints that this instance has committed. Usually it reads nothing.
@@ -209,10 +189,6 @@ func (s *Membership) checkpointNow(ctx context.Context) (held, checkpointKey, er
 	}
 	s.remember(known)
 	return h, known, nil
-}
-
-func readCheckpoint(pair *api.KVPair) (registry.Checkpoint, error) {
-	return decode[registry.Checkpoint](pair.Key, pair.Value)
 }
 
 func (s *Membership) remember(c checkpointKey) {

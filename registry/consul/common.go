@@ -13,9 +13,9 @@ import (
 // commonEvery is how often a conductor looks whether checkpoints were committed. The look costs some bytes.
 const commonEvery = 5 * time.Second
 
-// publishCommon keeps the key `common`, until ctx ends. It reads the checkpoints of all members when one has changed, at
-// most once in commonEvery: else each of N members would read the keys of all N after each commit. The key is not in the
-// directive: a write there wakes everybody.
+// publishCommon keeps the key `common`, until ctx ends. It reads the checkpoints of all members when one has changed,
+// at most once in commonEvery: else each of N members would read the keys of all N after each commit. The key is not in
+// the directive: a write there wakes everybody.
 func (c *conducting) publishCommon(ctx context.Context) {
 	var seen uint64
 	gen := 0
@@ -29,7 +29,7 @@ func (c *conducting) publishCommon(ctx context.Context) {
 		if err != nil || index == 0 || index == seen && d.Gen == gen {
 			continue
 		}
-		stored, err := c.stored(ctx, c.bulk)
+		stored, err := storedIn(ctx, c.bulk, c.keys)
 		if err != nil {
 			c.log.Debug("checkpoints not read", "err", err)
 			continue

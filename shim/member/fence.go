@@ -172,7 +172,8 @@ func (f *Fence) why(now time.Duration) string {
 	}
 	text := fmt.Sprintf("the registry has not answered for %s", unanswered.Round(time.Second))
 	if f.tokenRefused.Load() {
-		text = fmt.Sprintf("the registry refuses the token, and has renewed nothing for %s", unanswered.Round(time.Second))
+		text = fmt.Sprintf("the registry refuses the token, and has renewed nothing for %s",
+			unanswered.Round(time.Second))
 	}
 	switch {
 	case unanswered >= f.cfg.times.Outage():

@@ -85,9 +85,9 @@ func (g *Guard) StartTicks() uint64 { return g.id.Start }
 // Events are what happens, in order. The channel is closed after the last one.
 func (g *Guard) Events() <-chan Event { return g.events.out }
 
-// Start runs a process and returns its pid once its exec has happened. The error is a *StartError when the
-// process could not be started, ErrGone after the guard's end, ErrLeft as well if it may run all the same. A Start is refused while the last process or what it
-// left exists. Another Start may follow a failed one.
+// Start runs a process and returns its pid once its exec has happened. The error is a *StartError when the process
+// could not be started, ErrGone after the guard's end, ErrLeft as well if it may run all the same. A Start is refused
+// while the last process or what it left exists. Another Start may follow a failed one.
 func (g *Guard) Start(s Spec) (pid int, err error) {
 	if len(s.Argv) == 0 {
 		return 0, errors.New("start: argv is empty")
