@@ -111,10 +111,13 @@ func measureGang(b *testing.B, way string, n int) {
 	for from := serving; from < n; from += atMost {
 		bed.start(way, facts, from, min(from+atMost, n), n)
 	}
-	for _, c := range bed.clients {
-		var said string
-		c.read(b, &said)
+	if way == "prefix" {
+		bed.said("written")
+		for _, c := range bed.clients {
+			c.write(b, "watch")
+		}
 	}
+	bed.said("waiting")
 	b.Logf("%d members are there after %s", n, time.Since(began).Round(time.Second))
 	time.Sleep(settle) // until the conductor has seen them all
 	before := bed.counters()
@@ -172,6 +175,17 @@ func (d *gangBed) startOne(at string, order clientsOrder, from, to int) {
 	c := startClients(d.b)
 	d.clients = append(d.clients, c)
 	c.write(d.b, order)
+}
+
+// said waits until all clients have come so far.
+func (d *gangBed) said(what string) {
+	d.b.Helper()
+	for _, c := range d.clients {
+		var said string
+		if c.read(d.b, &said); said != what {
+			d.b.Fatalf("protocol clients said %q, want %q", said, what)
+		}
+	}
 }
 
 func (d *gangBed) end() {

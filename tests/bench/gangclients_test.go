@@ -260,20 +260,28 @@ func (c *clients) watchPrefix(lines *bufio.Reader) error {
 	put := func(client *http.Client, in registry.Instance) error {
 		return do(client, http.MethodPut, fmt.Sprintf("%s%d", c.order.Prefix, in.Index), record, nil)
 	}
-	client := func() *http.Client {
-		return &http.Client{Transport: &http.Transport{MaxConnsPerHost: 2, MaxIdleConnsPerHost: 2}}
-	}
-	armed := make(chan error, len(c.order.Members))
+	all := make([]*http.Client, len(c.order.Members))
 	var last *http.Client
-	for _, in := range c.order.Members {
-		mine := client()
+	for i, in := range c.order.Members {
+		all[i] = &http.Client{Transport: &http.Transport{MaxConnsPerHost: 2, MaxIdleConnsPerHost: 2}}
 		if c.order.Last != nil && in == *c.order.Last {
-			last = mine
-		} else if err := put(mine, in); err != nil {
+			last = all[i]
+		} else if err := put(all[i], in); err != nil {
 			return err
 		}
+	}
+	// The arrivals before would wake every member that watches: only the last one counts here.
+	if err := c.out.Encode("written"); err != nil {
+		return err
+	}
+	var watch string
+	if err := c.next(lines, &watch); err != nil {
+		return err
+	}
+	armed := make(chan error, len(all))
+	for _, client := range all {
 		c.released.Add(1)
-		go c.awaitPrefix(mine, armed)
+		go c.awaitPrefix(client, armed)
 	}
 	for range c.order.Members {
 		if err := <-armed; err != nil {
