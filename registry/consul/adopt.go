@@ -21,7 +21,7 @@ var ErrNothingLost = errors.New("the registry has lost nothing of it")
 func (s *Membership) Adopt(ctx context.Context, read []byte) (registry.Directive, error) {
 	g, k := s.gang, s.gang.keys
 	mark := g.directive.mark()
-	res, err := g.calls.readKeys(ctx, consistent, k.app(), k.directive())
+	res, err := g.calls.readKeys(ctx, consistent, k.app(), k.directive(), k.verdict(s.app.Run))
 	if err != nil {
 		return registry.Directive{}, err
 	}
@@ -33,6 +33,10 @@ func (s *Membership) Adopt(ctx context.Context, read []byte) (registry.Directive
 	if !lost {
 		return registry.Directive{}, ErrNothingLost
 	}
+	if err := s.takeVerdict(res.at(k.verdict(s.app.Run))); err != nil {
+		return registry.Directive{}, err
+	}
+	last, _, _ = g.directive.now()
 	d := last.directive
 	d.By, d.Seq, d.Adopted, d.Why = g.me.Member.Inc, d.Seq+1, true, "adopted after the registry lost its data"
 	app, chunks, err := s.lostRecord(ctx, d)
@@ -40,6 +44,10 @@ func (s *Membership) Adopt(ctx context.Context, read []byte) (registry.Directive
 		return registry.Directive{}, err
 	}
 	roster, err := s.lostRoster(ctx, d.Roster, read)
+	if err != nil && d.Act == registry.ActWait {
+		// The roster is of the last generation, or of the last run, which this agent may not have seen.
+		d.Roster, roster, err = registry.RosterRef{}, nil, nil
+	}
 	if err != nil {
 		return registry.Directive{}, err
 	}

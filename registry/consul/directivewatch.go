@@ -48,6 +48,7 @@ type directiveWatch struct {
 	last    *seenDirective // nil: none yet
 	version int            // how many readings replaced last
 	lost    string         // why the registry's data seems lost; "": it is not
+	older   bool           // while it is lost: an older directive is there
 	changed chan struct{}  // closed at the next change
 }
 
@@ -64,6 +65,13 @@ func (s *directiveWatch) whyLost() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.lost
+}
+
+// wentBack tells that an older directive stands in the place of the last one.
+func (s *directiveWatch) wentBack() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lost != "" && s.older
 }
 
 func (s *directiveWatch) directive() registry.Directive {
@@ -109,6 +117,7 @@ func (s *directiveWatch) observe(key string, pair *api.KVPair, mark int) (news, 
 		return news{doubt: mark == unsure}, nil
 	case back == overtaken: // accepted: the same directive under an older index, from a restored copy
 	case back != "":
+		s.older = pair != nil
 		return s.lose(back), nil
 	case pair == nil:
 		return news{}, nil
@@ -141,6 +150,21 @@ func (s *directiveWatch) back(d registry.Directive, pair *api.KVPair) string {
 		return overtaken
 	}
 	return ""
+}
+
+// conclude takes in the verdict of the run, of which no directive told this agent: the registry has lost it.
+func (s *directiveWatch) conclude(v registry.Verdict) news {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.last == nil || s.last.directive.Run != v.Run || s.last.directive.Verdict != nil {
+		return news{}
+	}
+	d := s.last.directive
+	d.Act, d.Verdict, d.Why, d.First = registry.ActStop, &v, v.Cause, v.First
+	s.last = &seenDirective{directive: d, value: encode(d), index: s.last.index}
+	s.version++
+	s.wake()
+	return news{directive: true}
 }
 
 func (s *directiveWatch) lose(why string) news {

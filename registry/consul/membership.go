@@ -66,6 +66,9 @@ func (s *Membership) Directive() registry.Directive { return s.gang.directive.di
 // Lost says why the registry's data of the app seems lost; "": it is there.
 func (s *Membership) Lost() string { return s.gang.directive.whyLost() }
 
+// WentBack tells that the registry has an older copy of the app's data than this agent has seen.
+func (s *Membership) WentBack() bool { return s.gang.directive.wentBack() }
+
 // Close stops the membership's goroutines and its part in conducting. It writes nothing: the registry notices when the
 // session ends. Leave is the orderly way.
 func (s *Membership) Close() {

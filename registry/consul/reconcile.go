@@ -18,7 +18,8 @@ import (
 func (s *Membership) reconcile(ctx context.Context, sent []registry.Member) (done bool, err error) {
 	g, k := s.gang, s.gang.keys
 	mark := g.directive.mark()
-	res, err := g.calls.readKeys(ctx, consistent, k.app(), k.member(s.instance), k.live(s.instance), k.directive())
+	res, err := g.calls.readKeys(ctx, consistent, k.app(), k.member(s.instance), k.live(s.instance), k.directive(),
+		k.verdict(s.app.Run))
 	if err != nil {
 		return false, err
 	}
@@ -28,20 +29,30 @@ func (s *Membership) reconcile(ctx context.Context, sent []registry.Member) (don
 	}
 	pair, live := res.at(k.member(s.instance)), res.at(k.live(s.instance))
 	_, lost, _ := g.directive.now()
+	if lost {
+		if err := s.takeVerdict(res.at(k.verdict(s.app.Run))); err != nil {
+			return false, err
+		}
+	}
 	if pair == nil && (lost || res.at(k.directive()) == nil || res.at(k.app()) == nil) {
+		s.forgetIndex()
 		return false, s.keepPlace(ctx)
 	}
+	older := true
 	if pair != nil {
 		m, err := decode[registry.Member](pair.Key, pair.Value)
 		if err != nil {
 			return false, err
 		}
-		if m.Inc != g.me.Member.Inc || m.Phase == registry.PhaseLost {
-			return false, s.supersede(m)
-		}
-		if pair.ModifyIndex >= s.held().index {
+		done = slices.ContainsFunc(sent, func(o registry.Member) bool { return string(encode(o)) == string(pair.Value) })
+		mine := m.Inc == g.me.Member.Inc && m.Phase != registry.PhaseLost
+		older = s.older(pair, mine, lost) && !done
+		switch {
+		case older:
+		case mine:
 			s.adopt(m, pair.ModifyIndex)
-			done = slices.ContainsFunc(sent, func(o registry.Member) bool { return string(encode(o)) == string(pair.Value) })
+		default:
+			return false, s.supersede(m)
 		}
 	}
 	switch {
@@ -50,12 +61,47 @@ func (s *Membership) reconcile(ctx context.Context, sent []registry.Member) (don
 			return done, err
 		}
 		return done, errDataLost
-	case pair == nil || pair.ModifyIndex < s.held().index:
+	case older:
 		if err := s.rewrite(ctx, pair, live, res.at(k.directive())); err != nil {
 			return false, err
 		}
 	}
 	return done, s.attach(ctx, live, s.held().index)
+}
+
+// older tells whether the registry's record of this index is from before the one that this agent wrote last: a restored
+// copy, of this agent's own or of a predecessor's. Indexes rise, so a lower one is older. Where the registry has begun
+// its indexes anew they tell nothing (0): then another agent's record counts unless the data is lost, and of the own
+// ones that which was written last.
+func (s *Membership) older(pair *api.KVPair, mine, lost bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.index > 0:
+		return pair.ModifyIndex < s.index
+	case mine:
+		return !s.unsure && string(encode(s.record)) != string(pair.Value)
+	}
+	return lost
+}
+
+// forgetIndex notes that the registry has nothing of what this agent has written, and may begin its indexes anew.
+func (s *Membership) forgetIndex() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.index = 0
+}
+
+// takeVerdict passes on the verdict that the run has, though the registry has lost the directive that told it.
+func (s *Membership) takeVerdict(pair *api.KVPair) error {
+	if pair == nil {
+		return nil
+	}
+	v, err := decode[registry.Verdict](pair.Key, pair.Value)
+	if err == nil {
+		s.gang.report(s.gang.directive.conclude(v))
+	}
+	return err
 }
 
 // sameFounding ends the membership if the app's record is of another founding of the same run: the registry's data was

@@ -34,7 +34,7 @@ func (s *Membership) beat() {
 	if err == nil {
 		err = s.verify(h)
 	}
-	if errors.Is(err, errSessionGone) || isRefusal(err) {
+	if errors.Is(err, errSessionGone) || isRefusal(err) || errors.Is(err, errDataLost) {
 		err = s.reattach()
 	}
 	switch {

@@ -174,13 +174,13 @@ func (k keys) stepDown(session string, index uint64, directive []byte) ops {
 }
 
 // adopt writes an app's data again. app and directive are the indexes of what is there, 0: nothing; there checks chunks
-// of the definition and of the roster. verdict is nil while the run goes on.
+// of the definition and of the roster. verdict is nil while the run goes on: then it must have none.
 func (k keys) adopt(app, directive uint64, record, value []byte, run string, verdict []byte, there ops) ops {
 	all := slices.Concat(there, ops{opCAS(k.app(), app, record), opCAS(k.directive(), directive, value)})
-	if verdict != nil {
-		all = append(all, op(api.KVTxnOp{Verb: api.KVSet, Key: k.verdict(run), Value: verdict}))
+	if verdict == nil {
+		return append(all, opAbsent(k.verdict(run)))
 	}
-	return all
+	return append(all, op(api.KVTxnOp{Verb: api.KVSet, Key: k.verdict(run), Value: verdict}))
 }
 
 // put stores a request to the gang, whose directive has that index.

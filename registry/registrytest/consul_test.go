@@ -1,10 +1,12 @@
 package registrytest_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"sync"
 	"testing"
 
@@ -122,6 +124,64 @@ func TestDataLost(t *testing.T) {
 	})
 	cancel()
 	joining.Wait()
+}
+
+// TestSnapshotRestored: Consul's data is restored from a copy of a generation ago, in which a dead agent holds the index of
+// one that lives now. Nobody gives up for what is older, and after the adoption the members' own records are there again.
+func TestSnapshotRestored(t *testing.T) {
+	s := consulserver.Start(t, consulserver.Options{})
+	kv := rawOf(t, s.URL())
+	a := newApp(t, s)
+	first := a.assemble(t, 1, quickly)
+	_, _, snapshot := kv.do(http.MethodGet, "/snapshot")
+	first[1].membership.Close()
+	second := a.agent(t, "worker-1", holderGone, quickly).join()
+	all := gang{first[0], second, first[2]}
+	all.release(2)
+	_, file := second.roster(second.membership.Directive().Roster)
+
+	if code, _, body := kv.send(http.MethodPut, "/snapshot", bytes.NewReader(snapshot)); code != http.StatusOK {
+		t.Fatalf("restore: %d %s", code, body)
+	}
+	for _, g := range all {
+		lostData(g)
+	}
+	if second.inContact() {
+		t.Error("in contact with a registry that went back")
+	}
+	if d, err := second.membership.Adopt(soon(t), file); err != nil || d.Gen != 2 {
+		t.Fatalf("adopted %+v: %v", d, err)
+	}
+	for _, g := range all {
+		g.awaitContact()
+		if n := heard(g, func(registry.SupersededBy) bool { return true }); n != 0 {
+			t.Errorf("%s: superseded by an older record", g.name())
+		}
+		if m := g.member(g.name()); m.Inc != g.me.Member.Inc || m.Gen != 2 || !m.Live {
+			t.Errorf("%s: record %+v", g.name(), m)
+		}
+	}
+	all.succeed(2)
+}
+
+// TestVerdictIsLast: a registry that went back has come to a verdict from there. Who was ahead ends with it, and adopts nothing.
+func TestVerdictIsLast(t *testing.T) {
+	s := consulserver.Start(t, consulserver.Options{})
+	kv := rawOf(t, s.URL())
+	a := newApp(t, s)
+	all := a.assemble(t, 1, quickly)
+	_, file := all[0].roster(all[0].membership.Directive().Roster)
+	kv.record(a.facts.App+"/verdict/1", registry.Verdict{Version: 1, Run: "1", Outcome: registry.Failed, Class: registry.ClassTimeout, Gen: 1})
+	kv.deleteTree(a.facts.App + "/directive")
+	for _, g := range all {
+		lostData(g)
+		if d := g.told(1, registry.ActStop); d.Verdict.Class != registry.ClassTimeout {
+			t.Errorf("%s: verdict %+v", g.name(), d.Verdict)
+		}
+	}
+	if d, err := all[0].membership.Adopt(soon(t), file); err == nil && d.Act != registry.ActStop {
+		t.Errorf("a run with a verdict was adopted: %+v", d)
+	}
 }
 
 // settle waits until this agent's client has asked the registry and been answered again.

@@ -146,6 +146,28 @@ func dataDeleted(t *testing.T, s server) {
 	all[:2].each(func(g *agent) { g.told(1, registry.ActStop) })
 }
 
+// lostAtTheBarrier: the data is deleted while a new run waits. It is adopted without the roster of the last run, which nobody
+// of this one has read.
+func lostAtTheBarrier(t *testing.T, s server) {
+	a := newApp(t, s)
+	a.assemble(t, 1).succeed(1)
+	a.facts.Run = "2"
+	first := a.agent(t, "worker-0", anotherOne, quickly).join()
+	first.told(2, registry.ActWait)
+	rawOf(t, s.URL()).deleteTree(a.facts.App + "/")
+	lostData(first)
+	if d, err := first.membership.Adopt(soon(t), nil); err != nil || d.Gen != 2 || d.Act != registry.ActWait {
+		t.Fatalf("adopted %+v: %v", d, err)
+	}
+	first.awaitContact()
+	all := gang{first}
+	for _, name := range []string{"worker-1", "ps-0"} {
+		all = append(all, a.agent(t, name, anotherOne).join())
+	}
+	all.release(2)
+	all.succeed(2)
+}
+
 // wentBack: the registry has an older copy of the directive. Nobody follows that, but for the verdict to which it leads.
 func wentBack(t *testing.T, s server) {
 	a := newApp(t, s)

@@ -78,6 +78,7 @@ var promises = []promise{
 	{"another run's conductor", anotherRunsConductor},
 	{"data is deleted", dataDeleted},
 	{"data went back", wentBack},
+	{"data lost at the barrier", lostAtTheBarrier},
 	{"founded anew", foundedAnew},
 	{"own record lost", ownRecordLost},
 }

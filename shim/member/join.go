@@ -39,6 +39,7 @@ func (m *Member) join(ctx context.Context) machine.Event {
 	m.membership = held
 	m.mu.Unlock()
 	m.fence.watch(ctx, held, me.Facts)
+	m.adopter.watch(ctx, held)
 	record, in, directive := held.Record(), held.Instance(), held.Directive()
 	m.cfg.Hooks.Save(directive)
 	join := machine.Join{Instance: in, Attempt: max(0, record.Attempt-1), Budget: record.Budget}

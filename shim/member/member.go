@@ -93,6 +93,7 @@ type Hooks struct {
 type Member struct {
 	cfg     Config
 	fence   Fence
+	adopter adopter
 	probe   probe
 	absent  absentees
 	peerAPI peerAPI
@@ -122,6 +123,7 @@ func New(ctx context.Context, c Config) *Member {
 	m.absent.begin = func() (context.Context, context.CancelFunc) {
 		return context.WithTimeout(context.WithoutCancel(ctx), absentPatience)
 	}
+	m.adopter = adopter{every: c.Times.Renew, adopt: m.Adopt, log: c.Log}
 	m.peerAPI = peerAPI{listen: c.Listen, host: c.Host.Allocation.Host, log: c.Log}
 	return m
 }
@@ -146,6 +148,7 @@ func (m *Member) Resign() {
 
 // Close ends the partition guard and the questions to the registry.
 func (m *Member) Close() {
+	m.adopter.close()
 	m.fence.close()
 	m.absent.close()
 }

@@ -157,7 +157,7 @@ func TestConsulLostItsData(t *testing.T) {
 }
 
 // The app's keys are deleted under a running gang. A newcomer starts nothing; muster adopt writes everything again, and the
-// run goes on as if nothing had been: a process that dies is restarted, and the verdict comes.
+// run goes on as if nothing had been: a dead agent is replaced, and the verdict comes.
 func TestConsulDataDeleted(t *testing.T) {
 	t.Parallel()
 	server := consulserver.Start(t, consulserver.Options{})
@@ -183,12 +183,11 @@ func TestConsulDataDeleted(t *testing.T) {
 	if code != 0 || !strings.Contains(out, "generation 1 is in the registry again") {
 		t.Fatalf("muster adopt: %q, exit code %d", out, code)
 	}
-	for _, name := range g.def.instances() {
+	for _, name := range []string{"ps-0", "worker-0"} {
 		g.agentSays(name, "attached to the index again")
 	}
-	g.unmoved(cast, "")
-	cast["worker-0"].kill()
-	cast["worker-0"] = g.stage.next("worker-0")
+	// Once the session of the one that was killed has ended, its successor comes, at another port.
+	cast = g.castOf(2, g.def.instances()...)
 	for _, name := range []string{"worker-0", "worker-1"} {
 		cast[name].exit(0)
 	}
