@@ -93,8 +93,8 @@ func Unpack(ref RosterRef, packed []byte) (Roster, []byte, error) {
 	return r, text, nil
 }
 
-// Verify checks a packed roster against the reference without decoding it. Only bytes that another build has packed must
-// be unpacked for that. The error is ErrRosterDiffers if the content differs.
+// Verify checks a packed roster against the reference without decoding it. Only bytes that another build has packed
+// must be unpacked for that. The error is ErrRosterDiffers if the content differs.
 func (ref RosterRef) Verify(packed []byte) error {
 	if sum := sha256.Sum256(packed); hex.EncodeToString(sum[:]) == ref.Packed {
 		return nil

@@ -12,8 +12,8 @@ func newAdopt(s console.Streams) *cobra.Command {
 	f := flags.Ask{}
 	cmd := &cobra.Command{
 		Use: "adopt APP", Short: "Write a running app's data again into a registry that lost it", Args: exactly("APP"),
-		Long: `For a registry whose data was deleted, or restored from an older copy, while the app runs: its status says
-"registry lost its data". An agent of the app on this host writes the app's record, its definition, the
+		Long: `For a registry whose data was deleted, or restored from an older copy, while the app runs: its status
+says "registry lost its data". An agent of the app on this host writes the app's record, its definition, the
 newest directive and the roster again; the other agents, on all hosts, follow with their own records
 within seconds, and the run goes on. Call it where the newest generation runs.
 

@@ -33,8 +33,8 @@ func Admit(look Snapshot, me Newcomer, alive func(registry.Process) Life) Admiss
 	return decideIndex(look, me, alive)
 }
 
-// vanished tells why an app that the registry does not know is there all the same; "": it is not. Its processes may run:
-// a second founding would start them again.
+// vanished tells why an app that the registry does not know is there all the same; "": it is not. Its processes may
+// run: a second founding would start them again.
 func vanished(look Snapshot) string {
 	switch {
 	case look.Seen:

@@ -29,14 +29,13 @@ func (s *Membership) Adopt(ctx context.Context, read []byte) (registry.Directive
 	if err := s.sameFounding(res.at(k.app())); err != nil {
 		return registry.Directive{}, err
 	}
-	last, lost, _ := g.directive.now()
-	if !lost {
+	if _, lost, _ := g.directive.now(); !lost {
 		return registry.Directive{}, ErrNothingLost
 	}
 	if err := s.takeVerdict(res.at(k.verdict(s.app.Run))); err != nil {
 		return registry.Directive{}, err
 	}
-	last, _, _ = g.directive.now()
+	last, _, _ := g.directive.now()
 	d := last.directive
 	d.By, d.Seq, d.Adopted, d.Why = g.me.Member.Inc, d.Seq+1, true, "adopted after the registry lost its data"
 	app, chunks, err := s.lostRecord(ctx, d)

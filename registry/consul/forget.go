@@ -12,9 +12,6 @@ import (
 // ErrLive refuses to forget an app that still has live members.
 var ErrLive = errors.New("app still has live members")
 
-// checkedLives is how many live keys the deletion can check to be absent: Consul takes 128 operations.
-const checkedLives = 120
-
 // Forget removes everything of an app. It refuses with ErrLive while any index is held, and with registry.ErrNoApp if
 // the app does not exist.
 func (c *Client) Forget(ctx context.Context, app string) error {

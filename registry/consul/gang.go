@@ -48,7 +48,8 @@ func newGang(ctx context.Context, c *Client, me conductor.Newcomer, notify func(
 	g := &gang{
 		Client: c, keys: keysOf(me.App), me: me, directive: newDirectiveWatch(), mail: newMailbox(notify),
 		turned: make(chan struct{}, 1),
-		ctx:    ctx, cancel: cancel, candidacy: candidacy{stepDown: make(chan struct{}), conducted: make(chan struct{})},
+		ctx:    ctx, cancel: cancel,
+		candidacy: candidacy{stepDown: make(chan struct{}), conducted: make(chan struct{})},
 	}
 	g.link = newContact(func(e registry.Event) {
 		if _, back := e.(registry.Reachable); back {

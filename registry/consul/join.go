@@ -337,8 +337,8 @@ func (j *joining) newRun(ctx context.Context, d conductor.NewRun, look conductor
 		old = ""
 	}
 	value := encode(d.Directive)
-	res, err := j.calls.commit(ctx, j.keys.newRun(session, j.me.Run, look.DirectiveIndex, d.AppIndex, encode(app), value,
-		there, old, d.Free)...)
+	res, err := j.calls.commit(ctx, j.keys.newRun(session, j.me.Run, look.DirectiveIndex, d.AppIndex, encode(app),
+		value, there, old, d.Free)...)
 	return j.conductFrom(ctx, session, value, res, err)
 }
 

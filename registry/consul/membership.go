@@ -52,8 +52,8 @@ func (s *Membership) Record() registry.Member {
 	return cloneMember(s.record)
 }
 
-// LastContact is when this agent last asked and found that the index is its own (session, live key and record, while the
-// registry has the app's data), and the time now: both since the machine booted, suspended time included.
+// LastContact is when this agent last asked and found that the index is its own (session, live key and record, while
+// the registry has the app's data), and the time now: both since the machine booted, suspended time included.
 func (s *Membership) LastContact() (heard, now time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,8 +141,6 @@ func (s *Membership) doubtful() bool {
 
 // name is the session's name, for people who list sessions.
 func (s *Membership) name() string { return sessionName(s.gang.me.App, s.instance.String()) }
-
-func sessionName(app, who string) string { return "muster " + app + " " + who }
 
 func cloneMember(m registry.Member) registry.Member {
 	c, err := decode[registry.Member]("", encode(m))

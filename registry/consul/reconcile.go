@@ -44,7 +44,9 @@ func (s *Membership) reconcile(ctx context.Context, sent []registry.Member) (don
 		if err != nil {
 			return false, err
 		}
-		done = slices.ContainsFunc(sent, func(o registry.Member) bool { return string(encode(o)) == string(pair.Value) })
+		done = slices.ContainsFunc(sent, func(o registry.Member) bool {
+			return string(encode(o)) == string(pair.Value)
+		})
 		mine := m.Inc == g.me.Member.Inc && m.Phase != registry.PhaseLost
 		older = s.older(pair, mine, lost) && !done
 		switch {
@@ -117,7 +119,8 @@ func (s *Membership) sameFounding(pair *api.KVPair) error {
 	if app.Run != s.app.Run || app.Created.Equal(s.app.Created) {
 		return nil
 	}
-	return s.giveUp(app.By, fmt.Errorf("%s: %w (the app was founded anew by %s)", s.instance, registry.ErrSuperseded, app.By))
+	return s.giveUp(app.By, fmt.Errorf("%s: %w (the app was founded anew by %s)", s.instance,
+		registry.ErrSuperseded, app.By))
 }
 
 // supersede ends the membership: another agent has the index, or the conductor has declared this agent lost.

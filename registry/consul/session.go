@@ -12,6 +12,9 @@ import (
 // errSessionGone: the registry has ended the session.
 var errSessionGone = errors.New("session has ended")
 
+// sessionName is the name of a session: of the conductor, or of the agent of an instance.
+func sessionName(app, who string) string { return "muster " + app + " " + who }
+
 // createSession makes a session without health checks: it lives as long as it is renewed, from any host. Its end
 // deletes what it locks, or only releases it.
 func (l *connection) createSession(ctx context.Context, name, behaviour string, ttl time.Duration) (string, error) {

@@ -14,6 +14,12 @@ import (
 
 type ops = []*api.TxnOp
 
+// Consul takes 128 operations in a transaction.
+const (
+	checkedLives = 120 // live keys of which a deletion can check that they are absent
+	droppedAsks  = 100 // asks that a verdict deletes in its own transaction; cleanUp deletes the rest
+)
+
 // look is T1: all that a newcomer's decision about an index needs.
 func (k keys) look(in registry.Instance, run string) ops {
 	return ops{

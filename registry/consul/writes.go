@@ -13,9 +13,6 @@ import (
 	"github.com/muster-agent/muster/registry/conductor"
 )
 
-// droppedAsks is how many asks a verdict deletes in its own transaction; CleanUp deletes the rest.
-const droppedAsks = 100
-
 // direct writes a directive, with further operations in between (T11, and part of T5 and T12).
 func (c *conducting) direct(ctx context.Context, index uint64, d registry.Directive, with ...*api.TxnOp) error {
 	counts, err := c.counted(ctx, d)

@@ -63,8 +63,8 @@ func (c *cutter) serve(ctx context.Context, client net.Conn, dial func(context.C
 	go func() {
 		defer close(done)
 		defer server.Close()
-		pipe(server, client, func() {
-			_ = server.SetReadDeadline(time.Now().Add(c.after)) // a connection that is closed ends by itself
+		_ = pipe(server, client, func() { // its end is the connection's
+			_ = server.SetReadDeadline(time.Now().Add(c.after))
 		})
 	}()
 	if err := pipe(client, server, func() { _ = server.SetReadDeadline(time.Time{}) }); errors.Is(err, os.ErrDeadlineExceeded) {

@@ -11,25 +11,9 @@ import (
 	"github.com/muster-agent/muster/shim/status"
 )
 
-// adoptTime limits an adoption: a few requests to the registry.
-const adoptTime = 10 * time.Second
-
-// Adopt writes the app's data again into a registry that has lost it.
-func (m *Member) Adopt(ctx context.Context) (status.Adopted, error) {
-	membership := m.Membership()
-	if membership == nil {
-		return status.Adopted{}, errors.New("this agent holds no index")
-	}
-	ctx, cancel := context.WithTimeout(ctx, adoptTime)
-	defer cancel()
-	_, read := m.Roster()
-	d, err := membership.Adopt(ctx, read)
-	return status.Adopted{Run: d.Run, Gen: d.Gen, Act: string(d.Act)}, err
-}
-
 // adopter brings a registry forward that went back to an older copy of the running app: else newcomers would begin a
-// generation again that members have left behind. A registry that has nothing of the app is left alone, for a person may
-// have deleted it.
+// generation again that members have left behind. A registry that has nothing of the app is left alone, for a person
+// may have deleted it.
 type adopter struct {
 	every time.Duration
 	adopt func(context.Context) (status.Adopted, error)

@@ -2,6 +2,7 @@ package member
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"sync"
@@ -158,6 +159,22 @@ func (m *Member) Membership() *consul.Membership {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.membership
+}
+
+// adoptTime limits an adoption: a few requests to the registry.
+const adoptTime = 10 * time.Second
+
+// Adopt writes the app's data again into a registry that has lost it.
+func (m *Member) Adopt(ctx context.Context) (status.Adopted, error) {
+	membership := m.Membership()
+	if membership == nil {
+		return status.Adopted{}, errors.New("this agent holds no index")
+	}
+	ctx, cancel := context.WithTimeout(ctx, adoptTime)
+	defer cancel()
+	_, read := m.Roster()
+	d, err := membership.Adopt(ctx, read)
+	return status.Adopted{Run: d.Run, Gen: d.Gen, Act: string(d.Act)}, err
 }
 
 // Founded is when the app was founded that this agent is a member of; zero before the claim.
