@@ -7,13 +7,13 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// begun keeps the clock of the tenure. Two kinds of conductor know the gang already: one that came long ago has seen
-// the previous conductor at work, because a dead one's lock would have ended by then; and one that has formed the
-// generation itself.
+// begun keeps the clock of the tenure. Three kinds of conductor know the gang already: one that came long ago has seen
+// the previous conductor at work, because a dead one's lock would have ended by then; one that was there when that one
+// stepped down; and one that has formed the generation itself.
 func (t tenure) begun(c State, v View, now time.Time) tenure {
 	if t.began.IsZero() {
 		t.began = now
-		t.continued = !c.Came.IsZero() && now.Sub(c.Came) >= c.Facts.Times.Expiry()
+		t.continued = c.Handed || !c.Came.IsZero() && now.Sub(c.Came) >= c.Facts.Times.Expiry()
 	}
 	if v.Trouble > 0 {
 		t.began = now // sessions may have been extended

@@ -143,6 +143,17 @@ func TestNotAllLaunchedAnew(t *testing.T) {
 			g.newConductor("new")
 			g.came(0)
 		},
+		"all are replaced one by one, the conductor last, which steps down": func(g *gang) {
+			for _, n := range []string{"worker-0", "worker-1"} {
+				g.relaunch(n, "new-"+n)
+				g.settle()
+			}
+			g.leave("ps-0")
+			g.newConductor("new-worker-0")
+			g.came(time.Second)
+			g.c.Handed = true
+			g.relaunch("ps-0", "new-ps-0")
+		},
 		"all are replaced one by one under one conductor": func(g *gang) {
 			for _, n := range trio() {
 				g.pass(time.Minute)

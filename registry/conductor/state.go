@@ -13,6 +13,8 @@ type State struct {
 	Facts Facts
 	Inc   string    // of the agent that conducts
 	Came  time.Time // when it first saw the gang's directive; zero: unknown
+	// Handed: it was a member already when the last conductor stepped down, so the gang was never without anybody.
+	Handed bool
 	timers
 	tenure
 }

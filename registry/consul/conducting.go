@@ -33,9 +33,9 @@ type conducting struct {
 	silent  time.Time // since when the registry gives this conductor no answer; zero: it does
 }
 
-func newConducting(g *gang, session string) *conducting {
-	c := &conducting{gang: g, session: session, state: conductor.New(g.me.Facts, g.me.Member.Inc)}
-	c.state.Came = g.since()
+func newConducting(g *gang, b conductorLock) *conducting {
+	c := &conducting{gang: g, session: b.session, state: conductor.New(g.me.Facts, g.me.Member.Inc)}
+	c.state.Came, c.state.Handed = g.since(), b.handed
 	c.watches.init()
 	return c
 }

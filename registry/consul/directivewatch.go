@@ -97,6 +97,7 @@ type news struct {
 	lost      string // why the data is lost; it was not lost before
 	found     bool   // the data was lost, and is back
 	doubt     bool   // the reading goes back: read again with consistency
+	handed    bool   // the conductor that was seen has stepped down
 }
 
 // observe takes in the reading of key; a nil pair means that the key does not exist. A reading that goes back counts
@@ -126,6 +127,7 @@ func (s *directiveWatch) observe(key string, pair *api.KVPair, mark int) (news, 
 	if s.last != nil && s.last.index == pair.ModifyIndex && s.last.session == pair.Session && s.lost == "" {
 		return news{}, nil
 	}
+	n.handed = s.last != nil && s.last.session != "" && pair.Session == "" && d.By == ""
 	s.last = &seenDirective{directive: d, value: pair.Value, index: pair.ModifyIndex, session: pair.Session}
 	s.version++
 	s.lost = ""

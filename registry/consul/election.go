@@ -25,13 +25,16 @@ const (
 )
 
 // conductorLock is the right to conduct: the session that locks the directive.
-type conductorLock struct{ session string }
+type conductorLock struct {
+	session string
+	handed  bool // the last conductor stepped down when this agent was a member already
+}
 
 // inherit starts with a lock that this newcomer holds, because it has founded the app or its run.
 func (g *gang) inherit(session string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.inherited = &conductorLock{session}
+	g.inherited = &conductorLock{session: session}
 }
 
 // conduct conducts whenever nobody else does, until this agent's part ends or resigns.
@@ -93,8 +96,10 @@ func (g *gang) elect() *conductorLock {
 		if now, lost, _ := g.directive.now(); !vacant(now, lost, g.me.Run) || now.index != last.index {
 			continue // another agent was faster
 		}
+		handed := g.wasHanded() // its own directive is not the last conductor's
 		b, err := g.lockDirective(last)
 		if b != nil {
+			b.handed = handed
 			return b
 		}
 		if err != nil && g.ctx.Err() == nil {
@@ -131,6 +136,13 @@ func (g *gang) electDelay(d registry.Directive) time.Duration {
 	return time.Duration(turn)*electStep + jitter(0, electJitter)
 }
 
+// wasHanded tells whether the last conductor stepped down when this agent was a member already.
+func (g *gang) wasHanded() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.handed
+}
+
 // since is when this agent first saw the directive.
 func (g *gang) since() time.Time {
 	g.mu.Lock()
@@ -154,14 +166,14 @@ func (g *gang) lockDirective(last *seenDirective) (*conductorLock, error) {
 			Key: g.keys.directive(), Value: value, ModifyIndex: res.index(g.keys.directive()),
 			Session: session,
 		}, unsure)
-		return &conductorLock{session}, nil
+		return &conductorLock{session: session}, nil
 	}
 	// After an unknown result the lock decides: only this agent knows its session.
 	if readErr := g.refresh(g.ctx); readErr != nil {
 		return nil, errors.Join(err, readErr)
 	}
 	if now, _, _ := g.directive.now(); now != nil && now.session == session {
-		return &conductorLock{session}, nil
+		return &conductorLock{session: session}, nil
 	}
 	return nil, errors.Join(err, g.calls.destroySession(g.ctx, session))
 }
@@ -186,7 +198,7 @@ func (g *gang) conductUnder(b *conductorLock) {
 		defer cancel()
 		g.renewConductor(ctx, b.session)
 	})
-	c := newConducting(g, b.session)
+	c := newConducting(g, *b)
 	err := c.run(ctx)
 	cancel()
 	c.close()
@@ -223,10 +235,13 @@ func (g *gang) releaseLock(session string) {
 		if last == nil || last.session != session {
 			break
 		}
-		res, err := g.calls.commit(ctx, g.keys.stepDown(session, last.index, last.value)...)
+		d := last.directive
+		d.By = "" // nobody: members that see it know that the gang was never without anybody
+		value := encode(d)
+		res, err := g.calls.commit(ctx, g.keys.stepDown(session, last.index, value)...)
 		if err == nil {
 			g.observe(&api.KVPair{
-				Key: g.keys.directive(), Value: last.value,
+				Key: g.keys.directive(), Value: value,
 				ModifyIndex: res.index(g.keys.directive()),
 			}, unsure)
 			break

@@ -30,6 +30,7 @@ type gang struct {
 	mu       sync.Mutex
 	started  bool
 	came     time.Time          // when the directive was first seen
+	handed   bool               // the last conductor stepped down when this agent was a member already
 	instance *registry.Instance // of the membership, nil without
 	candidacy
 }
@@ -118,6 +119,7 @@ func (g *gang) report(n news) {
 	if n.directive {
 		g.mu.Lock()
 		defer g.mu.Unlock()
+		g.handed = n.handed && g.instance != nil
 		if g.instance != nil { // a newcomer does not need the directive yet
 			g.mail.send(registry.DirectiveSeen{Directive: g.directive.directive()})
 		}
