@@ -127,7 +127,7 @@ func (s *directiveWatch) observe(key string, pair *api.KVPair, mark int) (news, 
 	if s.last != nil && s.last.index == pair.ModifyIndex && s.last.session == pair.Session && s.lost == "" {
 		return news{}, nil
 	}
-	n.handed = s.last != nil && s.last.session != "" && pair.Session == "" && d.By == ""
+	n.handed = s.last != nil && s.last.session != "" && pair.Session == "" && s.last.directive.By != "" && d.By == ""
 	s.last = &seenDirective{directive: d, value: pair.Value, index: pair.ModifyIndex, session: pair.Session}
 	s.version++
 	s.lost = ""

@@ -67,6 +67,23 @@ func TestObserve(t *testing.T) {
 	}
 }
 
+// TestObserveHandover: a conductor that steps down is not one whose session ends.
+func TestObserveHandover(t *testing.T) {
+	conducted := pairOf(5, "c", "1", 1, "run")
+	conducted.Value = encode(registry.Directive{Run: "1", Gen: 1, Act: "run", By: "inc"})
+	for by, want := range map[string]bool{"": true, "inc": false} {
+		s := newDirectiveWatch()
+		if _, err := s.observe("d", conducted, unsure); err != nil {
+			t.Fatal(err)
+		}
+		released := pairOf(6, "", "1", 1, "run")
+		released.Value = encode(registry.Directive{Run: "1", Gen: 1, Act: "run", By: by})
+		if n, err := s.observe("d", released, unsure); err != nil || n.handed != want {
+			t.Errorf("by %q: got %+v, %v", by, n, err)
+		}
+	}
+}
+
 // TestObserveSession: who conducts is no news for agents, and still wakes who waits to conduct.
 func TestObserveSession(t *testing.T) {
 	s := newDirectiveWatch()
