@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -91,8 +92,7 @@ func TestKilledInMidDownload(t *testing.T) {
 	<-c.held
 	await(t, "what was sent, on disk", func() bool { return strings.Count(read(filepath.Join(j.work, ".inputs-worker-0")), "data/large") == 2 })
 	j.must(cmd.Process.Signal(syscall.SIGSTOP)) // it would launch another at once
-	agent := strconv.Itoa(cmd.Process.Pid)
-	agent = strings.TrimSpace(read("/proc/" + agent + "/task/" + agent + "/children")) // it has no record of its own before it starts something
+	agent := j.onlyChild(cmd.Process.Pid) // it has no record of its own before it starts something
 	pid, err := strconv.Atoi(agent)
 	j.must(err)
 	j.must(syscall.Kill(pid, syscall.SIGKILL))
@@ -110,4 +110,19 @@ func TestKilledInMidDownload(t *testing.T) {
 	if got := c.sent["/small"]; got != int64(len(small)) {
 		t.Errorf("%d bytes of the small file were sent, want it once", got)
 	}
+}
+
+// onlyChild is the pid of a process's child, whichever of its threads has started it.
+func (j *job) onlyChild(pid int) string {
+	j.t.Helper()
+	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	j.must(err)
+	var children []string
+	for _, list := range lists {
+		children = append(children, strings.Fields(read(list))...)
+	}
+	if len(children) != 1 {
+		j.t.Fatalf("children of %d: %q, want one", pid, children)
+	}
+	return children[0]
 }
