@@ -92,7 +92,7 @@ func TestKilledInMidDownload(t *testing.T) {
 	<-c.held
 	await(t, "what was sent, on disk", func() bool { return strings.Count(read(filepath.Join(j.work, ".inputs-worker-0")), "data/large") == 2 })
 	j.must(cmd.Process.Signal(syscall.SIGSTOP)) // it would launch another at once
-	agent := j.onlyChild(cmd.Process.Pid) // it has no record of its own before it starts something
+	agent := j.onlyChild(cmd.Process.Pid)       // it has no record of its own before it starts something
 	pid, err := strconv.Atoi(agent)
 	j.must(err)
 	j.must(syscall.Kill(pid, syscall.SIGKILL))
