@@ -5,8 +5,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/hashicorp/consul/api"
-
 	"github.com/muster-agent/muster/registry"
 )
 
@@ -35,9 +33,7 @@ func (c *conducting) publishCommon(ctx context.Context) {
 			continue
 		}
 		if value := encode(c.me.Facts.CommonStep(d, stored)); !bytes.Equal(value, written) {
-			_, err := c.calls.commit(ctx, opSession(c.keys.directive(), c.session),
-				op(api.KVTxnOp{Verb: api.KVSet, Key: c.keys.common(), Value: value}))
-			if err != nil {
+			if _, err := c.calls.commit(ctx, c.keys.publishCommon(c.session, value)...); err != nil {
 				c.log.Debug("common step not published", "err", err)
 				continue
 			}

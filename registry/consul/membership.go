@@ -121,7 +121,7 @@ func (s *Membership) held() held {
 	return held{s.session, cloneMember(s.record), s.index}
 }
 
-func (s *Membership) adopt(m registry.Member, index uint64) {
+func (s *Membership) take(m registry.Member, index uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.record, s.index, s.unsure = m, index, false

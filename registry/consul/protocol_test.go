@@ -70,6 +70,7 @@ func keyTable() string {
 		{k.readyOf(7, anyInstance), "nothing; locked by the agent's session", "its agent", "as long as that session, or until a report"},
 		{k.ask("KIND", "ID"), "`Ask`", "a command", "until it is served"},
 		{k.checkpoint(anyInstance), "`Checkpoint`", "its agent", "until `forget`"},
+		{k.common(), "`CommonStep`", "the conductor", "until `forget`"},
 		{k.verdict("RUN"), "`Verdict`", "the conductor", "until `forget`"},
 	} {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", pattern(row.key), row.record, row.by, row.life)
@@ -109,6 +110,7 @@ func transactionTable() string {
 		{"T11 direct", "the conductor: another generation, counts, components released", k.direct(conductors, anyDirective, text, nil)},
 		{"T12 end", "the conductor: the verdict", k.direct(conductors, anyDirective, text, k.end("RUN", text, []registry.Ask{anyAsk}))},
 		{"T13 checkpoint", "a whole checkpoint is stored", k.commitSteps(in, mine, anyMember, anySteps, text)},
+		{"T13b common step", "the conductor, when a checkpoint was committed", k.publishCommon(conductors, text)},
 		{"T14 leave", "the process is gone, the agent goes", k.record(in, mine, anyMember, text, append(k.unready(in, 7), opDelete(k.live(in))))},
 		{"T15 new run", "a newcomer; nobody conducts and the last run is over", k.newRun(conductors, "RUN", anyDirective, anyApp, text, text, nil, "", []registry.Instance{in})},
 		{"T16 step down", "the conductor that leaves", k.stepDown(conductors, anyDirective, text)},

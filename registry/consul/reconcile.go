@@ -52,7 +52,7 @@ func (s *Membership) reconcile(ctx context.Context, sent []registry.Member) (don
 		switch {
 		case older:
 		case mine:
-			s.adopt(m, pair.ModifyIndex)
+			s.take(m, pair.ModifyIndex)
 		default:
 			return false, s.supersede(m)
 		}
@@ -153,7 +153,7 @@ func (s *Membership) keepPlace(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.adoptSession(session, began)
+	s.takeSession(session, began)
 	return errDataLost
 }
 
@@ -177,7 +177,7 @@ func (s *Membership) rewrite(ctx context.Context, old, live, directive *api.KVPa
 	if err != nil {
 		return err
 	}
-	s.adopt(h.record, res.index(k.member(s.instance)))
+	s.take(h.record, res.index(k.member(s.instance)))
 	g.log.Warn("own record written again: the registry had lost it", "instance", s.instance.String())
 	return nil
 }
@@ -195,7 +195,7 @@ func (s *Membership) attach(ctx context.Context, live *api.KVPair, index uint64)
 	case live != nil && live.Session == h.session:
 		return nil
 	case live != nil && live.Session != "" && live.Session == candidate:
-		s.adoptSession(candidate, tried)
+		s.takeSession(candidate, tried)
 		return nil
 	case live != nil && live.Session != "":
 		return &refusal{what: []string{k.live(s.instance) + " is locked by another session"}}
@@ -221,7 +221,7 @@ func (s *Membership) attach(ctx context.Context, live *api.KVPair, index uint64)
 	if err != nil {
 		return err
 	}
-	s.adoptSession(session, tried)
+	s.takeSession(session, tried)
 	if old := h.session; old != session {
 		_ = g.calls.destroySession(ctx, old) // it has ended, or holds nothing
 	}
@@ -238,7 +238,7 @@ func (s *Membership) acknowledged(h held) int {
 	return h.record.Gen
 }
 
-func (s *Membership) adoptSession(session string, began time.Duration) {
+func (s *Membership) takeSession(session string, began time.Duration) {
 	_, lost, _ := s.gang.directive.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()

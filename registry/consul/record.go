@@ -70,7 +70,7 @@ func (s *Membership) attempt(ctx context.Context, w writing, sent *[]registry.Me
 	s.doubt() // until it is answered, and for the next writer if this one gives up
 	res, err := s.gang.calls.commit(ctx, k.record(s.instance, h.session, h.index, encode(after), around)...)
 	if err == nil {
-		s.adopt(after, res.index(k.member(s.instance)))
+		s.take(after, res.index(k.member(s.instance)))
 		return true, nil
 	}
 	if isRefusal(err) { // reconcile at once: nothing was written

@@ -9,8 +9,10 @@ import (
 	"github.com/muster-agent/muster/registry/conductor"
 )
 
-// All that is written into the registry is written by these transactions: each does everything or nothing.
-// doc/protocol.md prints them (make golden) and says why they have the checks that they have.
+// All that is written into the registry is written by these transactions: each does everything or nothing. Only the
+// chunks of large definitions and rosters are written before, one by one: they are named by their content, and nobody
+// reads them until a record names them. doc/protocol.md prints the transactions (make golden) and says why they have
+// the checks that they have.
 
 type ops = []*api.TxnOp
 
@@ -152,6 +154,11 @@ func (k keys) commitSteps(in registry.Instance, session string, member, index ui
 		opIndex(k.member(in), member),
 		opCAS(k.checkpoint(in), index, checkpoint),
 	}
+}
+
+// publishCommon writes the step that all members' checkpoints share.
+func (k keys) publishCommon(session string, common []byte) ops {
+	return ops{opSession(k.directive(), session), op(api.KVTxnOp{Verb: api.KVSet, Key: k.common(), Value: common})}
 }
 
 // newRun is T15, and T6 with it: nobody conducts, and from here on this agent does. free are indexes that nobody may

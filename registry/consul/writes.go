@@ -77,7 +77,7 @@ func (c *conducting) seal(ctx context.Context, e conductor.Seal) error {
 func (c *conducting) end(ctx context.Context, e conductor.End) error {
 	err := c.direct(ctx, e.Index, e.Directive, c.keys.end(e.Verdict.Run, encode(e.Verdict), e.Asks)...)
 	if isRefusal(err) {
-		return c.adopt(ctx, e, err)
+		return c.endAsWritten(ctx, e, err)
 	}
 	if err != nil {
 		return err
@@ -87,9 +87,9 @@ func (c *conducting) end(ctx context.Context, e conductor.End) error {
 	return nil
 }
 
-// adopt ends the run with the verdict that is there already: one that nobody can replace. Without one the refusal
+// endAsWritten ends the run with the verdict that is there already: one that nobody can replace. Without one the refusal
 // stands.
-func (c *conducting) adopt(ctx context.Context, e conductor.End, refused error) error {
+func (c *conducting) endAsWritten(ctx context.Context, e conductor.End, refused error) error {
 	pair, err := c.bulk.get(ctx, c.keys.verdict(e.Verdict.Run), consistent)
 	if err != nil {
 		return err

@@ -196,8 +196,7 @@ func (m Manifest) before(o Manifest) int {
 		cmp.Compare(m.Inc, o.Inc))
 }
 
-// standing are the manifests that a gang could resume from by what the store alone
-// shows, oldest first. A later
+// standing are the manifests that a gang could resume from by what the store alone shows, oldest first. A later
 // generation that stored a step has overtaken all that an earlier one stored of this step or newer: those are of a
 // branch that was given up.
 func standing(all []Manifest) []Manifest {

@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"github.com/muster-agent/muster/tests/need"
 )
 
 const hiddenVariable = "MUSTER_TEST_HIDDEN" // the facts of a process that this one cannot see
@@ -28,9 +30,7 @@ func TestHidePID(t *testing.T) {
 		}
 		return
 	}
-	if os.Getuid() != 0 {
-		t.Skip("only root can mount /proc")
-	}
+	need.Root(t) // to mount /proc
 	self, err := SelfFacts()
 	if err != nil {
 		t.Fatal(err)
