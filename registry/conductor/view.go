@@ -37,8 +37,8 @@ type View struct {
 
 	Asks []registry.Ask
 
-	// Trouble is how long the registry gave no answers since the last Step, as far as that is over. No member could show
-	// meanwhile that it is alive: all loss timers are prolonged by it.
+	// Trouble is how long the registry gave no answers since the last Step, as far as that is over. No member could
+	// show meanwhile that it is alive: all loss timers are prolonged by it.
 	Trouble time.Duration
 }
 

@@ -87,8 +87,8 @@ func (c *conducting) end(ctx context.Context, e conductor.End) error {
 	return nil
 }
 
-// endAsWritten ends the run with the verdict that is there already: one that nobody can replace. Without one the refusal
-// stands.
+// endAsWritten ends the run with the verdict that is there already: one that nobody can replace. Without one the
+// refusal stands.
 func (c *conducting) endAsWritten(ctx context.Context, e conductor.End, refused error) error {
 	pair, err := c.bulk.get(ctx, c.keys.verdict(e.Verdict.Run), consistent)
 	if err != nil {
