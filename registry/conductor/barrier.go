@@ -15,7 +15,10 @@ func (r *decision) barrier() bool {
 	if r.deadlocked() {
 		return true
 	}
-	open := slices.ContainsFunc(r.missing, func(a *absence) bool { return a.res == noResult })
+	open := len(r.removed) > 0 || slices.ContainsFunc(r.missing, func(a *absence) bool { return a.res == noResult })
+	if !open && !r.knowsRoster() {
+		return r.only(ReadRoster{Ref: r.d.Roster})
+	}
 	begin := r.c.since.Add(r.d.Pause())
 	if !open && !r.now.Before(begin) {
 		return r.seal()
@@ -111,7 +114,7 @@ func (r *decision) newestStep() int64 {
 func (r *decision) timedOut() registry.Verdict {
 	var names []string
 	first, n := "", 0
-	for _, a := range r.missing {
+	for _, a := range slices.Concat(r.missing, r.removed) {
 		if a.res != noResult {
 			continue
 		}

@@ -62,3 +62,23 @@ func TestChargeLaws(t *testing.T) {
 		}
 	}
 }
+
+// The window is judged by the clocks of several hosts: one that is off by some time forgets a restart that much earlier or
+// later, and never more.
+func TestChargeByClocksThatDiffer(t *testing.T) {
+	rule := conductor.BudgetRule{Max: 3, Window: time.Hour}
+	for _, off := range []time.Duration{-20 * time.Minute, -time.Second, 0, time.Second, 20 * time.Minute} {
+		var b registry.Budget
+		for n := range 3 {
+			b, _ = conductor.Charge(b, rule, t0.Add(time.Duration(n)*time.Second), 0)
+		}
+		before := t0.Add(time.Hour - 3*time.Second - max(off, 0)) // by the true time
+		if _, ok := conductor.Charge(b, rule, before.Add(off), 0); ok {
+			t.Errorf("%s off: a restart was forgotten %s after the first", off, before.Sub(t0))
+		}
+		after := t0.Add(time.Hour + 3*time.Second + max(-off, 0))
+		if _, ok := conductor.Charge(b, rule, after.Add(off), 0); !ok {
+			t.Errorf("%s off: no restart was forgotten %s after the first", off, after.Sub(t0))
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package conductor
 
 import (
+	"slices"
 	"time"
 
 	"github.com/muster-agent/muster/registry"
@@ -82,6 +83,7 @@ type decision struct {
 	missing  []*absence // waited instances without a ready key, in rank order
 	joining  []*absence // flex up: instances of the target that are not members yet
 	services []*absence // services without a live key
+	removed  []*absence // of a waiting generation: indexes that a flex has removed, whose processes may still run
 
 	rest time.Duration // how long the generation that this decision forms waits before it starts
 
@@ -139,11 +141,30 @@ func newDecision(c State, now time.Time, v View) *decision {
 		rank += n
 	}
 	r.findServices()
+	r.findRemoved()
 	r.c.timers = r.c.missing(r.missing, now).revived(v)
 	for _, a := range r.missing {
 		a.since = r.c.absent[a.Instance]
 	}
 	return r
+}
+
+// findRemoved lists the rows of the last sealed roster that the waiting generation no longer has, until their records
+// say that nothing runs there: nothing of the new generation may start beside it.
+func (r *decision) findRemoved() {
+	if r.d.Act != registry.ActWait || r.d.Roster.ID == "" || !r.knowsRoster() {
+		return
+	}
+	for _, row := range r.v.Roster.Rows {
+		i := slices.IndexFunc(r.c.Facts.Components, func(f ComponentFacts) bool { return f.Name == row.Component })
+		if i < 0 || !r.c.Facts.Components[i].Waited || row.Done || row.Index < r.c.Facts.count(r.d, i) {
+			continue
+		}
+		a := r.absence(row.Instance, &r.c.Facts.Components[i], -1)
+		if a.rec.At.IsZero() || a.rec.Phase == registry.PhaseReady {
+			r.removed = append(r.removed, a)
+		}
+	}
 }
 
 func (r *decision) absence(in registry.Instance, f *ComponentFacts, rank int) *absence {

@@ -36,21 +36,26 @@ func (r *decision) failureOf(a *absence, b registry.Budget, rule BudgetRule) fai
 	return f
 }
 
-// sortFirst moves the first cause to the front: the earliest end, else the lowest rank.
+// sortFirst moves the first cause to the front: on one machine the earliest end; over several, whose clocks may differ,
+// the end that the registry was told first; else the lowest rank.
 func sortFirst(list []failure) {
+	clock := oneClock(list)
 	slices.SortStableFunc(list, func(a, b failure) int {
-		if x, y := a.at(), b.at(); !x.IsZero() && !y.IsZero() && !x.Equal(y) {
-			return x.Compare(y)
+		if clock {
+			return cmp.Or(a.exit.At.Compare(b.exit.At), cmp.Compare(a.rank, b.rank))
 		}
-		return cmp.Compare(a.rank, b.rank)
+		return cmp.Or(cmp.Compare(a.rec.Index, b.rec.Index), cmp.Compare(a.rank, b.rank))
 	})
 }
 
-func (f failure) at() time.Time {
-	if f.exit == nil {
-		return time.Time{}
+// oneClock tells whether all ends are known by the clock of one machine.
+func oneClock(list []failure) bool {
+	for _, f := range list {
+		if f.exit == nil || f.exit.At.IsZero() || f.rec.Boot == "" || f.rec.Boot != list[0].rec.Boot {
+			return false
+		}
 	}
-	return f.exit.At
+	return true
 }
 
 func newestSince(list []failure) time.Time {

@@ -50,10 +50,11 @@ func TestFlexOverADeadRecord(t *testing.T) {
 	g.want(registry.ActWait, 2)
 	g.ack("worker-0")
 	g.ack("worker-1")
-	g.settle()
+	g.pass(5 * time.Second)
+	g.want(registry.ActWait, 2) // its process may live: nobody has proved that it is gone
+	g.pass(registry.DefaultTimes().Lost + 10*time.Second)
 	g.want(registry.ActRun, 2)
 	g.flexTo("3")
-	g.pass(registry.DefaultTimes().Lost + 10*time.Second)
 	g.want(registry.ActRun, 2)
 	if got := g.lostOf("worker-2"); len(got) != 1 {
 		t.Error("its index does not become free")
@@ -91,4 +92,18 @@ func TestFlexIsGivenUp(t *testing.T) {
 	if g.dir.Target["worker"] != 4 || strings.Contains(g.dir.Why, "given up") {
 		t.Errorf("the second flex: %+v", g.dir)
 	}
+}
+
+// The generation after a flex down starts only when the processes of the removed indexes are gone.
+func TestRemovedIndexIsWaitedFor(t *testing.T) {
+	g := running(t, factsOf(component("worker", "worker", 3, registry.ScopeGang)))
+	g.flexTo("2")
+	g.want(registry.ActWait, 2)
+	g.ack("worker-0")
+	g.ack("worker-1")
+	g.pass(10 * time.Second)
+	g.want(registry.ActWait, 2)
+	g.leave("worker-2")
+	g.pass(10 * time.Second)
+	g.want(registry.ActRun, 2)
 }

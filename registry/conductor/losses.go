@@ -70,7 +70,7 @@ func (r *decision) stale(away []*absence) bool {
 
 // expired lists the members that have a record and no live key, and whose place matters: also the newcomers of a flex.
 func (r *decision) expired() []*absence {
-	return slices.DeleteFunc(slices.Concat(r.missing, r.joining, r.services), func(a *absence) bool {
+	return slices.DeleteFunc(slices.Concat(r.missing, r.joining, r.removed, r.services), func(a *absence) bool {
 		return a.live || a.res != noResult || !holds(a.rec.Member) || a.rec.Phase == registry.PhaseEnded
 	})
 }

@@ -75,13 +75,16 @@ func (r *decision) reads() bool {
 	for _, a := range r.joining {
 		r.again(a, recordsEvery)
 	}
+	for _, a := range r.removed {
+		r.again(a, recordsEvery)
+	}
 	for _, a := range r.services {
 		r.again(a, servicesEvery)
 	}
 	switch {
 	case open > 0 && r.v.LiveAt.Before(newest):
 		r.live, now = true, true
-	case open > 0, len(r.joining) > 0, len(r.c.loss) > 0: // a member that returns must be seen before it is lost again
+	case open+len(r.joining)+len(r.removed)+len(r.c.loss) > 0: // who returns must be seen before it is lost again
 		r.liveAgain(liveEvery)
 	case r.hasServices():
 		r.liveAgain(servicesEvery)
