@@ -42,20 +42,35 @@ func vanished(look Snapshot) string {
 	case len(look.Holders) == 0:
 		return ""
 	}
-	names := strings.Join(look.Holders[:min(len(look.Holders), 3)], ", ")
-	if more := len(look.Holders) - 3; more > 0 {
-		names += fmt.Sprintf(" and %d more", more)
+	return "it knows nothing of the app, but agents of it live: " + some(look.Holders)
+}
+
+// some are the first names of a list.
+func some(names []string) string {
+	text := strings.Join(names[:min(len(names), 3)], ", ")
+	if more := len(names) - 3; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
 	}
-	return fmt.Sprintf("it knows nothing of the app, but agents of it live: %s", names)
+	return text
+}
+
+// begins tells whether the newcomer's run may follow the one that the registry knows.
+func begins(look Snapshot, me Newcomer) bool {
+	d := look.Directive
+	return me.NewRun && d.Run != me.Run && look.Verdict == nil &&
+		(d.Verdict != nil || !look.AnyLive && look.DirectiveSession == "")
 }
 
 // refusal answers a newcomer for reasons that do not depend on its index: run, build, definition, verdict, times.
 func refusal(look Snapshot, me Newcomer) Admission {
 	d := look.Directive
-	follows := me.NewRun && d.Run != me.Run && look.Verdict == nil
-	if follows && (d.Verdict != nil || !look.AnyLive && look.DirectiveSession == "") {
+	if begins(look, me) {
 		if d := misplaced(look, me); d != nil {
 			return d
+		}
+		if len(look.Holders) > 0 { // the registry may have gone back, and they may be of this very run
+			return Wait{Why: fmt.Sprintf("run %s is over, but agents live of which the registry knows nothing: %s", d.Run,
+				some(look.Holders))}
 		}
 		return NewRun{
 			App: foundRecord(me, look.Now), AppIndex: look.AppIndex, Directive: nextRun(*d, me, look.Now),

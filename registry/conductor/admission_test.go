@@ -198,6 +198,13 @@ func TestDecideOtherwise(t *testing.T) {
 		}, conductor.NewRun{}},
 		{"another run, with members", func(c *claimCase) { c.me.Run, c.me.NewRun, c.look.AnyLive = "q", true, true }, &conductor.RunError{}},
 		{"another run, nobody there, not asked for", func(c *claimCase) { c.me.Run = "q" }, &conductor.RunError{}},
+		{"another run, nobody there but sessions", func(c *claimCase) {
+			c.me.Run, c.me.NewRun, c.look.Holders = "q", true, []string{"worker-0"}
+		}, conductor.Wait{}},
+		{"another run is over, but agents live whose keys are missing", func(c *claimCase) {
+			c.me.Run, c.me.NewRun, c.look.Directive.Verdict = "q", true, &registry.Verdict{Run: "r"}
+			c.look.Holders = []string{"worker-0"}
+		}, conductor.Wait{}},
 		{"another run, nobody there", func(c *claimCase) { c.me.Run, c.me.NewRun = "q", true }, conductor.NewRun{}},
 		{"another run, which would not have the index", func(c *claimCase) {
 			c.me.Run, c.me.NewRun, c.look.Instance = "q", true, in("worker-2")

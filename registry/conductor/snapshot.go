@@ -33,7 +33,8 @@ type Snapshot struct {
 	Asks []registry.Ask
 	// Seen: this newcomer has seen a directive of the app before.
 	Seen bool
-	// Holders are the instances of the app whose agents renew a session; read only if MayHaveLost.
+	// Holders are the instances of the app in whose names others hold sessions; where there is a directive, only those
+	// of which the registry does not know that they hold their index. Read only if MayHaveLost.
 	Holders []string
 	// Step is the newest checkpoint step of this instance, 0 when unknown.
 	Step int64
@@ -70,13 +71,13 @@ func (l Snapshot) Deserted() bool {
 	return l.Directive != nil && l.DirectiveSession == "" && !l.AnyLive
 }
 
-// MayHaveLost tells that the registry may have had more than it has now: no app at all, or no record of an index
-// although the gang runs.
-func (l Snapshot) MayHaveLost() bool {
+// MayHaveLost tells that the registry may have had more than it has now: no app at all, an older run than that of the
+// newcomer, or no record of an index although the gang runs.
+func (l Snapshot) MayHaveLost(me Newcomer) bool {
 	if l.App == nil || l.Directive == nil {
 		return l.App == nil && l.Directive == nil
 	}
-	return l.Member == nil && (l.Directive.Act == registry.ActRun || l.Directive.Adopted)
+	return begins(l, me) || l.Member == nil && (l.Directive.Act == registry.ActRun || l.Directive.Adopted)
 }
 
 // Admission is what a newcomer does next: Found, NewRun, Claim, Standby, Refuse, Wait, Vanished or Retry.

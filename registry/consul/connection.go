@@ -125,11 +125,11 @@ func (l *connection) list(ctx context.Context, prefix string, c consistency) (ap
 	return pairs, err
 }
 
-// names lists the keys under a prefix; 404 is an empty list.
+// names lists the keys under a prefix, with consistency, because keys that are missing count; 404 is an empty list.
 func (l *connection) names(ctx context.Context, prefix, separator string) ([]string, error) {
 	var names []string
 	err := l.within(ctx, l.large, "list "+prefix, func(ctx context.Context) (err error) {
-		names, _, err = l.api.KV().Keys(prefix, separator, byDefault.options(ctx))
+		names, _, err = l.api.KV().Keys(prefix, separator, consistent.options(ctx))
 		return err
 	})
 	return names, err

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/consul/api"
@@ -185,8 +184,8 @@ func (j *joining) tryIndex(ctx context.Context, in registry.Instance) (s *Member
 	if look.Member != nil {
 		j.records[in] = *look.Member
 	}
-	if look.MayHaveLost() {
-		if look.Holders, err = j.holders(ctx); err != nil {
+	if look.MayHaveLost(j.me) {
+		if look.Holders, err = j.holders(ctx, look.Directive != nil); err != nil {
 			return nil, false, err
 		}
 	}
@@ -234,20 +233,6 @@ func (j *joining) tryIndex(ctx context.Context, in registry.Instance) (s *Member
 		return nil, false, fmt.Errorf("%w: %s", errAgain, d.Why)
 	}
 	return nil, false, fmt.Errorf("join %s: unknown decision %T", in, decision)
-}
-
-// holders are the instances of the app in whose names others hold sessions. A session outlives the keys that it locks.
-func (j *joining) holders(ctx context.Context) ([]string, error) {
-	all, err := j.calls.sessions(ctx)
-	var names []string
-	for _, s := range all {
-		who, of := strings.CutPrefix(s.Name, sessionName(j.me.App, ""))
-		if of && who != conductorSession && s.ID != j.session {
-			names = append(names, who)
-		}
-	}
-	slices.Sort(names)
-	return names, err
 }
 
 // reportLoss reports that the app's data is lost, and that it is there again.

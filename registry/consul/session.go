@@ -41,11 +41,11 @@ func (l *connection) renewSession(ctx context.Context, id string, limit time.Dur
 	return err
 }
 
-// sessions are all sessions of the registry that the token may see.
+// sessions are all sessions of the registry that the token may see, read with consistency.
 func (l *connection) sessions(ctx context.Context) ([]*api.SessionEntry, error) {
 	var all []*api.SessionEntry
 	err := l.do(ctx, "list sessions", func(ctx context.Context) (err error) {
-		all, _, err = l.api.Session().List(byDefault.options(ctx))
+		all, _, err = l.api.Session().List(consistent.options(ctx))
 		return err
 	})
 	return all, err

@@ -39,6 +39,13 @@ func newApp(t testing.TB, s server, components ...conductor.ComponentFacts) *app
 	}}
 }
 
+// through is the same app, whose agents reach the registry another way.
+func (a *app) through(s server) *app {
+	b := *a
+	b.url = s.URL()
+	return &b
+}
+
 func component(role string, n int, scope string) conductor.ComponentFacts {
 	return conductor.ComponentFacts{
 		Name: role, Role: role, Count: n, Scope: scope, Waited: true, Ends: role == "worker", Fails: true,

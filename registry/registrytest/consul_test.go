@@ -164,6 +164,51 @@ func TestSnapshotRestored(t *testing.T) {
 	all.succeed(2)
 }
 
+// TestSnapshotOfTheLastRun: Consul's data is restored from a copy of before the run that lives, and an agent of that run
+// comes. It does not begin the run again beside those that live; once one of them has adopted the app it stands by.
+func TestSnapshotOfTheLastRun(t *testing.T) {
+	s := consulserver.Start(t, consulserver.Options{})
+	kv := rawOf(t, s.URL())
+	a := newApp(t, s)
+	a.assemble(t, 1).succeed(1)
+	_, _, snapshot := kv.do(http.MethodGet, "/snapshot")
+	a.facts.Run = "2"
+	all := a.assemble(t, 2, anotherOne, quickly)
+	_, file := all[0].roster(all[0].membership.Directive().Roster)
+
+	if code, _, body := kv.send(http.MethodPut, "/snapshot", bytes.NewReader(snapshot)); code != http.StatusOK {
+		t.Fatalf("restore: %d %s", code, body)
+	}
+	for _, g := range all {
+		lostData(g)
+	}
+	kv.places(a.facts.App, len(all))
+	leader := elected(t, s)
+	again := a.through(leader).agent(t, "worker-1", anotherOne, quickly)
+	ctx, cancel := context.WithCancel(soon(t))
+	defer cancel()
+	var joining sync.WaitGroup
+	joining.Go(func() {
+		if _, err := again.client.Join(ctx, again.me, again.hooks, again.hear); err == nil {
+			t.Error("a second agent of an index that is held has joined")
+		}
+	})
+	leader.listed(t, 2)
+	if d := all[0].status().Directive; d.Run != "1" {
+		t.Fatalf("run 2 was begun anew: %+v", d)
+	}
+	if d, err := all[0].membership.Adopt(soon(t), file); err != nil || d.Run != "2" || d.Act != registry.ActRun {
+		t.Fatalf("adopted %+v: %v", d, err)
+	}
+	await(again, func(registry.StandingBy) bool { return true })
+	cancel()
+	joining.Wait()
+	for _, g := range all {
+		g.awaitContact()
+	}
+	all.succeed(2)
+}
+
 // TestVerdictIsLast: a registry that went back has come to a verdict from there. Who was ahead ends with it, and adopts nothing.
 func TestVerdictIsLast(t *testing.T) {
 	s := consulserver.Start(t, consulserver.Options{})

@@ -146,6 +146,32 @@ func dataDeleted(t *testing.T, s server) {
 	all[:2].each(func(g *agent) { g.told(1, registry.ActStop) })
 }
 
+// deletedUnderANewLeader: the data is deleted, and a newcomer asks for the sessions of the app when the registry does not
+// answer truly yet. It founds nothing.
+func deletedUnderANewLeader(t *testing.T, s server) {
+	a := newApp(t, s)
+	kv := rawOf(t, s.URL())
+	all := a.assemble(t, 1, quickly)
+	kv.deleteTree(a.facts.App + "/")
+	for _, g := range all {
+		lostData(g)
+	}
+	ctx, cancel := context.WithCancel(soon(t))
+	stranger := a.through(elected(t, s)).agent(t, "worker-1", quickly)
+	var joining sync.WaitGroup
+	joining.Go(func() {
+		if _, err := stranger.client.Join(ctx, stranger.me, stranger.hooks, stranger.hear); err == nil {
+			t.Error("a newcomer has joined")
+		}
+	})
+	lostData(stranger)
+	if keys := kv.keys(a.facts.App + "/"); len(keys) != 0 {
+		t.Errorf("keys %q: somebody has founded the app anew", keys)
+	}
+	cancel()
+	joining.Wait()
+}
+
 // lostAtTheBarrier: the data is deleted while a new run waits. It is adopted without the roster of the last run, which nobody
 // of this one has read.
 func lostAtTheBarrier(t *testing.T, s server) {

@@ -77,6 +77,7 @@ var promises = []promise{
 	{"too old", tooOld},
 	{"another run's conductor", anotherRunsConductor},
 	{"data is deleted", dataDeleted},
+	{"data is deleted, and a new leader", deletedUnderANewLeader},
 	{"data went back", wentBack},
 	{"data lost at the barrier", lostAtTheBarrier},
 	{"founded anew", foundedAnew},

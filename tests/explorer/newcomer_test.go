@@ -124,8 +124,8 @@ func (w *world) admit(i int) {
 	switch {
 	case w.S.Without.is(noHolders):
 		l.Seen = false
-	case l.MayHaveLost():
-		l.Holders = w.holders(j.Session)
+	case l.MayHaveLost(w.newcomer(a)):
+		l.Holders = w.holders(j.Session, l.Directive != nil)
 	}
 	alive := func(registry.Process) conductor.Life { return w.life(l.Member.Process) }
 	d := conductor.Admit(*l, w.newcomer(a), alive)
@@ -165,11 +165,16 @@ func (w *world) admit(i int) {
 	}
 }
 
-// holders are the instances in whose names others hold sessions.
-func (w *world) holders(own string) []string {
+// holders are the instances in whose names others hold sessions; where there is a directive, without those whose live
+// keys and records are of one agent.
+func (w *world) holders(own string, directed bool) []string {
 	var names []string
 	for id, l := range w.KV.Sessions {
-		if l.Deletes && id != own {
+		in := w.Agents[l.Owner].In
+		inc, live, _ := read[string](w.KV, keyLive(in))
+		m, _, ok := read[registry.Member](w.KV, keyMember(in))
+		known := directed && ok && live.Session == id && m.Inc == inc
+		if l.Deletes && id != own && !known {
 			names = append(names, w.Agents[l.Owner].In.String())
 		}
 	}
