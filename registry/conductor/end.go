@@ -32,7 +32,7 @@ func ending(c State, now time.Time, view View, v registry.Verdict) End {
 	if n.StopGrace = c.Facts.StopGrace.Seconds(); v.Outcome == registry.Stopped {
 		n.StopGrace = cmp.Or(askedGrace(view.Asks), n.StopGrace)
 	}
-	return End{Index: view.DirectiveIndex, Directive: n, Verdict: v, Asks: view.Asks}
+	return End{Index: view.DirectiveIndex, Directive: n, Verdict: v}
 }
 
 func stopped(c State, now time.Time, view View, a registry.Ask) End {

@@ -95,12 +95,11 @@ type (
 		Index     uint64
 		Directive registry.Directive
 	}
-	// End is T12: the directive with its verdict, `cas verdict/<run> 0`, and the asks to delete.
+	// End is T12: the directive with its verdict, and `cas verdict/<run> 0`.
 	End struct {
 		Index     uint64
 		Directive registry.Directive
 		Verdict   registry.Verdict
-		Asks      []registry.Ask
 	}
 	// Lost is T7: the record to write under check-index Index and check-not-exists live.
 	Lost struct {

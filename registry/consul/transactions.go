@@ -19,7 +19,7 @@ type ops = []*api.TxnOp
 // Consul takes 128 operations in a transaction.
 const (
 	checkedLives = 120 // live keys of which a deletion can check that they are absent
-	droppedAsks  = 100 // asks that a verdict deletes in its own transaction; cleanUp deletes the rest
+	oldRosters   = 100 // keys of rosters that one clean-up deletes
 )
 
 // look is T1: all that a newcomer's decision about an index needs.
@@ -86,21 +86,12 @@ func (k keys) unready(in registry.Instance, gen int) ops {
 	return ops{opDelete(k.readyOf(gen, in))}
 }
 
-// direct is T11, and with more in between T5 and T12.
+// direct is T11, and with more in between T5 and T12 (the verdict, which is written once).
 func (k keys) direct(session string, index uint64, directive []byte, with ops) ops {
 	return slices.Concat(
 		ops{opSession(k.directive(), session), opIndex(k.directive(), index)},
 		with,
 		ops{opLock(k.directive(), session, directive)})
-}
-
-// end is the rest of T12.
-func (k keys) end(run string, verdict []byte, asks []registry.Ask) ops {
-	all := ops{opCAS(k.verdict(run), 0, verdict)}
-	for _, a := range asks[:min(len(asks), droppedAsks)] {
-		all = append(all, opDelete(k.ask(a.Kind, a.ID)))
-	}
-	return all
 }
 
 // elect is T6. deserted: nobody takes part in the run.
@@ -212,7 +203,7 @@ func (k keys) drop(session string, a registry.Ask) ops {
 // cleanUp follows a verdict. rosters are the keys of those that nobody reads any more.
 func (k keys) cleanUp(session string, rosters []string) ops {
 	all := ops{opSession(k.directive(), session), opDeleteTree(k.readies()), opDeleteTree(k.asks())}
-	for _, name := range rosters[:min(len(rosters), droppedAsks)] {
+	for _, name := range rosters[:min(len(rosters), oldRosters)] {
 		all = append(all, opDelete(name))
 	}
 	return all

@@ -75,7 +75,7 @@ func (c *conducting) seal(ctx context.Context, e conductor.Seal) error {
 
 // end is T12.
 func (c *conducting) end(ctx context.Context, e conductor.End) error {
-	err := c.direct(ctx, e.Index, e.Directive, c.keys.end(e.Verdict.Run, encode(e.Verdict), e.Asks)...)
+	err := c.direct(ctx, e.Index, e.Directive, opCAS(c.keys.verdict(e.Verdict.Run), 0, encode(e.Verdict)))
 	if isRefusal(err) {
 		return c.endAsWritten(ctx, e, err)
 	}

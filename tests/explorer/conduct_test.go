@@ -194,19 +194,20 @@ func (w *world) step(i int) {
 	t := w.Agents[i].Tenure
 	t.More, t.Wake = false, time.Time{}
 	var effects []conductor.Effect
-	if w.S.Without.is(noProlonged) {
+	if w.S.without(noProlonged) {
 		t.View.Trouble = 0
 	}
-	if w.S.Without.is(noTimers) {
+	if w.S.without(noTimers) {
 		t.State = conductor.New(t.State.Facts, t.State.Inc)
 	}
 	view := t.View
-	if w.S.Without.is(noAnew) {
+	view.Asks = w.S.asked(view.Asks)
+	if w.S.without(noAnew) {
 		view.Directive.Retries.Gen = 0
 	}
 	t.State, effects = t.State.Step(w.Now, view)
 	t.View.Trouble = 0
-	for _, e := range w.S.Without.effects(effects) {
+	for _, e := range effects {
 		if x, ok := e.(conductor.Wake); ok {
 			if t.Wake.IsZero() || x.At.Before(t.Wake) {
 				t.Wake = x.At
@@ -332,7 +333,7 @@ func (w *world) effect(i int, e conductor.Effect, how way) (got answer, why stri
 func (w *world) readRecords(t *tenure, e conductor.ReadRecords) {
 	record := func(in registry.Instance) conductor.Record {
 		m, x, ok := read[registry.Member](w.KV, keyMember(in))
-		if ok && w.S.Without.is(noOrder) {
+		if ok && w.S.without(noOrder) {
 			m.Up = t.View.Directive.Gen
 		}
 		return conductor.Record{Member: m, Index: x.Index, At: w.Now}
@@ -385,11 +386,7 @@ func (w *world) direct(i int, name string, how way, d registry.Directive, with .
 
 // end is T12.
 func (w *world) end(i int, e conductor.End, how way) (answer, string) {
-	ops := []op{opCAS(keyVerdict(e.Verdict.Run), 0, e.Verdict)}
-	for _, a := range e.Asks {
-		ops = append(ops, opDelete(keyAsk(a.Kind, a.ID)))
-	}
-	got, why := w.direct(i, "T12", how, e.Directive, ops...)
+	got, why := w.direct(i, "T12", how, e.Directive, opCAS(keyVerdict(e.Verdict.Run), 0, e.Verdict))
 	if got != refused {
 		return got, why
 	}
