@@ -166,6 +166,12 @@ func (w *world) agentChoices(i int, add adder) {
 			add(fault, name+what+", answer lost", func(n *world) { lose(n); do(n, answerLost) })
 			add(fault, name+what+", request lost", func(n *world) { lose(n); do(n, requestLost) })
 		}
+		if writes && w.Left.Slow > 0 {
+			add(fault, name+what+", request late", func(n *world) {
+				n.Left.Slow, n.Truth.Trouble = n.Left.Slow-1, true
+				do(n, requestLate)
+			})
+		}
 	}
 	if len(a.Engine) > 0 {
 		add(work, name+string(a.Engine[0].Kind), func(n *world) { n.engine(i) })
@@ -228,7 +234,7 @@ func (w *world) registryChoices(i int, name string, add adder, both func(string,
 			}
 		})
 	}
-	if w.vacant(a) && (a.Member.On || !w.S.Without.is(noNewcomers)) {
+	if w.vacant(a) && (a.Member.On || !w.S.without(noNewcomers)) {
 		both("elects itself", true, func(n *world, how way) { n.elect(i, how) })
 	}
 	if w.conductReady(i) {
@@ -314,7 +320,7 @@ func (w *world) engine(i int) {
 	case machine.DoStage:
 		w.tell(i, machine.Event{Kind: machine.Staged, Policy: w.policy(a)})
 	case machine.DoStart:
-		if w.standing(i) == conductor.CutOff && !w.S.Without.is(noFence) {
+		if w.standing(i) == conductor.CutOff && !w.S.without(noFence) {
 			w.tell(i, machine.Event{Kind: machine.Gone, Attempt: e.Attempt, Exit: &machine.Exit{CutOff: true, At: w.Now}})
 			return
 		}
@@ -329,7 +335,7 @@ func (w *world) engine(i int) {
 		if a.Proc.Live {
 			a.Proc.Asked = true
 		}
-		if a.Proc.Live && w.S.Without.is(noProof) && a.M.Reason == machine.ForRebuild {
+		if a.Proc.Live && w.S.without(noProof) && a.M.Reason == machine.ForRebuild {
 			w.tell(i, machine.Event{Kind: machine.Gone, Attempt: a.M.Attempt, Exit: &machine.Exit{Signal: 15, At: w.Now}})
 		}
 	case machine.DoKill:
@@ -358,7 +364,7 @@ func (w *world) settle() {
 	for _, id := range slices.Sorted(maps.Keys(w.KV.Sessions)) {
 		l := w.KV.Sessions[id]
 		switch {
-		case w.renewed(l):
+		case w.renewed(l), w.Out: // a registry that is down ends no session
 			l.Heard = w.Now
 			w.KV.Sessions[id] = l
 		case w.Now.Sub(l.Heard) >= 2*times().TTL:
@@ -370,10 +376,10 @@ func (w *world) settle() {
 		if w.connected(a) && a.Member.On && !a.Member.Over && w.holds(a) {
 			a.Member.Heard = w.moment()
 		}
-		if !w.S.Without.is(noFence) {
+		if !w.S.without(noFence) {
 			w.guardHost(i)
 		}
-		if a = &w.Agents[i]; a.Proc.Live && w.moment() >= a.Proc.End && !w.S.Without.is(noFence) {
+		if a = &w.Agents[i]; a.Proc.Live && w.moment() >= a.Proc.End && !w.S.without(noFence) {
 			a.Proc.Live = false
 			if a.Life == alive {
 				w.tell(i, machine.Event{Kind: machine.Gone, Attempt: a.M.Attempt, Exit: &machine.Exit{Signal: 9, CutOff: true, At: w.Now}})
@@ -389,6 +395,8 @@ func (w *world) settle() {
 			a.Tenure.Silent = w.Now
 		}
 	}
+	w.deserted()
+	w.fenced()
 }
 
 func (w *world) renewed(l lease) bool { return !l.Left && w.connected(&w.Agents[l.Owner]) }
@@ -462,6 +470,12 @@ func (w *world) environment(add adder) {
 	}
 	if w.Out {
 		add(event, "the registry answers again", func(n *world) { n.Out = false })
+	}
+	for k, r := range w.Flight {
+		add(event, fmt.Sprintf("%s's %s arrives", w.Agents[r.Agent].Inc, r.Name), func(n *world) {
+			n.Flight = slices.Delete(n.Flight, k, k+1)
+			n.commit(r.Agent, r.Name, through, r.Ops...)
+		})
 	}
 	w.launches(add)
 	if w.Fair {
@@ -643,22 +657,31 @@ func (w *world) users(add adder) {
 	if !ok || d.Verdict != nil || w.Out {
 		return
 	}
-	ask := func(n *world, kind string, args map[string]string) {
+	ask := func(n *world, kind string, how way, args map[string]string) {
 		n.Asked++
 		id := fmt.Sprint(n.Asked)
 		a := registry.Ask{Kind: kind, ID: id, By: "stop", Run: d.Run, Gen: d.Gen, Args: args}
 		if kind == registry.AskGone {
 			a.Run, a.Gen = "", 0
 		}
-		n.commit(0, "ask", through, opIndex(keyDirective, e.Index), opSet(keyAsk(kind, id), a))
+		n.commit(0, "ask", how, opIndex(keyDirective, e.Index), opSet(keyAsk(kind, id), a))
 	}
-	spend(add, w.Left.Stop, "the user stops the run", func(f *faults) *int { return &f.Stop }, func(n *world) {
-		n.Truth.Stops = with(n.Truth.Stops, d.Run, true)
-		ask(n, registry.AskStop, nil)
-	})
+	stop := func(how way) func(*world) {
+		return func(n *world) {
+			n.Truth.Stops = with(n.Truth.Stops, d.Run, true)
+			ask(n, registry.AskStop, how, nil)
+		}
+	}
+	spend(add, w.Left.Stop, "the user stops the run", func(f *faults) *int { return &f.Stop }, stop(through))
+	if w.Left.Slow > 0 {
+		spend(add, w.Left.Stop, "the user stops the run, request late", func(f *faults) *int { return &f.Stop }, func(n *world) {
+			n.Left.Slow--
+			stop(requestLate)(n)
+		})
+	}
 	if w.S.Saves {
 		spend(add, w.Left.Save, "the user asks for a save", func(f *faults) *int { return &f.Save }, func(n *world) {
-			ask(n, registry.AskSave, nil)
+			ask(n, registry.AskSave, through, nil)
 		})
 	}
 	have := w.S.Workers
@@ -667,7 +690,7 @@ func (w *world) users(add adder) {
 	}
 	flex := func(n *world, k int) {
 		n.Truth.Flexes = with(n.Truth.Flexes, d.Run, true)
-		ask(n, registry.AskFlex, map[string]string{"w": fmt.Sprint(k)})
+		ask(n, registry.AskFlex, through, map[string]string{"w": fmt.Sprint(k)})
 	}
 	spend(add, w.Left.Up, "the user asks for one more", func(f *faults) *int { return &f.Up }, func(n *world) { flex(n, have+1) })
 	if have > 1 {
@@ -676,7 +699,7 @@ func (w *world) users(add adder) {
 	for _, a := range w.Agents {
 		if m, _, ok := read[registry.Member](w.KV, keyMember(a.In)); ok && m.Inc == a.Inc && a.Life == dead && !a.Proc.Live {
 			spend(add, w.Left.Gone, "the operator says that "+a.Inc+" is gone", func(f *faults) *int { return &f.Gone }, func(n *world) {
-				ask(n, registry.AskGone, map[string]string{"instance": a.In.String(), "inc": a.Inc})
+				ask(n, registry.AskGone, through, map[string]string{"instance": a.In.String(), "inc": a.Inc})
 			})
 		}
 	}

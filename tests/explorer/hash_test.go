@@ -48,7 +48,7 @@ var (
 	factsType = reflect.TypeFor[conductor.Facts]()
 	// ignored are fields without influence.
 	ignored = map[reflect.Type]map[string]bool{
-		reflect.TypeFor[world]():               {"S": true, "Facts": true, "Now": true, "Bad": true, "Asked": true, "Calm": true},
+		reflect.TypeFor[world]():               {"S": true, "Facts": true, "Now": true, "Bad": true, "Asked": true, "Calm": true, "Meets": true, "Apart": true},
 		reflect.TypeFor[registry.Directive]():  {"At": true, "Why": true},
 		reflect.TypeFor[registry.Verdict]():    {"At": true, "Cause": true},
 		reflect.TypeFor[registry.AppRecord]():  {"Created": true},
@@ -60,6 +60,7 @@ var (
 	moments = map[reflect.Type]map[string]bool{
 		reflect.TypeFor[conductor.Contact](): {"Heard": true, "Evidence": true, "Asked": true},
 		reflect.TypeFor[process]():           {"End": true},
+		reflect.TypeFor[agent]():             {"Mine": true},
 		reflect.TypeFor[membership]():        {"Heard": true},
 		reflect.TypeFor[joining]():           {"Born": true},
 	}

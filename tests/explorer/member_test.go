@@ -87,18 +87,28 @@ const (
 	through way = iota
 	answerLost
 	requestLost
+	requestLate
 )
 
 // commit sends a transaction. The rule that is explored without is taken out of it.
 func (w *world) commit(i int, name string, how way, ops ...op) (answer, string) {
-	ops = w.S.Without.cut(name, ops)
 	if w.S.shapes != nil {
 		w.S.shapes[shape(ops)] = name
 	}
-	if how == requestLost {
+	switch how {
+	case requestLost:
+		return unknown, ""
+	case requestLate:
+		w.Flight = append(w.Flight, request{i, name, ops})
 		return unknown, ""
 	}
-	next, why := w.KV.commit(ops)
+	next, why := w.KV.commit(w.S.And.cut(name, w.S.Without.cut(name, ops)))
+	if w.S.Without.Txn == name {
+		w.Meets++
+		if w.S.Without.matters(w.KV, ops, why) {
+			w.Apart++
+		}
+	}
 	if why != "" {
 		if how == answerLost {
 			return unknown, ""
@@ -181,7 +191,7 @@ func (w *world) reconcile(i int, sent []registry.Member) (written bool) {
 	w.observe(i, true)
 	a := &w.Agents[i]
 	app, _, hasApp := read[registry.AppRecord](w.KV, keyApp)
-	if hasApp && app.Run == a.Member.App.Run && !app.Created.Equal(a.Member.App.Created) && !w.S.Without.is(noFounding) {
+	if hasApp && app.Run == a.Member.App.Run && !app.Created.Equal(a.Member.App.Created) && !w.S.without(noFounding) {
 		w.supersede(i, app.By)
 		return false
 	}
@@ -275,7 +285,8 @@ func (w *world) lockReady(a *agent, session string) []op {
 
 // supersede ends the membership.
 func (w *world) supersede(i int, by string) {
-	if w.S.Without.is(noSuperior) {
+	if w.S.without(noSuperior) {
+		w.Agents[i].Member.Retry = w.Now.Add(time.Second)
 		return
 	}
 	w.Agents[i].Member.Over = true
@@ -287,7 +298,7 @@ func (w *world) holds(a *agent) bool {
 	_, there := w.KV.Sessions[a.Member.Session]
 	_, live, _ := read[string](w.KV, keyLive(a.In))
 	_, e, ok := read[registry.Member](w.KV, keyMember(a.In))
-	if w.S.Without.is(noContact) {
+	if w.S.without(noContact) {
 		return there
 	}
 	return there && live.Session == a.Member.Session && ok && e.Index == a.Member.Index && a.Watch.Lost == ""
@@ -540,7 +551,7 @@ func (w *world) readRoster(i int, g *gangEffect) {
 	update(a, g.S, &record)
 	row, ok := roster.Row(a.In)
 	e := machine.Event{Kind: machine.Sealed, Gen: roster.Gen}
-	if !ok || !record.SameRow(row, w.component(a).Scope) && !w.S.Without.is(noMismatch) {
+	if !ok || !record.SameRow(row, w.component(a).Scope) && !w.S.without(noMismatch) {
 		e.Kind = machine.Mismatch
 	}
 	w.finish(i, g, e)
@@ -556,7 +567,7 @@ func (w *world) leave(i int, g *gangEffect, how way) {
 		return
 	}
 	r := g.E.Report
-	if w.S.Without.is(noCarry) {
+	if w.S.without(noCarry) {
 		r = nil
 	}
 	switch g.Step {

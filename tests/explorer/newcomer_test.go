@@ -101,7 +101,7 @@ func (w *world) look(i int) {
 	if v, e, ok := read[string](w.KV, keyLive(a.In)); ok {
 		l.LiveSession, l.LiveInc, l.LiveIndex = e.Session, v, e.Index
 	}
-	if v, _, ok := read[registry.Verdict](w.KV, keyVerdict(w.facts(a).Run)); ok && !w.S.Without.is(noVerdict) {
+	if v, _, ok := read[registry.Verdict](w.KV, keyVerdict(w.facts(a).Run)); ok && !w.S.without(noVerdict) {
 		l.Verdict = &v
 	}
 	for _, k := range w.KV.under("ask/" + registry.AskGone + "/") {
@@ -122,7 +122,7 @@ func (w *world) admit(i int) {
 	j := &a.Joining
 	l := &j.Look
 	switch {
-	case w.S.Without.is(noHolders):
+	case w.S.without(noHolders):
 		l.Seen = false
 	case l.MayHaveLost(w.newcomer(a)):
 		l.Holders = w.holders(j.Session, l.Directive != nil)
@@ -133,7 +133,7 @@ func (w *world) admit(i int) {
 		l.Answers = w.answers(a, *l.Member)
 		d = conductor.Admit(*l, w.newcomer(a), alive)
 	}
-	d = w.S.Without.admission(d, *l, w.newcomer(a))
+	d = w.S.admission(d, *l, w.newcomer(a))
 	refuse, isRefused := d.(conductor.Refuse)
 	if !isRefused && l.Directive != nil && l.Directive.Run == w.facts(a).Run {
 		w.startWatch(i)
@@ -249,7 +249,7 @@ func (w *world) act(i int, how way) {
 
 // clean kills what a dead agent left on this host.
 func (w *world) clean(k int) {
-	if k >= 0 && k < len(w.Agents) && w.Agents[k].Life == dead && !w.S.Without.is(noClean) {
+	if k >= 0 && k < len(w.Agents) && w.Agents[k].Life == dead && !w.S.without(noClean) {
 		w.Agents[k].Proc.Live = false
 	}
 }

@@ -99,12 +99,12 @@ func report(t *testing.T, s *setting, f finding) {
 
 // large are the settings of the random walks.
 func large() map[string]setting {
-	some := faults{Die: 1, Fail: 1, Cut: 1, Early: 1, Unknown: 1, Term: 1}
+	some := faults{Die: 1, Fail: 1, Cut: 1, Early: 2, Unknown: 1, Term: 1, Slow: 1}
 	death := faults{Die: 2, Orphan: 1, Host: 1, Cut: 1, Dup: 1, Gone: 1}
-	user := faults{Die: 1, Fail: 1, Stop: 1, Up: 1, Down: 1, Unknown: 1}
-	loss := faults{Die: 1, Cut: 1, Wipe: 1, Restore: 1, Dup: 1}
+	user := faults{Die: 1, Fail: 1, Stop: 1, Up: 1, Down: 1, Unknown: 1, Early: 1, Slow: 2}
+	loss := faults{Die: 1, Cut: 1, Wipe: 1, Restore: 1, Dup: 1, Early: 1, Slow: 1}
 	every := faults{
-		Die: 2, Orphan: 1, Host: 1, Cut: 2, Outage: 1, Fail: 2, Stage: 1, Unknown: 3, Early: 1, Term: 1, Dup: 1, Stop: 1, Up: 1,
+		Die: 2, Orphan: 1, Host: 1, Cut: 2, Outage: 1, Fail: 2, Stage: 1, Unknown: 3, Early: 1, Term: 1, Dup: 1, Stop: 1, Up: 1, Slow: 2,
 		Down: 1, Gone: 1, Late: 1,
 	}
 	return map[string]setting{
@@ -121,8 +121,8 @@ func large() map[string]setting {
 		"service, every":  {Workers: 2, Services: 1, Scope: instance, Agents: 12, Hosts: 2, Budget: 3, Runs: 2, Faults: every},
 		"ordered, retry":  {Workers: 2, PS: 1, Scope: gang, Agents: 12, Hosts: 2, Budget: 1, Retry: 2, Ordered: true, Faults: every},
 		"instance, retry": {Workers: 2, Scope: instance, Agents: 12, Hosts: 2, Budget: 1, Retry: 2, Faults: every},
-		"saves":           {Workers: 2, Scope: instance, Agents: 8, Hosts: 2, Budget: 2, Saves: true, Faults: faults{Die: 1, Save: 3, Stop: 1, Fail: 1, Unknown: 1}},
-		"ordered":         {Workers: 1, PS: 1, Scope: gang, Agents: 8, Hosts: 2, Budget: 2, Ordered: true, Faults: faults{Die: 1, Fail: 1, Cut: 1, Unknown: 1}},
+		"saves":           {Workers: 2, Scope: instance, Agents: 8, Hosts: 2, Budget: 2, Saves: true, Faults: faults{Die: 1, Save: 3, Stop: 1, Fail: 1, Unknown: 1, Early: 1, Slow: 1}},
+		"ordered":         {Workers: 1, PS: 1, Scope: gang, Agents: 8, Hosts: 2, Budget: 2, Ordered: true, Faults: faults{Die: 1, Fail: 1, Cut: 1, Unknown: 1, Early: 1, Slow: 1}},
 		"retry":           {Workers: 2, Scope: instance, Agents: 6, Hosts: 1, Retry: 1, Faults: faults{Fail: 2, Die: 1}},
 		"from a shell":    {Workers: 2, Scope: gang, Agents: 12, Hosts: 2, Budget: 2, Shell: true, Faults: every},
 	}

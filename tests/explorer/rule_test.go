@@ -53,7 +53,8 @@ var hooks = []string{
 	noTimers, noGrace, noVerdict, noWaiting, noProof, noFence, noMismatch, noNewcomers, noClean, noStrays, noProlonged, noSuperior, noHolders, noContact, noFounding, noCarry, noOrder, noAnew, noRecord,
 }
 
-func (r rule) is(hook string) bool { return r.Hook == hook }
+// without tells whether a hook is taken away.
+func (s *setting) without(hook string) bool { return s.Without.Hook == hook || s.And.Hook == hook }
 
 // anyCheck stands for all checks of a transaction: those that it names, that of a cas, and that of a lock.
 const anyCheck = "all checks"
@@ -97,35 +98,50 @@ func class(key string) string {
 }
 
 // admission changes what a newcomer decides.
-func (r rule) admission(d conductor.Admission, l conductor.Snapshot, me conductor.Newcomer) conductor.Admission {
+func (s *setting) admission(d conductor.Admission, l conductor.Snapshot, me conductor.Newcomer) conductor.Admission {
 	claim := func() conductor.Admission {
 		l.Member = &registry.Member{Inc: "nobody", Run: me.Run, Phase: registry.PhaseLeft}
 		return conductor.Admit(l, me, nil)
 	}
 	switch d := d.(type) {
 	case conductor.Claim:
-		if r.is(noRecord) && d.Proof == conductor.ProofRecord {
+		if s.without(noRecord) && d.Proof == conductor.ProofRecord {
 			return conductor.Standby{Holder: *l.Member}
 		}
 	case conductor.Standby:
-		if r.is(noGrace) && l.LiveSession == "" {
+		if s.without(noGrace) && l.LiveSession == "" {
 			return claim()
 		}
 	case conductor.Wait:
-		if r.is(noWaiting) && l.LiveSession == "" {
+		if s.without(noWaiting) && l.LiveSession == "" {
 			return claim()
 		}
 	}
 	return d
 }
 
-// effects changes what a conductor does.
-func (r rule) effects(all []conductor.Effect) []conductor.Effect {
-	if !r.is(noStrays) {
+// asked changes what a conductor hears of an ask: without its run and generation none is a stray.
+func (s *setting) asked(all []registry.Ask) []registry.Ask {
+	if !s.without(noStrays) {
 		return all
 	}
-	return slices.DeleteFunc(all, func(e conductor.Effect) bool {
-		d, ok := e.(conductor.DropAsk)
-		return ok && d.Ask.Kind != registry.AskFlex
+	all = slices.Clone(all)
+	for k := range all {
+		all[k].Run, all[k].Gen = "", 0
+	}
+	return all
+}
+
+// matters tells whether a transaction without this rule does what it would not do with it. why: it was refused.
+func (r rule) matters(s store, ops []op, why string) bool {
+	if r.Verb == anyCheck {
+		_, with := s.commit(ops)
+		return why == "" && with != ""
+	}
+	if why != "" {
+		return false
+	}
+	return slices.ContainsFunc(ops, func(o op) bool {
+		return o.Verb == r.Verb && class(o.Key) == r.Key && (o.Verb == verbLock || len(s.under(o.Key)) > 0)
 	})
 }

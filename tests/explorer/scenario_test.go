@@ -64,9 +64,18 @@ func TestScenarios(t *testing.T) {
 			if sc.set.Without == (rule{}) {
 				return
 			}
-			sc.set.Without = rule{} // with the rule the same story is sound
-			if bad, _ := sc.set.replay(sc.story); bad != "" {
-				t.Errorf("with the rule: got %q, want nothing", bad)
+			pair := sc.set
+			sc.set.Without, sc.set.And = rule{}, rule{}
+			enough := []setting{sc.set} // with the rule the same story is sound; of two, with either
+			if pair.And != (rule{}) {
+				one, other := pair, pair
+				one.And, other.Without = rule{}, rule{}
+				enough = append(enough, one, other)
+			}
+			for _, s := range enough {
+				if bad, _ := s.replay(sc.story); bad != "" {
+					t.Errorf("with the rule: got %q, want nothing", bad)
+				}
 			}
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"time"
 )
 
 // start is the world at the beginning: all agents of the first run are launched.
@@ -24,6 +25,9 @@ type finding struct {
 	steps  int
 }
 
+// patience is how long an agent may need to find out that it is none any more.
+const patience = 30 * time.Second
+
 // most is how many steps the fair schedule may take.
 const most = 2000
 
@@ -37,6 +41,7 @@ func (w *world) calm() *world {
 // fairStep is the next step of the fair schedule: connections first, then all work, then launches, then processes that
 // end, then the clock.
 func (w *world) fairStep() (choice, bool) {
+	stray := w.stray() != ""
 	rank := func(c choice) int {
 		switch {
 		case strings.HasSuffix(c.Name, " again"):
@@ -47,6 +52,8 @@ func (w *world) fairStep() (choice, bool) {
 			return 2
 		case c.Sort == event && !strings.HasSuffix(c.Name, "ends with 0"):
 			return 3
+		case c.Sort == event && stray:
+			return 5
 		}
 		return 4
 	}
@@ -59,15 +66,19 @@ func (w *world) fairStep() (choice, bool) {
 
 // progress follows the fair schedule from a world until the run has ended. known are worlds from which that was shown.
 func (w *world) progress(known map[uint64]bool) string {
-	if w.Truth.Lost {
-		return ""
-	}
 	n := w.calm()
 	var seen []uint64
 	var last []string
 	for range most {
 		if n.Bad != "" {
 			return n.Bad
+		}
+		stray := n.stray()
+		switch {
+		case n.Truth.Lost && stray == "": // nothing more is promised
+			return ""
+		case stray != "" && n.Now.Sub(n.Calm) >= patience:
+			return "P4: " + stray
 		}
 		h := n.hash()
 		if n.over() || known[h] {
@@ -78,11 +89,17 @@ func (w *world) progress(known map[uint64]bool) string {
 		}
 		seen = append(seen, h)
 		c, ok := n.fairStep()
+		if !ok && n.Truth.Lost {
+			return ""
+		}
 		if !ok {
 			return "P1: nothing can happen any more, and the run has not ended"
 		}
 		last = append(last, c.Name)
 		n = n.next(c)
+	}
+	if n.Truth.Lost {
+		return ""
 	}
 	return fmt.Sprintf("P2: the run has not ended after %d steps: …%s", most, strings.Join(last[len(last)-12:], "; "))
 }
@@ -251,4 +268,53 @@ func (s *setting) shrink(story []string) []string {
 		}
 	}
 	return story
+}
+
+// hunt is a walk that looks for the moments at which the rule that is taken away matters. Whoever is about to send its
+// transaction is often held back, or the transaction itself is, until it would be refused.
+func (s *setting) hunt(seed uint64, length int) (f finding) {
+	r := rand.New(rand.NewPCG(seed, 3))
+	w := s.start()
+	w.Free = true
+	held := map[string]int{} // thread → the step until which it waits
+	patient := 5 + r.IntN(80)
+	for step := range length {
+		all := slices.DeleteFunc(w.choices(), func(c choice) bool { return held[c.Thread] > step && c.Sort == work })
+		if len(all) == 0 {
+			if clear(held); len(w.choices()) == 0 {
+				break
+			}
+			continue
+		}
+		c := pick(r, all)
+		for _, o := range all {
+			if n := w.next(o); n.Apart > w.Apart && r.IntN(4) > 0 {
+				c = o
+				break
+			}
+		}
+		n := w.next(c)
+		if n.Meets > w.Meets && n.Apart == w.Apart && r.IntN(3) > 0 {
+			late := slices.IndexFunc(all, func(o choice) bool { return o.Name == c.Name+", request late" })
+			if held[c.Thread] = step + 1 + r.IntN(patient); late < 0 {
+				continue
+			}
+			c = all[late]
+			n = w.next(c)
+		}
+		f.story, f.steps = append(f.story, c.Name), f.steps+1
+		apart := n.Apart > w.Apart
+		if w = n; w.Bad == "" && apart {
+			w.Bad = w.progress(map[uint64]bool{})
+		}
+		if w.Bad != "" {
+			f.bad = w.Bad
+			return f
+		}
+		if w.over() && !slices.ContainsFunc(w.choices(), func(c choice) bool { return c.Sort == event }) {
+			break
+		}
+	}
+	f.bad = w.progress(map[uint64]bool{})
+	return f
 }

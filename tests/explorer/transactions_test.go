@@ -79,6 +79,7 @@ type member struct {
 	*consul.Membership
 	t      *testing.T
 	client *consul.Client
+	inc    string
 
 	mu   sync.Mutex
 	last registry.Directive
@@ -118,7 +119,7 @@ func (g *realGang) join(index int, run string) *member {
 	if r.Membership, err = client.Join(ctx, me, hooks, r.hear); err != nil {
 		g.t.Fatal(err)
 	}
-	r.client = client
+	r.client, r.inc = client, me.Member.Inc
 	g.t.Cleanup(func() { r.Close(); client.Close() })
 	return r
 }
@@ -210,7 +211,7 @@ func realLife(t *testing.T) []string {
 	s := setting{Workers: 2, Scope: gang, Budget: 5}
 	g := &realGang{t: t, kv: kv, at: at, facts: s.facts("1")}
 	g.facts.Times = registry.DefaultTimes()
-	g.facts.Times.Renew, g.facts.Times.Request, g.facts.Times.Lost = 300*time.Millisecond, 250*time.Millisecond, 2*time.Second
+	g.facts.Times.Renew = 300 * time.Millisecond // nothing waits for the other times
 	g.live()
 	notes.mu.Lock()
 	defer notes.mu.Unlock()
@@ -243,6 +244,7 @@ func (g *realGang) live() {
 	g.run(3, a, b, c)
 	c.Close()
 	g.end(2)
+	ask(a, registry.AskGone, map[string]string{"instance": c.Instance().String(), "inc": c.inc})
 	a.told(4, registry.ActWait)
 	c = g.join(2, "1")
 	g.run(4, a, b, c)

@@ -53,6 +53,8 @@ func (w *world) bad(format string, args ...any) {
 // written looks at what a transaction has changed.
 func (w *world) written(i int, name string, before store) {
 	a := &w.Agents[i]
+	w.consistent(a, name)
+	w.dropped(name, before)
 	for k, e := range w.KV.Keys {
 		old, had := before.Keys[k]
 		if had && old.Index == e.Index {
@@ -75,6 +77,114 @@ func (w *world) written(i int, name string, before store) {
 		case registry.Directive:
 			o, _ := old.Value.(registry.Directive)
 			w.directed(o, v, had, name)
+		}
+	}
+}
+
+// consistent: the keys of an instance do not contradict each other.
+func (w *world) consistent(a *agent, name string) {
+	if w.Truth.Lost {
+		return
+	}
+	for _, k := range w.KV.under("live/") {
+		in, _ := instanceAt("live/", k)
+		inc, _, _ := read[string](w.KV, k)
+		if m, _, ok := read[registry.Member](w.KV, keyMember(in)); !ok || m.Inc != inc {
+			w.bad("K1: %s is held by %s, and its record is %s's, by %s", in, inc, m.Inc, name)
+		}
+	}
+	acknowledged := 0
+	for _, k := range w.KV.under("ready/") {
+		if strings.HasSuffix(k, "/"+path(a.In)) {
+			acknowledged++
+		}
+		if name == "T14" && a.Member.Session != "" && w.KV.Keys[k].Session == a.Member.Session {
+			w.bad("K3: %s has left and still acknowledges: %s", a.In, k)
+		}
+	}
+	if name == "T4" && acknowledged > 1 {
+		w.bad("K2: %s acknowledges two generations", a.In)
+	}
+	if k := w.leftover(); name == "clean up" && k != "" {
+		w.bad("K4: the conductor has cleaned up and left %s", k)
+	}
+	if e := w.KV.Keys[keyLive(a.In)]; name == "T14" && e.Session != "" && e.Session == a.Member.Session {
+		w.bad("K3: %s has left and still holds its index", a.In)
+	}
+}
+
+// dropped: what the user asked is not forgotten while its run goes on. T3 and T6 may: they saw nobody take part.
+func (w *world) dropped(name string, before store) {
+	d, _, ok := read[registry.Directive](w.KV, keyDirective)
+	if !ok || w.Truth.Lost || d.Act == registry.ActStop || name == "T3" || name == "T6" {
+		return
+	}
+	for _, k := range before.under("ask/" + registry.AskStop + "/") {
+		v, _, _ := read[registry.Ask](before, k)
+		if _, still := w.KV.Keys[k]; !still && v.Run == d.Run && len(before.under("live/")) > 0 {
+			w.bad("A2: the stop of run %s is dropped by %s", v.Run, name)
+		}
+	}
+}
+
+// deserted: what was asked of a run is void when nobody takes part in it any more.
+func (w *world) deserted() {
+	if len(w.Truth.Stops) == 0 || len(w.KV.under("live/")) > 0 || w.KV.Keys[keyDirective].Session != "" {
+		return
+	}
+	for k := range w.Agents {
+		if w.Agents[k].Life == alive {
+			return
+		}
+	}
+	w.Truth.Stops = map[string]bool{}
+}
+
+// stray is an agent that takes part in nothing any more and does not know it, "" if there is none.
+func (w *world) stray() string {
+	app, _, founded := read[registry.AppRecord](w.KV, keyApp)
+	for k := range w.Agents {
+		a := &w.Agents[k]
+		if !w.connected(a) || !a.Member.On {
+			continue
+		}
+		m, _, ok := read[registry.Member](w.KV, keyMember(a.In))
+		own := a.Member.App
+		switch {
+		case ok && (m.Inc != a.Inc || m.Phase == registry.PhaseLost):
+			return fmt.Sprintf("agent %s has not ended, and %s is %s's", a.Inc, a.In, m.Inc)
+		case founded && app.Run == own.Run && (app.By != own.By || !app.Created.Equal(own.Created)):
+			return fmt.Sprintf("agent %s has not ended, and the app was founded anew", a.Inc)
+		case ok && m.Phase == registry.PhaseReady && w.holds(a) && a.Watch.D.Act == registry.ActWait && m.Gen == a.Watch.D.Gen &&
+			w.KV.Keys[keyReady(m.Gen, a.In)].Session == "":
+			return fmt.Sprintf("agent %s waits at a barrier that nobody knows it is at", a.Inc)
+		}
+	}
+	return ""
+}
+
+// leftover is a key that nobody deletes any more, "" if there is none.
+func (w *world) leftover() string {
+	d, _, _ := read[registry.Directive](w.KV, keyDirective)
+	for _, k := range w.KV.under("") {
+		kept := strings.HasPrefix(k, "roster/"+d.Roster.ID+"/")
+		if c := class(k); c == "ready" || c == "ask" || c == "roster" && !kept {
+			return k
+		}
+	}
+	return ""
+}
+
+// fenced: a process does not outlive by much that its agent has the index.
+func (w *world) fenced() {
+	for k := range w.Agents {
+		a := &w.Agents[k]
+		_, live, ok := read[string](w.KV, keyLive(a.In))
+		if a.Member.On && w.connected(a) && ok && live.Session == a.Member.Session {
+			a.Mine = w.moment()
+		}
+		if a.Proc.Live && a.Mine > 0 && w.moment()-a.Mine > times().LostMass {
+			w.bad("F1: the process of agent %s runs, and %s has not been its for %s", a.Inc, a.In, w.moment()-a.Mine)
 		}
 	}
 }
@@ -201,6 +311,11 @@ func (w *world) checkStart(i, gen int) {
 		}
 	}
 	run := w.facts(a).Run
+	if a.Row != nil {
+		if row, ok := a.Row.Row(a.In); ok && !strings.HasPrefix(row.Addr, hostName(a.Host)+":") {
+			w.bad("M1: %s starts on %s, and all look for it at %s", a.In, hostName(a.Host), row.Addr)
+		}
+	}
 	if !w.waited(a.In.Component) || w.Truth.Lost {
 		return
 	}

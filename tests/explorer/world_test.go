@@ -45,6 +45,7 @@ type faults struct {
 	Wipe    int `json:",omitzero"` // the registry's keys are deleted
 	Restore int `json:",omitzero"` // the registry goes back to an older copy
 	Late    int `json:",omitzero"` // an agent of an old run comes
+	Slow    int `json:",omitzero"` // a request arrives after its sender has given it up
 }
 
 // setting is what is explored.
@@ -64,6 +65,7 @@ type setting struct {
 	Faults   faults            `json:",omitzero"`
 	shapes   map[string]string // of the transactions that were sent → their names
 	Without  rule              `json:",omitzero"` // the rule that is taken away
+	And      rule              `json:",omitzero"` // another one, which would cover the first
 }
 
 // world is a state of everything. It is a value: clone copies what may change.
@@ -85,6 +87,16 @@ type world struct {
 	Calm   time.Time // when they have
 	Free   bool      // every order is allowed: a walk, or a replay
 	Late   []string  // threads that wait until no other has work
+	Flight []request // sent, given up, and still under way
+	Meets  int       // transactions of the rule that is taken away
+	Apart  int       // those that do something else without it
+}
+
+// request is a transaction on its way.
+type request struct {
+	Agent int
+	Name  string
+	Ops   []op
 }
 
 // The lives of an agent.
@@ -112,7 +124,8 @@ type agent struct {
 	Tenure  *tenure
 	Row     *registry.Roster // that was read last
 	Machine registry.Process
-	Over    bool // it ended by itself
+	Over    bool          // it ended by itself
+	Mine    time.Duration // when the registry last said that the index is its
 }
 
 // process is the process of an agent; it may outlive it.
@@ -208,6 +221,7 @@ func (w *world) clone() *world {
 	n := *w
 	n.KV = w.KV.clone()
 	n.Agents = slices.Clone(w.Agents)
+	n.Flight = slices.Clone(w.Flight)
 	n.Boots, n.Cuts = slices.Clone(w.Boots), slices.Clone(w.Cuts)
 	for i := range n.Agents {
 		a := &n.Agents[i]
