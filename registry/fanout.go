@@ -1,6 +1,10 @@
 package registry
 
-import "strings"
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
 
 // A roster of thousands of members is too large for one registry to give to each of them at the moment of the release:
 // the bytes grow with the square of the gang. In a large gang only the first ranks, the seeds, read it from the
@@ -48,26 +52,51 @@ func (r Roster) Seeds() string {
 	return strings.Join(seeds, " ")
 }
 
-// Seed is the peer address of the seed that a rank asks; "" for none.
-func (ref RosterRef) Seed(rank int) string {
+// Seed is the peer address of the seed that a rank asks at a try, the first being 0; "" for none.
+func (ref RosterRef) Seed(rank, try int) string {
 	seeds := strings.Fields(ref.Seeds)
 	if len(seeds) == 0 || rank < FanOut {
 		return ""
 	}
-	return seeds[rank%len(seeds)]
+	return seeds[(rank+try)%len(seeds)]
 }
 
-// Source is the peer address of the member that gives the roster to a rank; "" where that is the asked seed itself, for
-// the ranks below the seeds, and for those whose parent answers no other host.
-func (r Roster) Source(rank int) string {
-	parent, ok := Parent(rank)
-	if !ok || parent < FanOut {
-		return ""
+// Sources are the peer addresses of the ranks that give a roster to others, by rank. "": that rank answers no other
+// host, or has ended.
+type Sources []string
+
+// Sources reads them from a packed roster, and nothing else: decoding all of thousands of rows takes more than twice as
+// long, while the whole tree waits. The roster was verified.
+func (ref RosterRef) Sources(packed []byte) (Sources, error) {
+	text, err := ref.text(packed)
+	if err != nil {
+		return nil, err
 	}
-	for _, row := range r.Rows {
-		if row.Rank == parent && !row.Done {
-			return row.Peer
+	var roster struct {
+		Rows []struct {
+			Rank int    `json:"rank"`
+			Peer string `json:"peer"`
+			Done bool   `json:"done"`
+		} `json:"rows"`
+	}
+	if err := json.Unmarshal(text, &roster); err != nil {
+		return nil, fmt.Errorf("decode roster %s: %w", ref.ID, err)
+	}
+	all := make(Sources, len(roster.Rows)/FanOut+1)
+	for _, row := range roster.Rows {
+		if row.Rank >= 0 && row.Rank < len(all) && !row.Done {
+			all[row.Rank] = row.Peer
 		}
 	}
-	return ""
+	return all, nil
+}
+
+// Of is the peer address of the member that gives the roster to a rank; "" where that is the asked seed itself, for the
+// ranks below the seeds, and for those whose parent answers no other host.
+func (s Sources) Of(rank int) string {
+	parent, ok := Parent(rank)
+	if !ok || parent < FanOut || parent >= len(s) {
+		return ""
+	}
+	return s[parent]
 }

@@ -1,6 +1,7 @@
 package registry_test
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -40,15 +41,27 @@ func TestTreeOfRanks(t *testing.T) {
 // TestRosterSources: a rank below the seeds is served by the seed that it asks; a seed sends others to their parents.
 func TestRosterSources(t *testing.T) {
 	r := rosterOf(1000)
-	ref := registry.RosterRef{Seeds: r.Seeds()}
+	packed, err := registry.Pack(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := packed.Ref
+	ref.Seeds = r.Seeds()
+	sources, err := ref.Sources(bytes.Join(packed.Chunks, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
 	if n := len(strings.Fields(ref.Seeds)); n != registry.FanOut {
 		t.Fatalf("%d seeds, want %d", n, registry.FanOut)
 	}
 	asked := map[string]int{}
 	for rank := range r.Rows {
-		seed := ref.Seed(rank)
+		seed := ref.Seed(rank, 0)
 		if (seed == "") != (rank < registry.FanOut) {
 			t.Fatalf("rank %d asks %q", rank, seed)
+		}
+		if again := ref.Seed(rank, 1); again == seed && seed != "" {
+			t.Fatalf("rank %d asks %q twice", rank, seed)
 		}
 		asked[seed]++
 		parent, _ := registry.Parent(rank)
@@ -56,7 +69,7 @@ func TestRosterSources(t *testing.T) {
 		if registry.Level(rank) > 1 {
 			want = r.Rows[parent].Peer
 		}
-		if got := r.Source(rank); got != want {
+		if got := sources.Of(rank); got != want {
 			t.Fatalf("rank %d is sent to %q, want %q", rank, got, want)
 		}
 	}

@@ -75,13 +75,9 @@ func compress(text []byte) ([][]byte, error) {
 // Unpack decodes a packed roster and checks it against the reference. It also returns the bytes of the roster file. The
 // error is ErrRosterDiffers if the content differs.
 func Unpack(ref RosterRef, packed []byte) (Roster, []byte, error) {
-	z, err := gzip.NewReader(bytes.NewReader(packed))
+	text, err := ref.text(packed)
 	if err != nil {
-		return Roster{}, nil, fmt.Errorf("unpack roster %s: %w", ref.ID, err)
-	}
-	text, err := io.ReadAll(io.LimitReader(z, int64(ref.Bytes)+1))
-	if err != nil {
-		return Roster{}, nil, fmt.Errorf("unpack roster %s: %w", ref.ID, err)
+		return Roster{}, nil, err
 	}
 	if err := ref.verify(text); err != nil {
 		return Roster{}, nil, err
@@ -91,6 +87,19 @@ func Unpack(ref RosterRef, packed []byte) (Roster, []byte, error) {
 		return Roster{}, nil, fmt.Errorf("decode roster %s: %w", ref.ID, err)
 	}
 	return r, text, nil
+}
+
+// text is the roster file's bytes, not verified.
+func (ref RosterRef) text(packed []byte) ([]byte, error) {
+	z, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, fmt.Errorf("unpack roster %s: %w", ref.ID, err)
+	}
+	text, err := io.ReadAll(io.LimitReader(z, int64(ref.Bytes)+1))
+	if err != nil {
+		return nil, fmt.Errorf("unpack roster %s: %w", ref.ID, err)
+	}
+	return text, nil
 }
 
 // Verify checks a packed roster against the reference without decoding it. Only bytes that another build has packed

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"net"
 	"slices"
 	"sync"
 	"time"
@@ -16,14 +18,28 @@ import (
 // to ask instead; packed is nil then.
 type askRoster = func(ctx context.Context, peer, token, id string, rank int) (packed []byte, next string, err error)
 
-// How long a member tries to get the roster from its peers. Each level of the tree has longer than the one above, which
-// may have to fall back to the registry first.
+// A member reads a large roster from a peer. A peer that is alive is waited for, however slow it is: on a busy network
+// everybody is slow at once, and readings from the registry would make all of them slower. When no peer gives the
+// roster, the readings from the registry are spread over the time that they need.
 const (
-	levelPatience     = 10 * time.Second
+	levelPatience     = 30 * time.Second                              // with all peers together, times the level, beside the spread
+	slowPatience      = 30 * time.Second                              // with a peer that accepts questions and does not answer
 	notYetLow, notYet = 20 * time.Millisecond, 100 * time.Millisecond // before the next question to a peer
+	slowLow, slow     = time.Second, 3 * time.Second                  // the same after a question without an answer
+	askTime           = 45 * time.Second                              // for one question and the roster's bytes
 	mostHops          = 2                                             // redirects that a member follows
-	fallBack          = 500 * time.Millisecond                        // at most, before the registry is asked instead
+	mostPeers         = 3                                             // peers that are tried
+	fallBack          = 500 * time.Millisecond                        // at most, before another is asked for a small roster
+	registryRate      = 64 << 20                                      // bytes of rosters that a registry gives in a second
+	packs             = 6                                             // a roster's bytes for each of its packed bytes
 )
+
+// fallBackSpread is the time over which the members of a gang read a roster from the registry when no peer gives it to
+// any of them.
+func fallBackSpread(ref registry.RosterRef, world int) time.Duration {
+	bytes := float64(ref.Bytes) / packs * float64(world)
+	return max(fallBack, time.Duration(bytes/registryRate*float64(time.Second)))
+}
 
 // rosterCopy is the packed roster that a member has read last, for the peers that ask for it.
 type rosterCopy struct {
@@ -32,9 +48,8 @@ type rosterCopy struct {
 	mu      sync.Mutex
 	ref     registry.RosterRef
 	packed  []byte
-	seed    bool
-	decoded *registry.Roster // of a seed that was asked where a rank's parent answers
-	changed chan struct{}    // closed when another roster is there; nil until a peer waits for it
+	sources func() registry.Sources // of a seed that was asked where a rank's parent answers; nil: no seed
+	changed chan struct{}           // closed when another roster is there; nil until a peer waits for it
 }
 
 // Roster reads the sealed roster that a directive names, packed, and checks it against the digest: registry.Unpack
@@ -44,60 +59,134 @@ func (s *Membership) Roster(ctx context.Context, ref registry.RosterRef) ([]byte
 		return packed, nil
 	}
 	d := s.Directive()
-	rank, world := s.gang.me.Facts.Rank(d, s.instance), s.gang.me.Facts.World(d)
-	packed, err := s.fromPeers(ctx, ref, rank)
+	r := rosterReader{
+		ask: s.roster.ask, token: s.app.Token, log: s.gang.log,
+		rank: s.gang.me.Facts.Rank(d, s.instance), world: s.gang.me.Facts.World(d),
+		fromRegistry: func(ctx context.Context) ([]byte, error) { return s.gang.packed(ctx, s.gang.keys, ref) },
+	}
+	packed, err := r.read(ctx, ref)
 	if err != nil {
-		if !errors.Is(err, errNoPeers) {
-			s.gang.log.Info("roster not read from a peer", "roster", ref.ID, "err", err)
-			if err := pause(ctx, jitter(0, fallBack)); err != nil {
-				return nil, err
-			}
-		}
-		if packed, err = s.gang.packed(ctx, s.gang.keys, ref); err != nil {
+		return nil, err
+	}
+	if ref.Seeds != "" && r.rank >= 0 && registry.Serves(r.rank, r.world) {
+		s.roster.keep(ref, packed, r.rank < registry.FanOut)
+	}
+	return packed, nil
+}
+
+// rosterReader reads a roster on behalf of a rank.
+type rosterReader struct {
+	ask          askRoster // nil: peers are not asked
+	fromRegistry func(ctx context.Context) ([]byte, error)
+	token        string
+	rank, world  int
+	log          *slog.Logger
+}
+
+func (r rosterReader) read(ctx context.Context, ref registry.RosterRef) ([]byte, error) {
+	packed, err := r.fromPeers(ctx, ref)
+	if err == nil {
+		return packed, nil
+	}
+	if !errors.Is(err, errNoPeers) {
+		r.log.Info("roster not read from a peer", "roster", ref.ID, "err", err)
+		if err := pause(ctx, jitter(0, fallBackSpread(ref, r.world))); err != nil {
 			return nil, err
 		}
 	}
-	if ref.Seeds != "" && rank >= 0 && registry.Serves(rank, world) {
-		s.roster.keep(ref, packed, rank < registry.FanOut)
-	}
-	return packed, nil
+	return r.fromRegistry(ctx)
 }
 
 // errNoPeers: this member reads rosters from the registry.
 var errNoPeers = errors.New("no peers to ask for a roster")
 
-func (s *Membership) fromPeers(ctx context.Context, ref registry.RosterRef, rank int) ([]byte, error) {
-	at := ref.Seed(rank)
-	if s.roster.ask == nil || at == "" {
+// fromPeers asks a seed, and where that sends it the parent. When the parent cannot give the roster, it asks for it in
+// the parent's place; when the seed cannot, it asks another seed.
+func (r rosterReader) fromPeers(ctx context.Context, ref registry.RosterRef) (packed []byte, err error) {
+	if r.ask == nil || ref.Seed(r.rank, 0) == "" {
 		return nil, errNoPeers
 	}
-	patience := time.Duration(registry.Level(rank))*levelPatience + jitter(0, time.Second)
+	// Each level has longer than the one above, which may have to read from the registry first.
+	level := time.Duration(registry.Level(r.rank))
+	patience := level*(levelPatience+fallBackSpread(ref, r.world)) + jitter(0, time.Second)
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("%w within %s", registry.ErrNotYet, patience))
 	defer cancel()
-	for hops := 0; hops <= mostHops; {
-		packed, next, err := s.roster.ask(ctx, at, s.app.Token, ref.ID, rank)
-		switch {
-		case errors.Is(err, registry.ErrNotYet) && ctx.Err() == nil:
-			if err := pause(ctx, jitter(notYetLow, notYet)); err != nil {
-				return nil, fmt.Errorf("ask %s for the roster: %w", at, err)
-			}
-		case err != nil:
-			return nil, fmt.Errorf("ask %s for the roster: %w", at, err)
-		case next != "":
-			at, hops = next, hops+1
-		default:
-			if err := ref.Verify(packed); err != nil {
-				return nil, fmt.Errorf("roster of %s: %w", at, err)
-			}
-			return packed, nil
+	as := r.rank
+	for try := range mostPeers {
+		var sent bool
+		if packed, sent, err = r.descend(ctx, ref, as, ref.Seed(as, try)); err == nil || ctx.Err() != nil {
+			return packed, err
+		}
+		if sent {
+			as, _ = registry.Parent(as)
+		}
+		r.log.Debug("a peer gave no roster", "roster", ref.ID, "err", err)
+		if pause(ctx, jitter(0, fallBack)) != nil {
+			return nil, err
 		}
 	}
-	return nil, fmt.Errorf("ask %s for the roster: more than %d redirects", at, mostHops)
+	return nil, err
+}
+
+// descend asks the peer at an address in the place of a rank, and follows where it is sent; sent tells that it was.
+func (r rosterReader) descend(
+	ctx context.Context, ref registry.RosterRef, as int, at string,
+) (packed []byte, sent bool, err error) {
+	answered := time.Now()
+	for hops := 0; hops <= mostHops; {
+		packed, next, err := r.once(ctx, at, ref.ID, as)
+		again := time.Duration(0)
+		switch {
+		case errors.Is(err, registry.ErrNotYet):
+			answered, again = time.Now(), jitter(notYetLow, notYet)
+		case isSlow(err) && time.Since(answered) < slowPatience:
+			again = jitter(slowLow, slow)
+		case err == nil && next != "":
+			at, hops, answered = next, hops+1, time.Now()
+			continue
+		case err == nil:
+			err = ref.Verify(packed)
+		}
+		switch {
+		case ctx.Err() != nil:
+			err = context.Cause(ctx)
+		case again > 0:
+			if err = pause(ctx, again); err == nil {
+				continue
+			}
+		}
+		if err != nil {
+			return nil, hops > 0, fmt.Errorf("ask %s for the roster: %w", at, err)
+		}
+		return packed, hops > 0, nil
+	}
+	return nil, true, fmt.Errorf("ask %s for the roster: more than %d redirects", at, mostHops)
+}
+
+func (r rosterReader) once(
+	ctx context.Context, at, id string, as int,
+) (packed []byte, next string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	return r.ask(ctx, at, r.token, id, as)
+}
+
+// isSlow tells whether a peer accepted a question and did not answer in time. A host that accepts no connection is
+// not there: its kernel does that for an agent that is busy.
+func isSlow(err error) bool {
+	if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "dial" {
+		return false
+	}
+	limit, ok := errors.AsType[interface {
+		error
+		Timeout() bool
+	}](err)
+	return ok && limit.Timeout()
 }
 
 // holdRoster is how long a peer's question is held for a roster that this member does not have yet: asking again costs
 // both more.
-const holdRoster = 3 * time.Second
+const holdRoster = 10 * time.Second
 
 // GiveRoster answers a peer of that rank: with the packed roster, or with the address of the peer to ask instead. It
 // waits for holdRoster until this member has the roster; the error is then registry.ErrNotYet. A member that serves no
@@ -121,7 +210,16 @@ func (s *Membership) GiveRoster(ctx context.Context, id string, rank int) (packe
 func (c *rosterCopy) keep(ref registry.RosterRef, packed []byte, seed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.ref, c.packed, c.seed, c.decoded = ref, packed, seed, nil
+	c.ref, c.packed, c.sources = ref, packed, nil
+	if seed {
+		c.sources = sync.OnceValue(func() registry.Sources {
+			all, err := ref.Sources(packed)
+			if err != nil { // it was verified
+				return nil
+			}
+			return all
+		})
+	}
 	if c.changed != nil {
 		close(c.changed)
 		c.changed = nil
@@ -139,27 +237,25 @@ func (c *rosterCopy) get(id string) []byte {
 
 // give is the answer to a peer of a rank. Without one, changed closes when another roster is there.
 func (c *rosterCopy) give(id string, rank int) (packed []byte, next string, changed <-chan struct{}) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.packed == nil || c.ref.ID != id {
-		if c.changed == nil {
-			c.changed = make(chan struct{})
-		}
-		return nil, "", c.changed
-	}
-	if c.seed && c.decoded == nil {
-		r, _, err := registry.Unpack(c.ref, c.packed)
-		if err != nil { // it was verified
-			return c.packed, "", nil
-		}
-		c.decoded = &r
-	}
-	if c.seed {
-		if next = c.decoded.Source(rank); next != "" {
+	packed, sources, changed := c.now(id)
+	if sources != nil {
+		if next = sources().Of(rank); next != "" {
 			return nil, next, nil
 		}
 	}
-	return c.packed, "", nil
+	return packed, "", changed
+}
+
+func (c *rosterCopy) now(id string) (packed []byte, sources func() registry.Sources, changed <-chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.packed != nil && c.ref.ID == id {
+		return c.packed, c.sources, nil
+	}
+	if c.changed == nil {
+		c.changed = make(chan struct{})
+	}
+	return nil, nil, c.changed
 }
 
 // Members reads the records of instances; those without a record are left out.

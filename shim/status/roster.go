@@ -44,10 +44,10 @@ func (s Source) roster(w http.ResponseWriter, r *http.Request) {
 }
 
 // How long a peer may take to accept a connection, and then until its answer begins: it may hold the question
-// for 3 s.
+// for 10 s.
 const (
 	rosterConnects = 2500 * time.Millisecond
-	rosterBegins   = 6 * time.Second
+	rosterBegins   = 15 * time.Second
 )
 
 // mostRoster bounds a packed roster, in bytes.
