@@ -99,6 +99,27 @@ func (r *decision) allReady() bool {
 	return true
 }
 
+// Open are the awaited members of a waiting generation that are not ready, as far as their records show no result. The
+// generation cannot begin before the last of them.
+func (c State) Open(v View) []registry.Instance {
+	if v.Directive.Act != registry.ActWait || v.ReadyGen != v.Directive.Gen || v.ReadyAt.IsZero() {
+		return nil
+	}
+	var open []registry.Instance
+	for i, f := range c.Facts.Components {
+		if !f.Waited {
+			continue
+		}
+		for k := range c.Facts.count(v.Directive, i) {
+			in := registry.Instance{Component: f.Name, Index: k}
+			if !v.Ready[in] && resultOf(v.Records[in].Member, v.Directive, f.Scope) == noResult {
+				open = append(open, in)
+			}
+		}
+	}
+	return open
+}
+
 // newestStep is the newest step that any member has stored, 0 for none.
 func (r *decision) newestStep() int64 {
 	step := int64(0)

@@ -27,6 +27,7 @@ type conducting struct {
 	view    conductor.View
 	wake    time.Time // when Step wants to be called again; zero: never
 	missing []registry.Loss
+	last    []registry.Instance // members for which the barrier waits, as last logged
 	watches watches
 	b       backoff
 	refused refusals
@@ -79,10 +80,22 @@ func (c *conducting) run(ctx context.Context) error {
 			}
 			continue
 		}
+		c.noteOpen()
 		if err := c.await(ctx); err != nil {
 			return err
 		}
 	}
+}
+
+// noteOpen tells the watch which members the barrier lacks, and the operator when it is the last of them.
+func (c *conducting) noteOpen() {
+	open := c.state.Open(c.view)
+	c.watches.awaits(open)
+	if len(open) == 0 || len(open) > fewOpen || slices.Equal(open, c.last) {
+		return
+	}
+	c.last = open
+	c.log.Info("barrier waits for the last members", "generation", c.view.Directive.Gen, "missing", fmt.Sprint(open))
 }
 
 // step asks the conductor once and carries out its effects. more tells that something was read or written since.

@@ -2,8 +2,11 @@ package consul
 
 import (
 	"context"
+	"math/rand/v2"
 	"net/http/httptrace"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/consul/api"
@@ -19,6 +22,15 @@ const (
 	paceReads = 5 // times the duration of the last read
 )
 
+// A reading of all names costs as much as the gang is large, so that a barrier that reads them at each arrival costs the
+// square. While more than fewOpen members are missing, the conductor first waits for the key of one of them, drawn
+// anew each time: all must come, and that one comes on average when half of the others have. So the number of readings
+// grows with the logarithm of the gang, in whatever order its members arrive.
+const (
+	fewOpen = 4
+	oneOpen = 10 * time.Second // at most: a member that has gone from the barrier must be noticed
+)
+
 // readiness is one reading of ready/<gen>/.
 type readiness struct {
 	gen int
@@ -31,6 +43,7 @@ type watches struct {
 	ready   chan readiness
 	asks    chan []registry.Ask
 	trouble chan time.Time // since when the ready keys cannot be read
+	open    atomic.Pointer[[]registry.Instance]
 
 	work sync.WaitGroup
 	gen  int                // the generation whose ready keys are watched; 0: none
@@ -54,6 +67,9 @@ func (w *watches) start(ctx context.Context, g *gang) {
 	w.work.Go(func() { w.watchAsks(ctx, g) })
 }
 
+// awaits tells which members the barrier lacks; none when the gang does not wait.
+func (w *watches) awaits(open []registry.Instance) { w.open.Store(&open) }
+
 // follow watches the ready keys of the directive's generation.
 func (w *watches) follow(ctx context.Context, g *gang, d registry.Directive) {
 	gen := d.Gen
@@ -76,20 +92,52 @@ func (w *watches) follow(ctx context.Context, g *gang, d registry.Directive) {
 func (w *watches) watchReady(ctx context.Context, g *gang, gen int) {
 	prefix := g.keys.ready(gen)
 	var index uint64
+	var last map[registry.Instance]bool
 	w.loop(ctx, w.trouble, func(ctx context.Context, anew bool) (int, error) {
 		if anew {
 			index = 0
+		}
+		if index > 0 {
+			if err := w.awaitOne(ctx, g, gen, index, last); err != nil {
+				return 0, err
+			}
 		}
 		names, next, err := g.ready.blockNames(ctx, prefix, index, g.times.Wait)
 		if err != nil {
 			return 0, err
 		}
 		if next != index {
-			latest(w.ready, readiness{gen: gen, set: setOf(instancesAt(prefix, names)), at: time.Now()})
+			last = setOf(instancesAt(prefix, names))
+			latest(w.ready, readiness{gen: gen, set: last, at: time.Now()})
 		}
 		index = next
 		return len(names), nil
 	})
+}
+
+// awaitOne waits until one of many missing members is ready, which was not at the last reading, of that index.
+func (w *watches) awaitOne(
+	ctx context.Context, g *gang, gen int, index uint64, last map[registry.Instance]bool,
+) error {
+	var open []registry.Instance
+	if told := w.open.Load(); told != nil { // after the last reading, or before it
+		open = slices.DeleteFunc(slices.Clone(*told), func(in registry.Instance) bool { return last[in] })
+	}
+	if len(open) <= fewOpen {
+		return nil
+	}
+	one := g.keys.readyOf(gen, open[rand.N(len(open))])
+	for end := time.Now().Add(oneOpen); time.Now().Before(end); {
+		pair, next, err := g.ready.blockKey(ctx, one, index, min(oneOpen, g.times.Wait), byDefault)
+		if err != nil || pair != nil {
+			return err
+		}
+		index = next
+		if err := pause(ctx, paceMany); err != nil { // Consul may answer for a key beside it
+			return err
+		}
+	}
+	return nil
 }
 
 func (w *watches) watchAsks(ctx context.Context, g *gang) {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -79,6 +80,17 @@ type gangBed struct {
 	second  *consulserver.Server // nil: all ask the server
 	clients []*clientProcess
 	agents  *agents // nil: none
+	count   int     // members
+
+	messages chan clientsSaid
+	seen     bool // the conductor has seen all members but the last
+}
+
+// clientsSaid is what a process of clients said.
+type clientsSaid struct {
+	clientsMessage
+	from *clientProcess
+	err  error
 }
 
 // patientTimes are those of the members: 10,000 in a few processes of one host cannot renew every 3 s.
@@ -90,7 +102,8 @@ func patientTimes() registry.Times {
 
 func measureGang(b *testing.B, way string, n int) {
 	const telemetry = "telemetry { prometheus_retention_time = \"1h\" disable_hostname = true }\n"
-	bed := &gangBed{b: b, server: consulserver.Start(b, consulserver.Options{Config: telemetry})}
+	bed := &gangBed{b: b, server: consulserver.Start(b, consulserver.Options{Config: telemetry}), count: n}
+	bed.messages = make(chan clientsSaid, 16)
 	if n > directly && way != "prefix" {
 		bed.second = bed.server.Client(b, "limits { http_max_conns_per_client = 10000 }", "")
 	}
@@ -118,22 +131,25 @@ func measureGang(b *testing.B, way string, n int) {
 		}
 	}
 	bed.said("waiting")
+	if way != "prefix" {
+		bed.conductorSees()
+	}
 	b.Logf("%d members are there after %s", n, time.Since(began).Round(time.Second))
-	time.Sleep(settle) // until the conductor has seen them all
 	before := bed.counters()
 	for _, c := range bed.clients {
 		c.write(b, "arrive")
 	}
 	total := clientsResult{First: math.MaxInt64}
-	for _, c := range bed.clients {
-		var r clientsResult
-		c.read(b, &r)
+	for _, r := range bed.said("done") {
 		if r.Failed != "" {
 			b.Fatal(r.Failed)
 		}
 		total.Arrived, total.First = max(total.Arrived, r.Arrived), min(total.First, r.First)
 		total.Released, total.Verified = max(total.Released, r.Released), max(total.Verified, r.Verified)
 		total.CPU += r.CPU
+		if total.Fallen += r.Fallen; r.Fallen > 0 {
+			b.Logf("%d members of a process read the roster from the registry, the first for: %s", r.Fallen, r.Why)
+		}
 	}
 	after := bed.counters()
 	total.Verified = max(total.Verified, bed.agents.started(b))
@@ -144,6 +160,7 @@ func measureGang(b *testing.B, way string, n int) {
 	b.ReportMetric(float64(total.Verified-total.Arrived)/1e9, "verified-s")
 	b.ReportMetric(each(float64(after.bytes-before.bytes)), "server-B/member")
 	b.ReportMetric(each(after.requests-before.requests), "requests/member")
+	b.ReportMetric(float64(total.Fallen), "fallen")
 	b.ReportMetric((after.cpu - before.cpu).Seconds(), "server-cpu-s")
 	b.ReportMetric(total.CPU.Seconds(), "clients-cpu-s")
 	b.ReportMetric(float64(after.memory)/1024, "server-MiB")
@@ -174,18 +191,53 @@ func (d *gangBed) startOne(at string, order clientsOrder, from, to int) {
 	}
 	c := startClients(d.b)
 	d.clients = append(d.clients, c)
+	go c.listen(d.b.Context(), d.messages)
 	c.write(d.b, order)
 }
 
 // said waits until all clients have come so far.
-func (d *gangBed) said(what string) {
+func (d *gangBed) said(what string) []clientsResult {
 	d.b.Helper()
-	for _, c := range d.clients {
-		var said string
-		if c.read(d.b, &said); said != what {
-			d.b.Fatalf("protocol clients said %q, want %q", said, what)
+	var all []clientsResult
+	watchdog := time.NewTimer(watchdogGang)
+	defer watchdog.Stop()
+	for said := 0; said < len(d.clients); {
+		select {
+		case m := <-d.messages:
+			switch {
+			case m.err != nil:
+				m.from.fail(d.b, m.err)
+			case m.Said == "seen":
+				d.seen = true
+			case m.Said != what:
+				d.b.Fatalf("protocol clients said %q, want %q", m.Said, what)
+			default:
+				said++
+			}
+			if m.Result != nil {
+				all = append(all, *m.Result)
+			}
+		case <-watchdog.C:
+			d.b.Fatalf("%d of %d processes of clients said %q within %s", said, len(d.clients), what, watchdogGang)
 		}
 	}
+	return all
+}
+
+// conductorSees waits until the conductor, an agent or among the clients, has seen all members but the last.
+func (d *gangBed) conductorSees() {
+	d.b.Helper()
+	awaitWithin(d.b, watchdogGang, "conductor that sees all members", func() bool {
+		select {
+		case m := <-d.messages:
+			if m.err != nil {
+				m.from.fail(d.b, m.err)
+			}
+			d.seen = d.seen || m.Said == "seen"
+		default:
+		}
+		return d.seen || d.agents.seen(d.b, d.count-1)
+	})
 }
 
 func (d *gangBed) end() {
@@ -342,17 +394,19 @@ func (c *clientProcess) write(b *testing.B, v any) {
 	}
 }
 
-func (c *clientProcess) read(b *testing.B, into any) {
-	b.Helper()
-	done := make(chan error, 1)
-	go func() { done <- c.out.Decode(into) }()
-	select {
-	case err := <-done:
-		if err != nil {
-			c.fail(b, err)
+// listen passes on what the clients say, until they end or the benchmark does.
+func (c *clientProcess) listen(ctx context.Context, messages chan<- clientsSaid) {
+	for {
+		m := clientsSaid{from: c}
+		m.err = c.out.Decode(&m.clientsMessage)
+		select {
+		case messages <- m:
+		case <-ctx.Done():
+			return
 		}
-	case <-time.After(watchdogGang):
-		c.fail(b, fmt.Errorf("no answer within %s", watchdogGang))
+		if m.err != nil {
+			return
+		}
 	}
 }
 

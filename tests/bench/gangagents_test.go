@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -128,6 +130,23 @@ func (a *agents) facts(b *testing.B, client *consul.Client) conductor.Facts {
 
 func (a *agents) has(rank int) bool {
 	return a != nil && a.every > 1 && rank%a.every == 1 && rank/a.every < a.count
+}
+
+// seen tells whether one of the agents conducts and has seen that only that member is missing.
+func (a *agents) seen(b *testing.B, last int) bool {
+	b.Helper()
+	if a == nil {
+		return false
+	}
+	logs, err := filepath.Glob(filepath.Join(a.dir, "agent-*.log"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	want := regexp.MustCompile(lastMissing + `.*missing="?\[worker-` + strconv.Itoa(last) + `\]`)
+	return slices.ContainsFunc(logs, func(log string) bool {
+		text, err := os.ReadFile(log)
+		return err == nil && want.Match(text)
+	})
 }
 
 // started is when the last of their processes ran, in Unix nanoseconds; 0 without agents.

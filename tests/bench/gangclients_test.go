@@ -8,10 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"runtime/debug"
+	"runtime/pprof"
 	"strings"
 	"sync"
 	"syscall"
@@ -38,13 +41,21 @@ type clientsOrder struct {
 	Count    int                // keys under the prefix
 }
 
-// clientsResult is its answer: moments in Unix nanoseconds, and the CPU time of the process in between.
+// clientsMessage is what such a process says: how far its members are, and at last what it has measured.
+type clientsMessage struct {
+	Said   string // written, waiting, seen, done
+	Result *clientsResult
+}
+
+// clientsResult is what it measured: moments in Unix nanoseconds, and the CPU time of the process in between.
 type clientsResult struct {
 	Arrived  int64 // the last member began to acknowledge; 0: it is not among these
 	First    int64 // the first of these members saw the release
 	Released int64 // the last of them did
 	Verified int64 // the last of them had the roster and checked it
 	CPU      time.Duration
+	Fallen   int    // members that no peer gave the roster: they read it from the registry
+	Why      string // of the first of them
 	Failed   string
 }
 
@@ -53,7 +64,7 @@ type clients struct {
 	order clientsOrder
 	out   *json.Encoder
 
-	mu       sync.Mutex
+	mu       sync.Mutex // also of out
 	result   clientsResult
 	released sync.WaitGroup
 	last     *consul.Membership
@@ -61,6 +72,7 @@ type clients struct {
 
 func runClients(in io.Reader, out io.Writer) error {
 	debug.SetMemoryLimit(5 << 30)
+	debug.SetGCPercent(400) // a process of thousands of members scans all of them at each turn: an agent has one
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		return err
@@ -80,11 +92,15 @@ func runClients(in io.Reader, out io.Writer) error {
 	if err := c.join(); err != nil {
 		return err
 	}
-	if err := c.out.Encode("waiting"); err != nil {
+	if err := c.say("waiting", nil); err != nil {
 		return err
 	}
 	var arrive string
 	if err := c.next(lines, &arrive); err != nil {
+		return err
+	}
+	stopProfile, err := c.profile()
+	if err != nil {
 		return err
 	}
 	before := ownCPU()
@@ -96,11 +112,38 @@ func runClients(in io.Reader, out io.Writer) error {
 	}
 	c.released.Wait()
 	c.result.CPU = ownCPU() - before
-	if err := c.out.Encode(c.result); err != nil {
+	stopProfile()
+	if err := c.say("done", &c.result); err != nil {
 		return err
 	}
 	_, _ = lines.ReadString('\n') // until this process is told to end: its members serve their peers
 	return nil
+}
+
+// profile writes where this process spends its processors' time, as a file of pprof in BENCH_GANG_PROFILE.
+func (c *clients) profile() (stop func(), err error) {
+	dir := os.Getenv(gangVariable + "_PROFILE")
+	if dir == "" {
+		return func() {}, nil
+	}
+	first := c.order.Members[0].Index
+	f, err := os.Create(filepath.Join(dir, fmt.Sprintf("%d-from-%d.pprof", c.order.Count, first)))
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		_ = f.Close() // a profile that is cut short does not parse
+	}, nil
+}
+
+func (c *clients) say(what string, r *clientsResult) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.out.Encode(clientsMessage{Said: what, Result: r})
 }
 
 func (c *clients) next(lines *bufio.Reader, into any) error {
@@ -140,7 +183,7 @@ func (c *clients) member(in registry.Instance) error {
 	if err != nil {
 		return err
 	}
-	client, err := consul.Open(consul.Config{Address: address, Times: c.order.Facts.Times})
+	client, err := consul.Open(consul.Config{Address: address, Times: c.order.Facts.Times, Logger: slog.New(c)})
 	if err != nil {
 		return err
 	}
@@ -237,6 +280,44 @@ func (c *clients) start(membership *consul.Membership, released <-chan registry.
 	}
 }
 
+// Enabled makes clients the log's handler of their members.
+func (c *clients) Enabled(context.Context, slog.Level) bool { return true }
+
+// WithAttrs is a part of a handler.
+func (c *clients) WithAttrs([]slog.Attr) slog.Handler { return c }
+
+// WithGroup is a part of a handler.
+func (c *clients) WithGroup(string) slog.Handler { return c }
+
+// Handle notes what the conductor among the members sees, and who reads the roster from the registry.
+func (c *clients) Handle(_ context.Context, r slog.Record) error {
+	switch r.Message {
+	case lastMissing:
+		last := fmt.Sprintf("[worker-%d]", c.order.Count-1)
+		seen := false
+		r.Attrs(func(a slog.Attr) bool {
+			seen = seen || a.Key == "missing" && a.Value.String() == last
+			return true
+		})
+		if seen {
+			return c.say("seen", nil)
+		}
+	case "roster not read from a peer":
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.result.Fallen++; c.result.Fallen == 1 {
+			r.Attrs(func(a slog.Attr) bool {
+				c.result.Why += a.String() + " "
+				return true
+			})
+		}
+	}
+	return nil
+}
+
+// lastMissing is what a conductor logs when it waits for few members, and which they are.
+const lastMissing = "barrier waits for the last members"
+
 // done notes when a member saw the release and had the roster; with the mutex held.
 func (c *clients) done(released, verified int64) {
 	if c.result.First == 0 {
@@ -271,7 +352,7 @@ func (c *clients) watchPrefix(lines *bufio.Reader) error {
 		}
 	}
 	// The arrivals before would wake every member that watches: only the last one counts here.
-	if err := c.out.Encode("written"); err != nil {
+	if err := c.say("written", nil); err != nil {
 		return err
 	}
 	var watch string
@@ -288,7 +369,7 @@ func (c *clients) watchPrefix(lines *bufio.Reader) error {
 			return err
 		}
 	}
-	if err := c.out.Encode("waiting"); err != nil {
+	if err := c.say("waiting", nil); err != nil {
 		return err
 	}
 	var arrive string
@@ -304,7 +385,11 @@ func (c *clients) watchPrefix(lines *bufio.Reader) error {
 	}
 	c.released.Wait()
 	c.result.CPU = ownCPU() - before
-	return c.out.Encode(c.result)
+	if err := c.say("done", &c.result); err != nil {
+		return err
+	}
+	_, _ = lines.ReadString('\n') // until this process is told to end
+	return nil
 }
 
 func (c *clients) awaitPrefix(client *http.Client, armed chan<- error) {
