@@ -173,6 +173,25 @@ func (c *Client) ask(ctx context.Context, app string, a registry.Ask) error {
 	return err
 }
 
+// AskAgain stores a request again, and tells so, if the registry does not have it although the run that it names goes on:
+// the registry went back to an older copy, or nobody took part in the run for a while. A request that was served is not
+// made again: its verdict is there. Only what a stop asks has one.
+func (c *Client) AskAgain(ctx context.Context, app string, a registry.Ask) (bool, error) {
+	k := keysOf(app)
+	res, err := c.calls.readKeys(ctx, consistent, k.ask(a.Kind, a.ID), k.directive(), k.verdict(a.Run))
+	pair := res.at(k.directive())
+	if err != nil || pair == nil || res.at(k.ask(a.Kind, a.ID)) != nil || res.at(k.verdict(a.Run)) != nil {
+		return false, err
+	}
+	d, err := decode[registry.Directive](pair.Key, pair.Value)
+	if err != nil || d.Run != a.Run || d.Verdict != nil {
+		return false, err
+	}
+	a.Gen = d.Gen
+	_, err = c.calls.commit(ctx, k.put(a, pair.ModifyIndex)...)
+	return err == nil, err
+}
+
 // persist repeats an idempotent request while the registry is unreachable, until the context ends.
 func (c *Client) persist(ctx context.Context, act func() error) error {
 	var b backoff

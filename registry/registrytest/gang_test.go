@@ -70,6 +70,7 @@ var promises = []promise{
 	{"a verdict is there", verdictIsThere},
 	{"asks of the last run", asksOfTheLastRun},
 	{"asks of nobody", asksOfNobody},
+	{"asked again", askedAgain},
 	{"reads are cut", readsAreCut},
 	{"a roster over a slow link", slowRoster},
 	{"many lost at once", manyLost},

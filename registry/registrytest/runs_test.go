@@ -110,3 +110,30 @@ func asksOfNobody(t *testing.T, s server) {
 	must(t, again[0].client.Ask(soon(t), a.facts.App, registry.Ask{Kind: registry.AskStop, By: "stop"}))
 	again.each(func(g *agent) { g.told(gen, registry.ActStop) })
 }
+
+// askedAgain: a request that the registry has lost is made again, while its run has no verdict.
+func askedAgain(t *testing.T, s server) {
+	a := newApp(t, s)
+	kv := rawOf(t, s.URL())
+	all := a.assemble(t, 1)
+	client := all[0].client
+	again := func(ask registry.Ask, want bool) {
+		t.Helper()
+		if got, err := client.AskAgain(soon(t), a.facts.App, ask); err != nil || got != want {
+			t.Errorf("%s %s of run %s: asked again %t, %v; want %t", ask.Kind, ask.ID, ask.Run, got, err, want)
+		}
+	}
+	gone := registry.Ask{Kind: registry.AskGone, ID: "there", By: "stop", Run: "1"} // nobody takes that away
+	must(t, client.Ask(soon(t), a.facts.App, gone))
+	again(gone, false)
+	again(registry.Ask{Kind: registry.AskStop, ID: "other", By: "stop", Run: "2"}, false)
+	if keys := kv.keys(a.facts.App + "/ask/stop/"); len(keys) != 0 {
+		t.Errorf("another run was asked: %q", keys)
+	}
+	again(registry.Ask{Kind: registry.AskStop, ID: "lost", By: "stop", Run: "1"}, true)
+	all.each(func(g *agent) { g.told(1, registry.ActStop) })
+	again(registry.Ask{Kind: registry.AskStop, ID: "lost", By: "stop", Run: "1"}, false)
+	if keys := kv.keys(a.facts.App + "/ask/stop/"); len(keys) != 0 {
+		t.Errorf("a finished run was asked: %q", keys)
+	}
+}

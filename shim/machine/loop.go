@@ -224,7 +224,11 @@ func (a *Agent) note(before, s State, e Event) {
 	case Contact:
 		a.log.Info("contact with the registry restored", "phase", s.Phase)
 	case DataLost:
-		a.log.Warn("registry lost its data, process continues", "cause", e.Cause)
+		if s.Phase == Running || s.Phase == Stopping {
+			a.log.Warn("registry lost its data, process continues", "cause", e.Cause)
+			return
+		}
+		a.log.Warn("registry lost its data, agent waits", "phase", s.Phase, "cause", e.Cause)
 	case Back:
 		if before.LostData != "" {
 			a.log.Info("registry has the app's data again")

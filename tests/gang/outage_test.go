@@ -3,8 +3,10 @@ package gang
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -167,14 +169,15 @@ func TestConsulDataDeleted(t *testing.T) {
 		t.Errorf("muster adopt before the loss: %q, want it refused", out)
 	}
 
-	g.deleteKeys()
+	g.deleteKeys("")
 	for _, name := range g.def.instances() {
-		g.agentSays(name, "registry lost its data")
+		g.agentSays(name, "registry lost its data, process continues")
 	}
 	g.unmoved(cast, "")
 	g.agents["worker-1"].kill()
 	cast["worker-1"].gone()
 	g.launch("worker-1")
+	g.agents["worker-1"].says("registry lost its data, agent waits")
 	g.agents["worker-1"].says("agents of it live")
 	for name := range g.keys() {
 		t.Errorf("key %s, want none: nothing is founded anew", name)
@@ -194,10 +197,32 @@ func TestConsulDataDeleted(t *testing.T) {
 	g.succeeds()
 }
 
-// deleteKeys deletes all keys of the app, as `consul kv delete -recurse` does. The sessions stay.
-func (g *gang) deleteKeys() {
+// What muster stop has asked is lost, as by a snapshot that is restored, before the conductor has seen it. The stop that
+// waits asks again.
+func TestStopAsksAgain(t *testing.T) {
+	t.Parallel()
+	g := newGang(t, place{consul: consulserver.Start(t, consulserver.Options{})}, workers(2, nil))
+	g.begin()
+	conductor := g.agents[g.conductor()]
+	conductor.signal(syscall.SIGSTOP)
+	stop := g.beginVerb("stop", g.app)
+	await(t, "what muster stop asks", func() bool {
+		return slices.ContainsFunc(slices.Collect(maps.Keys(g.keys())), func(name string) bool {
+			return strings.HasPrefix(name, "ask/stop/")
+		})
+	})
+	g.deleteKeys("ask/")
+	conductor.signal(syscall.SIGCONT)
+	if code := stop.wait(); code != 0 || !strings.Contains(stop.out(), "stopped") {
+		t.Errorf("muster stop: %q, exit code %d, want stopped, 0", stop.out(), code)
+	}
+	g.stopped(0)
+}
+
+// deleteKeys deletes the keys of the app below a folder, as `consul kv delete -recurse` does. The sessions stay.
+func (g *gang) deleteKeys(folder string) {
 	g.t.Helper()
-	req, err := http.NewRequestWithContext(g.t.Context(), http.MethodDelete, "http://"+g.place.consul.HTTPAddr+"/v1/kv/muster/"+g.app+"/?recurse", nil)
+	req, err := http.NewRequestWithContext(g.t.Context(), http.MethodDelete, "http://"+g.place.consul.HTTPAddr+"/v1/kv/muster/"+g.app+"/"+folder+"?recurse", nil)
 	if err != nil {
 		g.t.Fatal(err)
 	}

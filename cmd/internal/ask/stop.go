@@ -104,12 +104,29 @@ func (o StopOptions) stopRun(ctx context.Context, s console.Streams, k apps.Look
 	if o.Save {
 		saved = followSave(ctx, s, k, facts, ask.ID)
 	}
+	asking, enough := context.WithCancel(ctx)
+	var again sync.WaitGroup
+	again.Go(func() { keepAsking(asking, s, c, facts, ask) })
 	v, err := awaitVerdict(ctx, c, k, facts)
+	enough()
+	again.Wait()
 	unsaved := saved()
 	if err != nil {
 		return errors.Join(err, unsaved)
 	}
 	return errors.Join(awaitEnd(ctx, s, k, facts, v), unsaved)
+}
+
+// keepAsking makes the request again whenever the registry has lost it, until ctx ends: a restored snapshot takes it
+// away, and so does an agent that resumes a run in which nobody took part.
+func keepAsking(ctx context.Context, s console.Streams, c *consul.Client, facts apps.Facts, a registry.Ask) {
+	a.Run = facts.Registry.App.Run
+	for wait.For(ctx, registry.DefaultTimes().Renew) == nil {
+		// Where the registry does not answer now, the next look may be answered.
+		if again, err := c.AskAgain(ctx, facts.ID, a); err == nil && again {
+			fmt.Fprintf(s.Err, "%s was asked again to stop: its registry had lost the request\n", facts.ID)
+		}
+	}
 }
 
 // followSave watches the save of a stop while its verdict is waited for; what it gives tells of it.
