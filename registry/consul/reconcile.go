@@ -168,12 +168,14 @@ func (s *Membership) rewrite(ctx context.Context, old, live, directive *api.KVPa
 	if old != nil {
 		index = old.ModifyIndex
 	}
-	session := "" // attach acknowledges
-	if live != nil && live.Session == h.session {
-		session = h.session
+	var around ops
+	switch gen := s.acknowledged(h); {
+	case gen == 0: // an older copy may have the acknowledgement that was taken back since
+		around = k.unready(s.instance, h.record.Gen)
+	case live != nil && live.Session == h.session: // else attach acknowledges
+		around = k.acknowledge(s.instance, h.session, gen, 0)
 	}
-	res, err := g.calls.commit(ctx, k.rewrite(s.instance, directive.ModifyIndex, index, encode(h.record), session,
-		s.acknowledged(h))...)
+	res, err := g.calls.commit(ctx, k.rewrite(s.instance, directive.ModifyIndex, index, encode(h.record), around)...)
 	if err != nil {
 		return err
 	}

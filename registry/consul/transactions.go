@@ -121,16 +121,10 @@ func (k keys) attach(in registry.Instance, session string, index uint64, inc str
 	return all
 }
 
-// rewrite writes an own record again that the registry has lost (index 0) or has an older copy of. session: that which
-// holds the live key, if it does; ready as for attach.
-func (k keys) rewrite(
-	in registry.Instance, directive, index uint64, record []byte, session string, ready int,
-) ops {
-	all := ops{opIndex(k.directive(), directive), opCAS(k.member(in), index, record)}
-	if session != "" && ready > 0 {
-		all = append(all, opLock(k.readyOf(ready, in), session, nil))
-	}
-	return all
+// rewrite writes an own record again that the registry has lost (index 0) or has an older copy of. around: its
+// acknowledgement, made again or taken back.
+func (k keys) rewrite(in registry.Instance, directive, index uint64, record []byte, around ops) ops {
+	return append(ops{opIndex(k.directive(), directive), opCAS(k.member(in), index, record)}, around...)
 }
 
 // mine is the check of every beat: the index is this agent's, and its record is as it wrote it last.

@@ -3,6 +3,7 @@ package registrytest_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -162,6 +163,28 @@ func TestSnapshotRestored(t *testing.T) {
 		}
 	}
 	all.succeed(2)
+}
+
+// TestSnapshotOfBeforeAReport: Consul's data is restored from a copy of before a member has reported. It reports again, and
+// takes back the acknowledgement that came with the copy: with that a conductor would not look for a result.
+func TestSnapshotOfBeforeAReport(t *testing.T) {
+	s := consulserver.Start(t, consulserver.Options{})
+	kv := rawOf(t, s.URL())
+	a := newApp(t, s)
+	all := a.assemble(t, 1, quickly)
+	_, _, snapshot := kv.do(http.MethodGet, "/snapshot")
+	all[1].finish(1)
+	if code, _, body := kv.send(http.MethodPut, "/snapshot", bytes.NewReader(snapshot)); code != http.StatusOK {
+		t.Fatalf("restore: %d %s", code, body)
+	}
+	var m registry.Member
+	kv.until(a.facts.App+"/members/worker/1", func(e entry, _ bool) bool {
+		return json.Unmarshal(e.Value, &m) == nil && m.Phase == registry.PhaseEnded
+	})
+	lock, _, _ := kv.get(a.facts.App + "/directive")
+	kv.destroy(lock.Session) // the next conductor has seen nothing of it
+	all[0].finish(1)
+	all.each(func(g *agent) { g.told(1, registry.ActStop) })
 }
 
 // TestSnapshotOfTheLastRun: Consul's data is restored from a copy of before the run that lives, and an agent of that run

@@ -263,8 +263,13 @@ func (w *world) keepPlace(i int) {
 func (w *world) rewrite(i int, old, directive uint64) bool {
 	a := &w.Agents[i]
 	ops := []op{opIndex(keyDirective, directive), opCAS(keyMember(a.In), old, a.Member.Record)}
-	if _, live, ok := read[string](w.KV, keyLive(a.In)); ok && live.Session == a.Member.Session {
-		ops = append(ops, w.lockReady(a, a.Member.Session)...)
+	ready := w.lockReady(a, a.Member.Session)
+	_, live, ok := read[string](w.KV, keyLive(a.In))
+	switch r := a.Member.Record; {
+	case len(ready) == 0 && r.Gen > 0:
+		ops = append(ops, opDelete(keyReady(r.Gen, a.In)))
+	case ok && live.Session == a.Member.Session:
+		ops = append(ops, ready...)
 	}
 	if got, _ := w.commit(i, "rewrite", through, ops...); got != done {
 		a.Member.Retry = w.Now.Add(time.Second)
