@@ -48,7 +48,7 @@ var makers = map[string]maker{
 	"stop":    {1, (*world).askStop},
 	"clock":   {2, (*world).stepClock},
 	"delete":  {1, (*world).deleteApp},
-	"restore": {1, (*world).restoreSnapshot},
+	"restore": {4, (*world).restoreSnapshot},
 }
 
 // network are the kinds of which there is one at a time: a majority of servers is always to come back.
