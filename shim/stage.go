@@ -194,7 +194,7 @@ func (a *agent) dataConfig() manager.Config {
 // checkpointConfig configures this agent's checkpoints.
 func (a *agent) checkpointConfig() checkpoint.Config {
 	return checkpoint.Config{
-		Log: a.log, AppID: a.id.appID, Run: a.id.run, Inc: a.inc, Loop: a.loop,
+		Log: a.log, AppID: a.id.appID, Run: a.id.run, Inc: a.inc, Loop: a.loop, State: a.state.App(a.id.appID),
 		Notices:  checkpoint.Notices{Warn: a.journal.Warn, Mended: a.journal.Mended},
 		Registry: func() checkpoint.Registry { return a.member.Membership() },
 		Facts:    func() conductor.Facts { return plan.Gang(a.app.App, a.request(registry.Instance{})) },

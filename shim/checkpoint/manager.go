@@ -46,12 +46,15 @@ type Manager struct {
 	failed  error          // why the next start cannot resume
 	resumed int            // the generation that last resumed here; 0: none
 	marked  int            // the generation that the folder is marked with
+
+	resumedAt time.Time // when this agent last prepared the folder; zero: never
 }
 
 // Config is what a Manager is made of.
 type Config struct {
 	Log             *slog.Logger
 	AppID, Run, Inc string
+	State           string // the app's state folder on this host; "": agents share no listings
 	Loop            *machine.Agent
 	Notices         Notices
 	// Registry is where this member commits. It is asked for once the member has joined.

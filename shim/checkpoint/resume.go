@@ -66,6 +66,7 @@ func (m *Manager) Resume(ctx context.Context, s machine.State) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.resumedAt = time.Now()
 	if m.failed = err; err == nil {
 		m.resumed = s.Gen
 	}

@@ -2,6 +2,7 @@ package format
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -39,6 +40,18 @@ type torn struct {
 type Found struct {
 	Whole []Checkpoint
 	Torn  []torn
+}
+
+// Stamp changes with every file of a checkpoint, whole or torn.
+func (f Found) Stamp() string {
+	sum := sha256.New()
+	for _, c := range f.Whole {
+		fmt.Fprintf(sum, "%s\n%s", c.Path, c.Stamp())
+	}
+	for _, t := range f.Torn {
+		fmt.Fprintf(sum, "%s: %s\n%s", t.Path, t.Why, stamp(t.Files))
+	}
+	return string(sum.Sum(nil))
 }
 
 // Newest is the whole checkpoint with the highest step; false when there is none.
