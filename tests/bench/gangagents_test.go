@@ -74,7 +74,7 @@ func startAgents(b *testing.B, url string, n int) (*agents, conductor.Facts) {
 			run := exec.Command(muster, "agent", "--app", app, "--app-id", benchApp, "--run", "1", "--component", "worker",
 				"--index", strconv.Itoa(rank), "--registry", url, "--host", "127.0.0.1", "--api-listen", "127.0.0.1:0",
 				"--session-ttl", x.TTL.String(), "--lost-grace", x.Lost.String(), "--lost-mass", x.LostMass.String(),
-				"--engine", "process", "--work-dir", filepath.Join(a.dir, "work", strconv.Itoa(rank)), "--state-dir", a.state)
+				"--engine", "cgroup", "--work-dir", filepath.Join(a.dir, "work", strconv.Itoa(rank)), "--state-dir", a.state)
 			log, err := os.Create(filepath.Join(a.dir, fmt.Sprintf("agent-%d.log", rank)))
 			if err != nil {
 				b.Fatal(err)
