@@ -96,12 +96,12 @@ type news struct {
 	directive bool   // there is another directive
 	lost      string // why the data is lost; it was not lost before
 	found     bool   // the data was lost, and is back
-	doubt     bool   // the reading goes back: read again with consistency
+	doubt     bool   // the reading goes back, or ends a loss: read again with consistency
 	handed    bool   // the conductor that was seen has stepped down
 }
 
 // observe takes in the reading of key; a nil pair means that the key does not exist. A reading that goes back counts
-// only from a consistent read that nothing has overtaken.
+// only from a consistent read that nothing has overtaken, and only a consistent read ends a loss of the data.
 func (s *directiveWatch) observe(key string, pair *api.KVPair, mark int) (news, error) {
 	var d registry.Directive
 	if pair != nil {
@@ -122,6 +122,8 @@ func (s *directiveWatch) observe(key string, pair *api.KVPair, mark int) (news, 
 		return s.lose(back), nil
 	case pair == nil:
 		return news{}, nil
+	case s.lost != "" && mark == unsure:
+		return news{doubt: true}, nil // the answer to a write from before the loss
 	}
 	n := news{found: s.lost != "", directive: s.last == nil || !bytes.Equal(s.last.value, pair.Value)}
 	if s.last != nil && s.last.index == pair.ModifyIndex && s.last.session == pair.Session && s.lost == "" {

@@ -42,9 +42,10 @@ func TestObserve(t *testing.T) {
 		{"vanished for sure", nil, sure, news{lost: gone}, 8},
 		{"still", nil, sure, news{}, 8},
 		{"founded anew", pairOf(2, "x", "1", 1, "wait"), sure, news{}, 8},
-		{"it is back", pairOf(8, "c", "1", 2, "wait"), unsure, news{found: true}, 8},
+		{"a late answer", pairOf(9, "c", "1", 2, "run"), unsure, news{doubt: true}, 8},
+		{"it is back", pairOf(8, "c", "1", 2, "wait"), sure, news{found: true}, 8},
 		{"rolled back", pairOf(3, "c", "1", 1, "run"), sure, news{lost: back}, 8},
-		{"a new run", pairOf(20, "c", "2", 3, "wait"), unsure, news{directive: true, found: true}, 20},
+		{"a new run", pairOf(20, "c", "2", 3, "wait"), sure, news{directive: true, found: true}, 20},
 	} {
 		mark := r.mark
 		if mark == sure {

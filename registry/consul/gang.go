@@ -93,8 +93,8 @@ func (g *gang) resign() {
 	g.mu.Unlock()
 }
 
-// observe takes in a reading of the directive and reports what it changes. doubt: the reading goes back, and was not
-// consistent.
+// observe takes in a reading of the directive and reports what it changes. doubt: the reading goes back or ends a
+// loss, and was not consistent.
 func (g *gang) observe(pair *api.KVPair, mark int) (doubt bool) {
 	n, err := g.directive.observe(g.keys.directive(), pair, mark)
 	if err != nil {
