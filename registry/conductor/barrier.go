@@ -16,9 +16,6 @@ func (r *decision) barrier() bool {
 		return true
 	}
 	open := len(r.removed) > 0 || slices.ContainsFunc(r.missing, func(a *absence) bool { return a.res == noResult })
-	if !open && !r.knowsRoster() {
-		return r.only(ReadRoster{Ref: r.d.Roster})
-	}
 	begin := r.c.since.Add(r.d.Pause())
 	if !open && !r.now.Before(begin) {
 		return r.seal()

@@ -35,40 +35,25 @@ func (r *decision) rebuild(first, why string, b registry.Budget) bool {
 	return r.only(Rebuild{Index: r.v.DirectiveIndex, Directive: n})
 }
 
-// findServices lists the services that have no live key. Nobody waits for services: the conductor only frees the index
-// of a lost one for a replacement.
+// findServices lists the services. Nobody waits for them: the conductor only frees the index of a lost one for a
+// replacement.
 func (r *decision) findServices() {
-	if r.v.LiveAt.IsZero() {
-		return
-	}
 	for i := range r.c.Facts.Components {
 		f := &r.c.Facts.Components[i]
 		if f.Waited {
 			continue
 		}
 		for k := range r.c.Facts.count(r.d, i) {
-			if in := (registry.Instance{Component: f.Name, Index: k}); !r.v.Live[in] {
-				r.services = append(r.services, r.absence(in, f, -1))
-			}
+			r.services = append(r.services, r.absence(registry.Instance{Component: f.Name, Index: k}, f, -1))
 		}
 	}
 }
 
-func (r *decision) hasServices() bool {
-	for i, f := range r.c.Facts.Components {
-		if !f.Waited && r.c.Facts.count(r.d, i) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// The largest age of each reading.
+// The largest age of a record.
 const (
-	recordsEvery  = 2 * time.Second  // records of missing members: a claim does not wake the watch
-	manyEvery     = 10 * time.Second // records, when so many members are missing that all are read
-	liveEvery     = 5 * time.Second  // live/, while a member is missing
-	servicesEvery = 30 * time.Second // live/, when only services are watched
+	recordsEvery  = 2 * time.Second  // of a missing member: a claim does not wake the watch
+	manyEvery     = 10 * time.Second // when so many members are missing that all records are read
+	servicesEvery = 30 * time.Second // of a service
 	manyRecords   = 64               // more records than this are read with one recursive read
 	disagreePause = 100 * time.Millisecond
 )
@@ -82,7 +67,7 @@ type decision struct {
 
 	missing  []*absence // waited instances without a ready key, in rank order
 	joining  []*absence // flex up: instances of the target that are not members yet
-	services []*absence // services without a live key
+	services []*absence // nobody waits for them
 	removed  []*absence // of a waiting generation: indexes that a flex has removed, whose processes may still run
 
 	rest time.Duration // how long the generation that this decision forms waits before it starts
@@ -102,7 +87,6 @@ type results struct {
 type output struct {
 	due     []registry.Instance // records to read again
 	all     bool                // read all records again
-	live    bool                // read live/ again
 	effects []Effect
 	wake    time.Time
 }
@@ -114,7 +98,6 @@ type absence struct {
 	rank  int
 	since time.Time // when it was first seen missing
 	rec   Record    // Inc is empty when there is no record
-	live  bool
 	res   result
 }
 
@@ -142,7 +125,7 @@ func newDecision(c State, now time.Time, v View) *decision {
 	}
 	r.findServices()
 	r.findRemoved()
-	r.c.timers = r.c.missing(r.missing, now).revived(v)
+	r.c.timers = r.c.missing(r.missing, now).returned(v)
 	for _, a := range r.missing {
 		a.since = r.c.absent[a.Instance]
 	}
@@ -152,7 +135,7 @@ func newDecision(c State, now time.Time, v View) *decision {
 // findRemoved lists the rows of the last sealed roster that the waiting generation no longer has, until their records
 // say that nothing runs there: nothing of the new generation may start beside it.
 func (r *decision) findRemoved() {
-	if r.d.Act != registry.ActWait || r.d.Roster.ID == "" || !r.knowsRoster() {
+	if r.d.Act != registry.ActWait || r.d.Roster.ID == "" {
 		return
 	}
 	for _, row := range r.v.Roster.Rows {
@@ -173,22 +156,13 @@ func (r *decision) absence(in registry.Instance, f *ComponentFacts, rank int) *a
 		rec = Record{At: r.v.AllAt}
 	}
 	return &absence{
-		Instance: in, facts: f, rank: rank, rec: rec, live: r.v.Live[in],
-		res: resultOf(rec.Member, r.d, f.Scope),
+		Instance: in, facts: f, rank: rank, rec: rec, res: resultOf(rec.Member, r.d, f.Scope),
 	}
 }
 
 func (r *decision) again(a *absence, period time.Duration) {
 	if at := a.rec.At.Add(period); a.rec.At.IsZero() || !at.After(r.now) {
 		r.due = append(r.due, a.Instance)
-	} else {
-		r.wakeAt(at)
-	}
-}
-
-func (r *decision) liveAgain(period time.Duration) {
-	if at := r.v.LiveAt.Add(period); r.v.LiveAt.IsZero() || !at.After(r.now) {
-		r.live = true
 	} else {
 		r.wakeAt(at)
 	}
@@ -204,9 +178,6 @@ func (r *decision) out() []Effect {
 	out := r.effects
 	if len(r.due) > 0 || r.all {
 		out = append(out, r.readRecords())
-	}
-	if r.live {
-		out = append(out, ReadLive{})
 	}
 	if !r.wake.IsZero() {
 		out = append(out, Wake{At: r.wake})

@@ -127,8 +127,8 @@ func (x *explorer) step(d wDir, wv wView) []ruled {
 				case conductor.ReadRoster:
 					r := x.roster(d)
 					v.Roster, read = &r, true
-				case conductor.ReadRecords, conductor.ReadLive:
-					v.AllAt, v.CheckpointsAt, v.LiveAt, read = now, now, now, true
+				case conductor.ReadRecords:
+					v.AllAt, v.CheckpointsAt, read = now, now, true
 					for in, rec := range v.Records {
 						rec.At = now
 						v.Records[in] = rec
@@ -141,11 +141,16 @@ func (x *explorer) step(d wDir, wv wView) []ruled {
 			c, effects = c.Step(now, v)
 		}
 	}
-	if v.LiveAt.IsZero() { // nothing was missing: time changes nothing
+	if v.AllAt.IsZero() { // nothing was missing: time changes nothing
 		return x.writes(d, effects)
 	}
-	v.LiveAt = now.Add(x.facts.Times.LostMass)
-	_, late := c.Step(v.LiveAt, v)
+	now = now.Add(x.facts.Times.LostMass)
+	v.AllAt, v.ReadyAt = now, now
+	for in, rec := range v.Records {
+		rec.At = now
+		v.Records[in] = rec
+	}
+	_, late := c.Step(now, v)
 	return x.writes(d, append(effects, late...))
 }
 
@@ -195,7 +200,7 @@ func (x *explorer) sealed(d wDir, e conductor.Seal) wDir {
 func (x *explorer) view(d wDir, wv wView) conductor.View {
 	v := conductor.View{
 		Directive: x.directive(d), DirectiveIndex: 1, ReadyGen: int(d.Gen), ReadyAt: t0,
-		Ready: map[registry.Instance]bool{}, Live: map[registry.Instance]bool{}, Records: map[registry.Instance]conductor.Record{},
+		Ready: map[registry.Instance]bool{}, Records: map[registry.Instance]conductor.Record{},
 	}
 	if wv.Ask {
 		v.Asks = []registry.Ask{{Kind: registry.AskStop, ID: "1", By: "stop"}}
@@ -215,11 +220,8 @@ func (x *explorer) view(d wDir, wv wView) conductor.View {
 		if wv.Ready[r] {
 			v.Ready[in] = true
 		}
-		if live {
-			v.Live[in] = true
-		}
 		if m.Inc > 0 {
-			v.Records[in] = conductor.Record{Member: member(m), Index: 1}
+			v.Records[in] = conductor.Record{Member: member(m), Index: 1, Live: live}
 		}
 	}
 	return v

@@ -66,19 +66,12 @@ func (r *decision) joined() bool {
 	if r.d.Target == nil {
 		return false
 	}
-	if slices.ContainsFunc(r.joining, func(a *absence) bool { return !r.isStaged(a) }) {
-		return false
-	}
-	away := func(a *absence) bool { return !a.live }
-	if slices.ContainsFunc(r.joining, func(a *absence) bool { return away(a) && r.v.LiveAt.Before(a.rec.At) }) {
-		r.live = true // it may have claimed since live/ was read
-	}
-	return !slices.ContainsFunc(r.joining, away)
+	return !slices.ContainsFunc(r.joining, func(a *absence) bool { return !r.isStaged(a) })
 }
 
 func (r *decision) isStaged(a *absence) bool {
 	m := &a.rec.Member
-	return m.Inc != "" && m.Run == r.d.Run && (m.Phase == registry.PhaseJoined || m.Phase == registry.PhaseReady) &&
+	return a.rec.Live && m.Inc != "" && m.Run == r.d.Run && (m.Phase == registry.PhaseJoined || m.Phase == registry.PhaseReady) &&
 		staged(*m)
 }
 
@@ -92,7 +85,7 @@ func (r *decision) flexOverdue() bool {
 	}
 	var names []string
 	for _, a := range r.joining {
-		if a.live && r.isStaged(a) {
+		if r.isStaged(a) {
 			continue
 		}
 		if len(names) == namedMissing {

@@ -38,11 +38,8 @@ func (r *decision) doubts() bool {
 
 // readsAll asks for the one reading of all records that doubts need. True means that nothing can be decided before it.
 func (r *decision) readsAll() bool {
-	if !r.doubts() || !r.v.AllAt.Before(r.c.began) && !r.v.LiveAt.Before(r.c.began) {
-		return false
-	}
-	r.all, r.live = true, true
-	return true
+	r.all = r.all || r.doubts() && r.v.AllAt.Before(r.c.began)
+	return r.all
 }
 
 // fullRestart rebuilds a generation of which no member is left: every row that still counts has another holder, or none
@@ -62,16 +59,16 @@ func (r *decision) fullRestart() bool {
 		if !ok {
 			rec = Record{At: r.v.AllAt}
 		}
-		live, ended := r.v.Live[row.Instance], resultOf(rec.Member, r.d, f.Scope) != noResult
+		ended := resultOf(rec.Member, r.d, f.Scope) != noResult
 		switch {
-		case rec.Inc == row.Inc && live && r.shown(rec):
+		case rec.Inc == row.Inc && rec.Live && !rec.At.Before(r.doubtEnd()):
 			r.c.continued = true
 			return false
 		case rec.Inc != row.Inc || rec.Phase == registry.PhaseLeft || rec.Phase == registry.PhaseLost:
 			if !ended {
 				gone++
 			}
-		case live || !ended: // it may be alive, or come back
+		case rec.Live || !ended: // it may be alive, or come back
 			open = true
 			r.watch(row.Instance, rec)
 		}
@@ -82,11 +79,8 @@ func (r *decision) fullRestart() bool {
 	return r.restart("", "all agents were relaunched", r.d.Budget)
 }
 
-// shown tells whether a live key belongs to a living agent. The record must have been read after the key, or the key
-// could be a successor's.
-func (r *decision) shown(rec Record) bool {
-	return !r.v.LiveAt.Before(r.c.began.Add(r.c.Facts.Times.Expiry())) && !rec.At.Before(r.v.LiveAt)
-}
+// doubtEnd is when the sessions of all agents that died before this tenure have ended.
+func (r *decision) doubtEnd() time.Time { return r.c.began.Add(r.c.Facts.Times.Expiry()) }
 
 // watch rereads a member while there is doubt: a successor may be ready before the conductor notices that its
 // predecessor's ready key is gone.
@@ -96,10 +90,8 @@ func (r *decision) watch(in registry.Instance, rec Record) {
 		period = manyEvery
 	}
 	at := rec.At.Add(period)
-	if end := r.c.began.Add(r.c.Facts.Times.Expiry()); r.v.LiveAt.Before(end) {
-		r.liveAgain(min(liveEvery, max(end.Sub(r.v.LiveAt), 0)))
-	} else if rec.At.Before(r.v.LiveAt) {
-		at = r.now
+	if end := r.doubtEnd(); rec.At.Before(end) && end.Before(at) {
+		at = end
 	}
 	switch {
 	case at.After(r.now):

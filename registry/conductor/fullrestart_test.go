@@ -239,7 +239,9 @@ func TestResultsStandWhenLaunchedAnew(t *testing.T) {
 
 // TestTakingOverReadsLittle: once it is known that somebody is left, a new conductor reads nothing more.
 func TestTakingOverReadsLittle(t *testing.T) {
-	g := running(t, inPlace())
+	f := inPlace()
+	f.Components = f.Components[:2] // services are looked after every 30 s
+	g := running(t, f)
 	g.relaunch("worker-0", "new")
 	g.newConductor("new")
 	n := g.reads

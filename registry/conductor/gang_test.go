@@ -252,8 +252,6 @@ func (g *gang) do(effects []conductor.Effect) (more bool) {
 			g.readReady()
 		case conductor.ReadRecords:
 			g.readRecords(e)
-		case conductor.ReadLive:
-			g.view.Live, g.view.LiveAt = maps.Clone(g.live), g.now
 		case conductor.ReadRoster:
 			g.view.Roster = g.roster
 		case conductor.Seal:
@@ -303,7 +301,7 @@ func (g *gang) readRecords(e conductor.ReadRecords) {
 	}
 	read := func(i registry.Instance) {
 		r := g.records[i]
-		r.At = g.now
+		r.At, r.Live = g.now, g.live[i]
 		records[i] = r
 	}
 	if e.All {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/muster-agent/muster/registry"
 )
@@ -17,17 +18,6 @@ func (r *decision) losses() {
 	away := r.expired()
 	if len(away) == 0 {
 		r.c.loss, r.c.mass = nil, false
-		return
-	}
-	if !r.knowsRoster() {
-		r.effects = append(r.effects, ReadRoster{Ref: r.d.Roster})
-		return
-	}
-	if r.stale(away) {
-		r.live = true
-		return
-	}
-	if r.unread() {
 		return
 	}
 	if mass := r.mass(); mass != r.c.mass {
@@ -49,8 +39,7 @@ func (r *decision) losses() {
 		if said := declaredGone(r.v.Asks, a.Instance, m.Inc); !said && r.now.Before(t.end) {
 			r.wakeAt(t.end)
 			continue
-		} else if !said && r.v.LiveAt.Before(t.end) {
-			r.live = true // the time limit depends on who is reachable now
+		} else if !said && !r.readSince(t.end) { // the time limit depends on who is reachable now
 			continue
 		}
 		m.Phase = registry.PhaseLost
@@ -59,52 +48,36 @@ func (r *decision) losses() {
 	r.c.loss = loss
 }
 
-// stale tells whether the record of a newly missing member is newer than the reading of live/. A member that has just
-// claimed is in the records and not in that reading: its loss timer must not start.
-func (r *decision) stale(away []*absence) bool {
-	return slices.ContainsFunc(away, func(a *absence) bool {
-		t, missed := r.c.loss[a.Instance]
-		return (!missed || t.inc != a.rec.Inc) && r.v.LiveAt.Before(a.rec.At)
+// readSince tells whether it was read after t who is ready, and the records of those who are not; what was not is asked
+// for.
+func (r *decision) readSince(t time.Time) bool {
+	old := slices.DeleteFunc(slices.Concat(r.missing, r.removed), func(a *absence) bool {
+		return a.res != noResult || !a.rec.At.Before(t)
 	})
+	for _, a := range old {
+		if !slices.Contains(r.due, a.Instance) {
+			r.due = append(r.due, a.Instance)
+		}
+	}
+	ready := !r.v.ReadyAt.Before(t)
+	if !ready && !slices.Contains(r.effects, Effect(ReadReady{})) {
+		r.effects = append(r.effects, ReadReady{})
+	}
+	return ready && len(old) == 0
 }
 
 // expired lists the members that have a record and no live key, and whose place matters: also the newcomers of a flex.
 func (r *decision) expired() []*absence {
 	return slices.DeleteFunc(slices.Concat(r.missing, r.joining, r.removed, r.services), func(a *absence) bool {
-		return a.live || a.res != noResult || !holds(a.rec.Member) || a.rec.Phase == registry.PhaseEnded
+		return a.rec.Live || a.res != noResult || !holds(a.rec.Member) || a.rec.Phase == registry.PhaseEnded
 	})
 }
 
 // knowsRoster tells whether the sealed roster was read, or none exists yet. A waiting generation has the roster of the
 // last generation, also of the last run: its members may still run.
-func (r *decision) knowsRoster() bool {
-	if r.d.Roster.ID == "" {
-		return true
-	}
-	x := r.v.Roster
-	return x != nil && strings.HasPrefix(r.d.Roster.ID, strconv.Itoa(x.Gen)+"-")
-}
-
-// unread finds members of the last roster that have no live key and no longer count. Only their records say which of
-// them have left, and nothing else reads those. True means that mass cannot be decided yet. Each record must be at
-// least as new as the reading without the member: a member that was leaving then has left by now.
-func (r *decision) unread() bool {
-	if r.d.Roster.ID == "" {
-		return false
-	}
-	var unread []registry.Instance
-	for _, row := range r.v.Roster.Rows {
-		i := slices.IndexFunc(r.c.Facts.Components, func(c ComponentFacts) bool { return c.Name == row.Component })
-		if i < 0 || !r.c.Facts.Components[i].Waited || row.Index < r.c.Facts.count(r.d, i) ||
-			!r.isExpired(row.Instance) {
-			continue
-		}
-		if latest(r.v.Records[row.Instance].At, r.v.AllAt).Before(r.v.LiveAt) {
-			unread = append(unread, row.Instance)
-		}
-	}
-	r.due = append(r.due, unread...)
-	return len(unread) > 0
+func (v View) knowsRoster() bool {
+	ref := v.Directive.Roster.ID
+	return ref == "" || v.Roster != nil && strings.HasPrefix(ref, strconv.Itoa(v.Roster.Gen)+"-")
 }
 
 // mass tells whether more than half of the awaited members are unreachable. It counts the sealed roster, whose members
@@ -141,14 +114,10 @@ func (r *decision) most(all []registry.Instance) bool {
 	return 2*away > len(all)
 }
 
-// isExpired tells whether a member has a record and no live key. A member whose record was not read has one: it is
-// ready, or was sealed.
+// isExpired tells whether a member has a record and no live key. The records of all who are not ready were read.
 func (r *decision) isExpired(in registry.Instance) bool {
-	if r.v.Live[in] || r.v.Ready[in] && !r.v.ReadyAt.Before(r.v.LiveAt) {
-		return false
-	}
-	rec, read := r.v.Records[in]
-	return !read && r.v.AllAt.IsZero() || holds(rec.Member)
+	rec := r.v.Records[in]
+	return !r.v.Ready[in] && !rec.Live && holds(rec.Member)
 }
 
 // Losses are the unreachable members, in the order of their names.

@@ -83,9 +83,7 @@ func (r *decision) breaksInstance(a *absence, row registry.Row) (failure, bool) 
 	m := a.rec.Member
 	f := r.failureOf(a, r.d.Budget, r.c.Facts.GangBudget)
 	switch {
-	case !a.live && r.v.LiveAt.Before(a.rec.At) && moved(r.c.Facts.App, m, row):
-		r.live = true // a member has returned since: is it alive?
-	case a.live && moved(r.c.Facts.App, m, row):
+	case a.rec.Live && moved(r.c.Facts.App, m, row):
 		f.free, f.what = true, fmt.Sprintf("%s moved to %s", a.Instance, m.ClusterAddr())
 		return f, true
 	// that member leaves: its replacement is waited for

@@ -76,18 +76,15 @@ func (t timers) entered(d registry.Directive, now time.Time) timers {
 	return t
 }
 
-// revived drops the loss timers of members that were seen alive: the next loss starts a new one.
-func (t timers) revived(v View) timers {
-	back := func(in registry.Instance, l lossTimer) bool {
-		return v.Ready[in] && !v.ReadyAt.Before(l.since) || v.Live[in] && !v.LiveAt.Before(l.since)
-	}
+// returned drops the loss timers of members that were seen alive: the next loss starts a new one.
+func (t timers) returned(v View) timers {
+	back := func(in registry.Instance, _ lossTimer) bool { return v.Ready[in] || v.Records[in].Live }
 	for in, l := range t.loss {
-		if !back(in, l) {
-			continue
+		if back(in, l) {
+			t.loss = maps.Clone(t.loss)
+			maps.DeleteFunc(t.loss, back)
+			break
 		}
-		t.loss = maps.Clone(t.loss)
-		maps.DeleteFunc(t.loss, back)
-		break
 	}
 	return t
 }

@@ -31,8 +31,7 @@ func (c State) Step(now time.Time, v View) (State, []Effect) {
 	if v.ReadyAt.IsZero() || v.ReadyGen != d.Gen {
 		return c, []Effect{ReadReady{}}
 	}
-	if d.Act == registry.ActRun && (v.Roster == nil || v.Roster.Gen != d.Gen || v.Roster.Run != d.Run) &&
-		d.Roster.ID != "" {
+	if !v.knowsRoster() {
 		return c, []Effect{ReadRoster{Ref: d.Roster}}
 	}
 	r := newDecision(c, now, v)
@@ -58,36 +57,25 @@ func straysOf(asks []registry.Ask, d registry.Directive) []Effect {
 // can be decided before.
 func (r *decision) reads() bool {
 	now, period := false, recordsEvery
-	if len(r.missing) > manyRecords {
+	if len(r.missing)+len(r.c.loss) > manyRecords {
 		period = manyEvery
 	}
-	open, newest := 0, time.Time{}
-	for _, a := range r.missing {
-		if a.rec.At.Before(a.since) {
+	for _, a := range slices.Concat(r.missing, r.removed) {
+		if a.rec.At.IsZero() || a.rec.At.Before(a.since) {
 			r.due, now = append(r.due, a.Instance), true
 		} else if a.res == noResult {
 			r.again(a, period)
-		}
-		if a.res == noResult {
-			open, newest = open+1, latest(newest, a.since)
 		}
 	}
 	for _, a := range r.joining {
 		r.again(a, recordsEvery)
 	}
-	for _, a := range r.removed {
-		r.again(a, recordsEvery)
-	}
 	for _, a := range r.services {
-		r.again(a, servicesEvery)
-	}
-	switch {
-	case open > 0 && r.v.LiveAt.Before(newest):
-		r.live, now = true, true
-	case open+len(r.joining)+len(r.removed)+len(r.c.loss) > 0: // who returns must be seen before it is lost again
-		r.liveAgain(liveEvery)
-	case r.hasServices():
-		r.liveAgain(servicesEvery)
+		if _, missed := r.c.loss[a.Instance]; missed {
+			r.again(a, period) // one that returns must be seen before it is lost again
+		} else {
+			r.again(a, servicesEvery)
+		}
 	}
 	r.readAwaited()
 	return r.readsAll() || now

@@ -18,13 +18,9 @@ type View struct {
 	ReadyGen int
 	ReadyAt  time.Time
 
-	// Live holds the keys of live/, read at LiveAt (zero: never).
-	Live   map[registry.Instance]bool
-	LiveAt time.Time
-
-	// Records are the members' records read so far, each with its time. AllAt is the last reading of all records (zero:
-	// never): an instance that it did not find has none. A record that was read alone and does not exist has an empty
-	// Inc.
+	// Records are the members' records read so far, each with its time and whether its agent's session lives. AllAt is
+	// the last reading of all records (zero: never): an instance that it did not find has none. A record that was read
+	// alone and does not exist has an empty Inc.
 	Records map[registry.Instance]Record
 	AllAt   time.Time
 
@@ -32,7 +28,7 @@ type View struct {
 	Checkpoints   map[registry.Instance]registry.Checkpoint
 	CheckpointsAt time.Time
 
-	// Roster is the sealed roster that the directive names; nil: not read.
+	// Roster is the last sealed roster, which the directive names; nil: not read.
 	Roster *registry.Roster
 
 	Asks []registry.Ask
@@ -42,10 +38,12 @@ type View struct {
 	Trouble time.Duration
 }
 
-// Record is a member record with its ModifyIndex and when it was read.
+// Record is what one transaction read of an instance: its member record with its ModifyIndex, and whether its key below
+// live/ is there.
 type Record struct {
 	registry.Member
 	Index uint64
+	Live  bool
 	At    time.Time
 }
 
@@ -57,15 +55,13 @@ type Effect interface{ effect() }
 type (
 	// ReadReady asks for the keys of ready/<gen>/ of the directive's generation now.
 	ReadReady struct{}
-	// ReadRecords asks for member records: All (one recursive, consistent read), or those of Of.
-	// With Checkpoints those of checkpoint/ as well.
+	// ReadRecords asks for member records, each with its live key in one consistent transaction: All, or those of Of.
+	// With Checkpoints the keys of checkpoint/ as well.
 	ReadRecords struct {
 		All         bool
 		Of          []registry.Instance
 		Checkpoints bool
 	}
-	// ReadLive asks for the keys of live/.
-	ReadLive struct{}
 	// ReadRoster asks for the sealed roster.
 	ReadRoster struct{ Ref registry.RosterRef }
 	// Seal is T5. When it is accepted Roster is the view's roster.
@@ -119,7 +115,6 @@ type (
 
 func (ReadReady) effect()   {}
 func (ReadRecords) effect() {}
-func (ReadLive) effect()    {}
 func (ReadRoster) effect()  {}
 func (Seal) effect()        {}
 func (Rebuild) effect()     {}

@@ -164,7 +164,7 @@ func (c *conducting) answered() {
 // writes tells whether an effect changes the registry.
 func writes(e conductor.Effect) bool {
 	switch e.(type) {
-	case conductor.ReadReady, conductor.ReadRecords, conductor.ReadLive, conductor.ReadRoster:
+	case conductor.ReadReady, conductor.ReadRecords, conductor.ReadRoster:
 		return false
 	}
 	return true
@@ -176,8 +176,6 @@ func (c *conducting) do(ctx context.Context, e conductor.Effect) error {
 		return c.readReady(ctx)
 	case conductor.ReadRecords:
 		return c.readRecords(ctx, e)
-	case conductor.ReadLive:
-		return c.readLive(ctx)
 	case conductor.ReadRoster:
 		return c.readRoster(ctx, e.Ref)
 	case conductor.Seal:

@@ -263,7 +263,7 @@ func (s *Membership) Members(
 	ctx context.Context, of []registry.Instance,
 ) (map[registry.Instance]registry.Member, error) {
 	all := make(map[registry.Instance]registry.Member, len(of))
-	for part := range slices.Chunk(of, lookKeys) {
+	for part := range slices.Chunk(of, mostOps) {
 		names := make([]string, 0, len(part))
 		for _, in := range part {
 			names = append(names, s.gang.keys.member(in))

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hashicorp/consul/api"
-
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/conductor"
 )
@@ -42,9 +40,8 @@ func (s Status) Interrupted() bool { return s.Verdict == nil && s.Live == 0 && s
 // Status reads one app. The error is registry.ErrNoApp when there is none.
 func (c *Client) Status(ctx context.Context, app string) (Status, error) {
 	k := keysOf(app)
-	tree := func(prefix string) *api.TxnOp { return op(api.KVTxnOp{Verb: api.KVGetTree, Key: prefix}) }
-	res, err := c.calls.commit(ctx, opGetOrEmpty(k.app()), opGetOrEmpty(k.directive()), tree(k.members()),
-		tree(k.lives()))
+	res, err := c.calls.commit(ctx, opGetOrEmpty(k.app()), opGetOrEmpty(k.directive()), opGetTree(k.members()),
+		opGetTree(k.lives()))
 	if err != nil {
 		return Status{}, err
 	}

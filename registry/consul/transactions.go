@@ -27,7 +27,7 @@ func (k keys) look(in registry.Instance, run string) ops {
 	return ops{
 		opGetOrEmpty(k.app()), opGetOrEmpty(k.directive()), opGetOrEmpty(k.member(in)), opGetOrEmpty(k.live(in)),
 		opGetOrEmpty(k.checkpoint(in)), opGetOrEmpty(k.verdict(run)),
-		op(api.KVTxnOp{Verb: api.KVGetTree, Key: k.asks() + registry.AskGone + "/"}),
+		opGetTree(k.asks() + registry.AskGone + "/"),
 	}
 }
 

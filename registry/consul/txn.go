@@ -30,6 +30,7 @@ func op(kv api.KVTxnOp) *api.TxnOp { return &api.TxnOp{KV: &kv} }
 func opGet(key string) *api.TxnOp        { return op(api.KVTxnOp{Verb: api.KVGet, Key: key}) }
 func opGetOrEmpty(key string) *api.TxnOp { return op(api.KVTxnOp{Verb: api.KVGetOrEmpty, Key: key}) }
 func opDelete(key string) *api.TxnOp     { return op(api.KVTxnOp{Verb: api.KVDelete, Key: key}) }
+func opGetTree(prefix string) *api.TxnOp { return op(api.KVTxnOp{Verb: api.KVGetTree, Key: prefix}) }
 func opDeleteTree(prefix string) *api.TxnOp {
 	return op(api.KVTxnOp{Verb: api.KVDeleteTree, Key: prefix})
 }

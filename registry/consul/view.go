@@ -6,14 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hashicorp/consul/api"
-
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/conductor"
 )
-
-// lookKeys is how many keys one transaction reads; Consul takes 128 operations.
-const lookKeys = 64
 
 func (c *conducting) readReady(ctx context.Context) error {
 	gen := c.view.Directive.Gen
@@ -23,15 +18,6 @@ func (c *conducting) readReady(ctx context.Context) error {
 		return err
 	}
 	c.view.Ready, c.view.ReadyGen, c.view.ReadyAt = setOf(instancesAt(prefix, names)), gen, time.Now()
-	return nil
-}
-
-func (c *conducting) readLive(ctx context.Context) error {
-	live, err := c.lives(ctx, c.keys)
-	if err != nil {
-		return err
-	}
-	c.view.Live, c.view.LiveAt = live, time.Now()
 	return nil
 }
 
@@ -63,29 +49,34 @@ func (c *conducting) readRecords(ctx context.Context, e conductor.ReadRecords) e
 }
 
 func (c *conducting) readAll(ctx context.Context) error {
-	pairs, err := c.bulk.list(ctx, c.keys.members(), consistent)
+	res, err := c.bulk.transact(ctx, consistent, ops{opGetTree(c.keys.members()), opGetTree(c.keys.lives())})
 	if err != nil {
 		return err
 	}
 	now := time.Now()
-	records := make(map[registry.Instance]conductor.Record, len(pairs))
-	for _, p := range pairs {
-		if in, ok := instanceAt(c.keys.members(), p.Key); ok {
-			records[in] = c.record(p, now)
+	records := make(map[registry.Instance]conductor.Record, len(res))
+	for key := range res {
+		if in, ok := instanceAt(c.keys.members(), key); ok {
+			records[in] = c.record(in, res, now)
 		}
 	}
 	c.view.Records, c.view.AllAt = records, now
 	return nil
 }
 
-// record decodes a member record; an unreadable one counts as none.
-func (c *conducting) record(p *api.KVPair, at time.Time) conductor.Record {
+// record is what a transaction has read of an instance; an unreadable record counts as none.
+func (c *conducting) record(in registry.Instance, res results, at time.Time) conductor.Record {
+	live := res.at(c.keys.live(in)) != nil
+	p := res.at(c.keys.member(in))
+	if p == nil {
+		return conductor.Record{Live: live, At: at}
+	}
 	m, err := decode[registry.Member](p.Key, p.Value)
 	if err != nil {
 		c.log.Warn("member record is unreadable", "err", err)
-		return conductor.Record{At: at}
+		return conductor.Record{Live: live, At: at}
 	}
-	return conductor.Record{Member: m, Index: p.ModifyIndex, At: at}
+	return conductor.Record{Member: m, Index: p.ModifyIndex, Live: live, At: at}
 }
 
 func (c *conducting) readSome(ctx context.Context, of []registry.Instance) error {
@@ -93,21 +84,18 @@ func (c *conducting) readSome(ctx context.Context, of []registry.Instance) error
 	if records == nil {
 		records = make(map[registry.Instance]conductor.Record, len(of))
 	}
-	for part := range slices.Chunk(of, lookKeys) {
-		names := make([]string, 0, len(part))
+	for part := range slices.Chunk(of, mostOps/2) {
+		names := make([]string, 0, 2*len(part))
 		for _, in := range part {
-			names = append(names, c.keys.member(in))
+			names = append(names, c.keys.member(in), c.keys.live(in))
 		}
-		res, err := c.bulk.readKeys(ctx, byDefault, names...)
+		res, err := c.bulk.readKeys(ctx, consistent, names...)
 		if err != nil {
 			return err
 		}
 		now := time.Now()
-		for i, in := range part {
-			records[in] = conductor.Record{At: now}
-			if p := res.at(names[i]); p != nil {
-				records[in] = c.record(p, now)
-			}
+		for _, in := range part {
+			records[in] = c.record(in, res, now)
 		}
 	}
 	c.view.Records = records

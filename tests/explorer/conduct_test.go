@@ -260,7 +260,7 @@ func (t *tenure) rest(why string, now time.Time) {
 
 func reads(e conductor.Effect) bool {
 	switch e.(type) {
-	case conductor.ReadReady, conductor.ReadRecords, conductor.ReadLive, conductor.ReadRoster:
+	case conductor.ReadReady, conductor.ReadRecords, conductor.ReadRoster:
 		return true
 	}
 	return false
@@ -272,8 +272,6 @@ func (w *world) effect(i int, e conductor.Effect, how way) (got answer, why stri
 	case conductor.ReadReady:
 		gen := t.View.Directive.Gen
 		t.View.Ready, t.View.ReadyGen, t.View.ReadyAt = w.ready(gen), gen, w.Now
-	case conductor.ReadLive:
-		t.View.Live, t.View.LiveAt = w.instances("live/"), w.Now
 	case conductor.ReadRecords:
 		w.readRecords(t, e)
 	case conductor.ReadRoster:
@@ -336,7 +334,8 @@ func (w *world) readRecords(t *tenure, e conductor.ReadRecords) {
 		if ok && w.S.without(noOrder) {
 			m.Up = t.View.Directive.Gen
 		}
-		return conductor.Record{Member: m, Index: x.Index, At: w.Now}
+		_, live := w.KV.Keys[keyLive(in)]
+		return conductor.Record{Member: m, Index: x.Index, Live: live, At: w.Now}
 	}
 	switch {
 	case e.All:
