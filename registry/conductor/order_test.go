@@ -265,3 +265,23 @@ func TestManyAreWaitedFor(t *testing.T) {
 	g.pass(5 * time.Second)
 	g.wantReleased()
 }
+
+// An app that is launched anew as a whole starts in order again. In its old generation everything is released: there a
+// worker would start before its ps is up.
+func TestLaunchedAnewStartsInOrder(t *testing.T) {
+	f := ordered(registry.ScopeInstance)
+	f.Components = f.Components[:2]
+	g := running(t, f)
+	g.up("ps-0")
+	g.up("ps-1")
+	g.wantReleased() // all
+	for _, name := range []string{"ps-0", "ps-1", "worker-0", "worker-1"} {
+		g.relaunch(name, "new-"+name)
+	}
+	g.newConductor("new-ps-0")
+	g.settle()
+	g.want(registry.ActWait, 2)
+	g.all()
+	g.want(registry.ActRun, 2)
+	g.wantReleased("ps")
+}
