@@ -205,6 +205,8 @@ func (g *gang) conductUnder(b *conductorLock) {
 	renewal.Wait()
 	if errors.Is(err, errDone) {
 		g.releaseLock(b.session)
+	} else { // a restored copy has the lock still, and nobody could conduct until its session ends by itself
+		_ = g.calls.destroySession(g.ctx, b.session)
 	}
 	g.log.Info("stopped conducting", "app", g.me.App, "why", err)
 	g.mail.send(registry.Conducting{On: false})

@@ -199,6 +199,12 @@ func (s *Membership) attach(ctx context.Context, live *api.KVPair, index uint64)
 	case live != nil && live.Session != "" && live.Session == candidate:
 		s.takeSession(candidate, tried)
 		return nil
+	case live != nil && live.Session != "" && live.ModifyIndex < h.index:
+		// An older lock can only have come back with a copy. Its session holds nothing: this agent's claim had a proof
+		// that the holder was gone, or it is a session that this agent had before.
+		if err := g.calls.destroySession(ctx, live.Session); err != nil {
+			return err
+		}
 	case live != nil && live.Session != "":
 		return &refusal{what: []string{k.live(s.instance) + " is locked by another session"}}
 	}

@@ -135,6 +135,8 @@ func TestSnapshotRestored(t *testing.T) {
 	a := newApp(t, s)
 	first := a.assemble(t, 1, quickly)
 	_, _, snapshot := kv.do(http.MethodGet, "/snapshot")
+	before, _, _ := kv.get(a.facts.App + "/live/worker/1")
+	lock, _, _ := kv.get(a.facts.App + "/directive")
 	first[1].membership.Close()
 	second := a.agent(t, "worker-1", holderGone, quickly).join()
 	all := gang{first[0], second, first[2]}
@@ -147,6 +149,8 @@ func TestSnapshotRestored(t *testing.T) {
 	for _, g := range all {
 		lostData(g)
 	}
+	kv.renewing(before.Session) // as if they came back for ever: nobody waits for their end
+	kv.renewing(lock.Session)
 	if second.inContact() {
 		t.Error("in contact with a registry that went back")
 	}

@@ -9,7 +9,9 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 )
 
 // raw talks to the registry as nobody of the gang would: it ends other people's sessions.
@@ -132,4 +134,20 @@ func (r raw) record(key string, v any) {
 	body, err := json.Marshal(v)
 	must(r.t, err)
 	r.put(key, body)
+}
+
+// renewing renews a session until the test ends, or until it has ended.
+func (r raw) renewing(session string) {
+	r.t.Helper()
+	ctx, stop := context.WithCancel(r.t.Context())
+	var work sync.WaitGroup
+	work.Go(func() {
+		for code := http.StatusOK; code == http.StatusOK && ctx.Err() == nil; time.Sleep(time.Second) {
+			code, _, _ = r.do(http.MethodPut, "/session/renew/"+session)
+		}
+	})
+	r.t.Cleanup(func() {
+		stop()
+		work.Wait()
+	})
 }

@@ -132,6 +132,7 @@ func askedAgain(t *testing.T, s server) {
 	}
 	again(registry.Ask{Kind: registry.AskStop, ID: "lost", By: "stop", Run: "1"}, true)
 	all.each(func(g *agent) { g.told(1, registry.ActStop) })
+	kv.until(a.facts.App+"/ask/stop/lost", func(_ entry, ok bool) bool { return !ok }) // it goes with or after the verdict
 	again(registry.Ask{Kind: registry.AskStop, ID: "lost", By: "stop", Run: "1"}, false)
 	if keys := kv.keys(a.facts.App + "/ask/stop/"); len(keys) != 0 {
 		t.Errorf("a finished run was asked: %q", keys)
