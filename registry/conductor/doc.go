@@ -23,6 +23,6 @@
 // never: a death is the end, unless the app was not its cause.
 //
 // A decision rests on reads that are old by the time its effect arrives. Therefore no effect is believed to happen:
-// it is refused when the directive or the record has changed, and then everything is read again. The explorer in this
-// package's tests walks through all such orders for small gangs.
+// it is refused when the directive or the record has changed, and then everything is read again. tests/explorer
+// goes through all such orders for small gangs.
 package conductor

@@ -235,7 +235,7 @@ func violation(t testing.TB, seed uint64, change func(*outage)) (trace string, h
 // TestNobodyIsLostAlive is the law of protocol 6, whatever the network does.
 func TestNobodyIsLostAlive(t *testing.T) {
 	lives := uint64(1500)
-	if hurried() {
+	if testing.Short() {
 		lives = 300
 	}
 	held := 0

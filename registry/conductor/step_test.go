@@ -10,6 +10,8 @@ import (
 	"github.com/muster-agent/muster/registry/conductor"
 )
 
+var t0 = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
 func asynchronous() conductor.Facts {
 	return factsOf(component("ps", "ps", 1, registry.ScopeInstance), component("worker", "worker", 3, registry.ScopeInstance),
 		component("board", "service", 1, registry.ScopeInstance))

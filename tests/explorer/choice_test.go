@@ -226,11 +226,11 @@ func (w *world) registryChoices(i int, name string, add adder, both func(string,
 		add(work, name+"sees", func(n *world) { n.observe(i, true) })
 	}
 	if a.Member.On && !a.Member.Over && !w.holds(a) && !w.Now.Before(a.Member.Retry) && (a.Gang == nil || !w.writes(a.Gang)) {
-		both("renews", a.Member.Attach != 0, func(n *world, how way) {
+		both("renews", a.Member.Attach != 0 || w.Truth.Lost, func(n *world, how way) {
 			if n.Agents[i].Member.Attach != 0 {
 				n.attach(i, how)
 			} else {
-				n.reconcile(i, nil)
+				n.reconcile(i, nil, how)
 			}
 		})
 	}
@@ -379,7 +379,8 @@ func (w *world) settle() {
 		if !w.S.without(noFence) {
 			w.guardHost(i)
 		}
-		if a = &w.Agents[i]; a.Proc.Live && w.moment() >= a.Proc.End && !w.S.without(noFence) {
+		kills := !w.S.without(noFence) && !(a.Life == dead && w.S.without(noGuard))
+		if a = &w.Agents[i]; a.Proc.Live && w.moment() >= a.Proc.End && kills {
 			a.Proc.Live = false
 			if a.Life == alive {
 				w.tell(i, machine.Event{Kind: machine.Gone, Attempt: a.M.Attempt, Exit: &machine.Exit{Signal: 9, CutOff: true, At: w.Now}})

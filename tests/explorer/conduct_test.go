@@ -334,6 +334,11 @@ func (w *world) readRecords(t *tenure, e conductor.ReadRecords) {
 		if ok && w.S.without(noOrder) {
 			m.Up = t.View.Directive.Gen
 		}
+		if ok && w.S.without(noAnyPhase) && m.Phase == registry.PhaseFailed && t.View.Roster != nil {
+			if row, has := t.View.Roster.Row(in); has && row.Inc != m.Inc {
+				m.Inc, m.Phase = row.Inc, registry.PhaseReady
+			}
+		}
 		_, live := w.KV.Keys[keyLive(in)]
 		return conductor.Record{Member: m, Index: x.Index, Live: live, At: w.Now}
 	}

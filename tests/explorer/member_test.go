@@ -187,7 +187,7 @@ func (w *world) stale(a *agent) bool {
 }
 
 // reconcile reads the own record and the live key; it tells whether the record is one of those sent.
-func (w *world) reconcile(i int, sent []registry.Member) (written bool) {
+func (w *world) reconcile(i int, sent []registry.Member, how way) (written bool) {
 	w.observe(i, true)
 	a := &w.Agents[i]
 	app, _, hasApp := read[registry.AppRecord](w.KV, keyApp)
@@ -215,7 +215,7 @@ func (w *world) reconcile(i int, sent []registry.Member) (written bool) {
 	case lost:
 		a.Member.Unsure, a.Member.Retry = true, w.Now.Add(time.Second)
 	case !ok || e.Index < a.Member.Index:
-		if !w.rewrite(i, e.Index, dir.Index) {
+		if !w.rewrite(i, e.Index, dir.Index, how) {
 			return false
 		}
 		index = a.Member.Index
@@ -260,7 +260,7 @@ func (w *world) keepPlace(i int) {
 }
 
 // rewrite writes the own record again in place of an older one.
-func (w *world) rewrite(i int, old, directive uint64) bool {
+func (w *world) rewrite(i int, old, directive uint64, how way) bool {
 	a := &w.Agents[i]
 	ops := []op{opIndex(keyDirective, directive), opCAS(keyMember(a.In), old, a.Member.Record)}
 	ready := w.lockReady(a, a.Member.Session)
@@ -271,7 +271,7 @@ func (w *world) rewrite(i int, old, directive uint64) bool {
 	case ok && live.Session == a.Member.Session:
 		ops = append(ops, ready...)
 	}
-	if got, _ := w.commit(i, "rewrite", through, ops...); got != done {
+	if got, _ := w.commit(i, "rewrite", how, ops...); got != done {
 		a.Member.Retry = w.Now.Add(time.Second)
 		return false
 	}
@@ -359,7 +359,7 @@ func (w *world) attempt(i int, wr writing, how way) outcome {
 		w.attach(i, how)
 		return again
 	case a.Member.Unsure:
-		if w.reconcile(i, g.Sent) {
+		if w.reconcile(i, g.Sent, how) {
 			return wrote
 		}
 		return again
@@ -409,7 +409,7 @@ func update(a *agent, s machine.State, r *registry.Member) {
 }
 
 func (w *world) acknowledging(a *agent) writing {
-	gen, s, in, watch := a.Gang.E.Gen, a.Gang.S, a.In, a.Watch
+	gen, s, in, watch, without := a.Gang.E.Gen, a.Gang.S, a.In, a.Watch, w.S.without(noAgain)
 	return writing{"T4", func(m *registry.Member) bool {
 		if watch.D.Gen != gen || watch.D.Act == registry.ActStop {
 			return true
@@ -425,7 +425,7 @@ func (w *world) acknowledging(a *agent) writing {
 		if before.Gen != gen {
 			return ops, false
 		}
-		if watch.D.Gen != gen || watch.D.Act != registry.ActWait {
+		if watch.D.Gen != gen || watch.D.Act != registry.ActWait || without {
 			return nil, true
 		}
 		return append(ops, opIndex(keyDirective, watch.Index)), false

@@ -19,7 +19,7 @@ var record = flag.Duration("record", 0, "search this long for a story of each ru
 
 // rules are all that can be taken away: the hooks, the checks of each transaction together, and the keys that it locks or deletes
 // beside its own.
-func rules() []rule {
+func rules(shown map[rule]bool) []rule {
 	known := map[string]string{}
 	for _, s := range large() {
 		s.shapes = known
@@ -41,6 +41,11 @@ func rules() []rule {
 			case strings.HasPrefix(verb, verbDelete), verb == verbLock && key == "ready":
 				ops[rule{Txn: name, Verb: verb, Key: key}] = true
 			}
+		}
+	}
+	for r := range shown { // a few walks do not meet every transaction
+		if r.Txn != "" {
+			ops[r] = true
 		}
 	}
 	return append(all, slices.SortedFunc(maps.Keys(ops), func(a, b rule) int { return strings.Compare(a.String(), b.String()) })...)
@@ -78,7 +83,8 @@ func missed(t *testing.T) map[rule]bool {
 // why there is none.
 func TestMutations(t *testing.T) {
 	found, survived := 0, 0
-	all, shown := rules(), missed(t)
+	shown := missed(t)
+	all := rules(shown)
 	for _, r := range all {
 		switch {
 		case shown[r]:
@@ -92,7 +98,7 @@ func TestMutations(t *testing.T) {
 			t.Errorf("without %q nothing breaks: search with -record 1m, or give the reason", r)
 		}
 	}
-	t.Logf("%d rules are missed, %d are not", found, survived)
+	t.Logf("%d rules: %d are missed, %d are not", len(all), found, survived)
 }
 
 // search explores small settings and walks through large ones without the rule until an invariant breaks, and writes the
@@ -135,6 +141,9 @@ func (r rule) write(t *testing.T, s setting, f finding) bool {
 	bad, _ := s.replay(story)
 	sound := s
 	sound.Without, sound.And = rule{}, rule{}
+	if b, _ := sound.replay(story); b != "" { // as short as that it breaks with the rule, too
+		bad, story = s.replay(f.story)
+	}
 	if b, _ := sound.replay(story); b != "" || bad == "" {
 		return false
 	}
@@ -150,15 +159,7 @@ func (r rule) write(t *testing.T, s setting, f finding) bool {
 	return true
 }
 
-// unfound: why no story is known for a rule.
-const unfound = "no story was found in hunts of 25 s"
-
 // survivors are the rules without which nothing breaks, as far as is known, with the reason.
 var survivors = map[rule]string{
-	{Txn: "ask", Verb: anyCheck}:                   unfound,
-	{Txn: "clean up", Verb: anyCheck}:              unfound,
-	{Txn: "drop ask", Verb: anyCheck}:              unfound,
-	{Txn: "rewrite", Verb: anyCheck}:               unfound,
-	{Txn: "rewrite", Verb: verbLock, Key: "ready"}: unfound,
-	{Hook: noFounding}:                             unfound,
+	{Hook: noAgain}: "the machine never asks for it: it follows an acknowledgement whose result is unknown until it is known",
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/muster-agent/muster/registry"
 )
@@ -43,7 +42,17 @@ func small() map[string]setting {
 	ordered.Workers, ordered.PS, ordered.Ordered = 1, 1, true
 	hosts := two(gang, 3, faults{Cut: 1, Wait: 3})
 	hosts.Hosts = 2
+	enough := two(gang, 2, faults{Fail: 1, Wait: 1})
+	enough.Enough = 1
+	retry := two(instance, 2, faults{Fail: 2, Wait: 1})
+	retry.Budget, retry.Retry = 0, 1
+	saves := two(gang, 2, faults{Save: 2, Wait: 1})
+	saves.Saves = true
 	return map[string]setting{
+		"two, enough":           enough,
+		"two, retry":            retry,
+		"two, saves":            saves,
+		"alone, late requests":  alone(gang, 2, faults{Slow: 1, Die: 1, Wait: 1}),
 		"alone, die":            {Workers: 1, Scope: gang, Agents: 2, Hosts: 1, Budget: 1, Faults: faults{Die: 1, Delay: 1, Wait: 4}},
 		"alone, cut":            {Workers: 1, Scope: gang, Agents: 2, Hosts: 2, Budget: 1, Faults: faults{Cut: 1, Wait: 6}},
 		"alone, two runs, late": alone(gang, 4, faults{Late: 1, Wait: 1}),
@@ -70,16 +79,17 @@ func small() map[string]setting {
 
 // TestExplore explores small settings completely.
 func TestExplore(t *testing.T) {
-	all := small()
+	all, states, steps := small(), 0, 0
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		s := all[name]
 		t.Run(name, func(t *testing.T) {
-			began := time.Now()
 			f := s.complete(mostStates)
-			t.Logf("%d states, %d steps, %s", f.states, f.steps, time.Since(began))
+			t.Logf("%d states, %d steps", f.states, f.steps)
+			states, steps = states+f.states, steps+f.steps
 			report(t, &s, f)
 		})
 	}
+	t.Logf("%d settings, %d states, %d steps", len(all), states, steps)
 }
 
 // report fails with a shortened story.
@@ -130,11 +140,11 @@ func large() map[string]setting {
 
 // TestWalk takes random walks.
 func TestWalk(t *testing.T) {
-	all := large()
+	all, total := large(), 0
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		s := all[name]
 		t.Run(name, func(t *testing.T) {
-			began, steps := time.Now(), 0
+			steps := 0
 			for k := range *walks {
 				f := s.walk(*firstSeed+uint64(k), *length)
 				steps += f.steps
@@ -144,7 +154,9 @@ func TestWalk(t *testing.T) {
 					return
 				}
 			}
-			t.Logf("%d walks, %d steps, %s", *walks, steps, time.Since(began))
+			t.Logf("%d walks, %d steps", *walks, steps)
+			total += steps
 		})
 	}
+	t.Logf("%d settings, %d walks each, %d steps", len(all), *walks, total)
 }

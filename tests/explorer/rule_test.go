@@ -47,10 +47,13 @@ const (
 	noOrder     = "a component starts when those before it are up"
 	noAnew      = "results from before a full restart do not count"
 	noRecord    = "a reported end is a proof"
+	noAgain     = "a member acknowledges a generation again"
+	noAnyPhase  = "a member that is not in the roster rebuilds it in any phase"
+	noGuard     = "a guard kills what its agent has left"
 )
 
 var hooks = []string{
-	noTimers, noGrace, noVerdict, noWaiting, noProof, noFence, noMismatch, noNewcomers, noClean, noStrays, noProlonged, noSuperior, noHolders, noContact, noFounding, noCarry, noOrder, noAnew, noRecord,
+	noTimers, noGrace, noVerdict, noWaiting, noProof, noFence, noMismatch, noNewcomers, noClean, noStrays, noProlonged, noSuperior, noHolders, noContact, noFounding, noCarry, noOrder, noAnew, noRecord, noAgain, noAnyPhase, noGuard,
 }
 
 // without tells whether a hook is taken away.

@@ -62,6 +62,9 @@ func (w *world) written(i int, name string, before store) {
 		}
 		switch v := e.Value.(type) {
 		case registry.Member:
+			if o, ok := old.Value.(registry.Member); ok && o.Inc != v.Inc {
+				w.claimed(name, k, o, v, before)
+			}
 			if v.Phase == registry.PhaseReady && name == "T4" {
 				w.Truth.Acked = with(w.Truth.Acked, at(v.Run, v.Gen, a.In), true)
 			}
@@ -83,9 +86,6 @@ func (w *world) written(i int, name string, before store) {
 
 // consistent: the keys of an instance do not contradict each other.
 func (w *world) consistent(a *agent, name string) {
-	if w.Truth.Lost {
-		return
-	}
 	for _, k := range w.KV.under("live/") {
 		in, _ := instanceAt("live/", k)
 		inc, _, _ := read[string](w.KV, k)
@@ -110,6 +110,19 @@ func (w *world) consistent(a *agent, name string) {
 	}
 	if e := w.KV.Keys[keyLive(a.In)]; name == "T14" && e.Session != "" && e.Session == a.Member.Session {
 		w.bad("K3: %s has left and still holds its index", a.In)
+	}
+}
+
+// claimed: only a claim makes an index another agent's, and only one that nobody holds.
+func (w *world) claimed(name, key string, o, v registry.Member, before store) {
+	in, _ := instanceAt("members/", key)
+	live, e, held := read[string](before, keyLive(in))
+	switch {
+	case w.Truth.Lost:
+	case name != "T3":
+		w.bad("K1: %s was %s's and is %s's, by %s", in, o.Inc, v.Inc, name)
+	case held && e.Session != "":
+		w.bad("K1: %s is claimed by %s, and %s holds it", in, v.Inc, live)
 	}
 }
 
@@ -278,12 +291,25 @@ func (w *world) judged(v registry.Verdict) {
 			w.bad("V3: run %s has failed without any trouble: %s", v.Run, v.Cause)
 		}
 	case registry.Succeeded:
-		for _, in := range (*w.Facts)[0].Instances(d) {
-			gen, ok := w.Truth.Ended[v.Run+"/"+in.String()]
-			if w.waited(in.Component) && (!ok || gen < w.Truth.Anew[v.Run] || w.scope(in) != registry.ScopeInstance && gen != d.Gen) {
-				w.bad("R2: run %s has succeeded and %s has not", v.Run, in)
-			}
+		w.succeeded(v.Run, d)
+	}
+}
+
+// succeeded: a result counts that was reported, in the last generation or, alone, since the last full restart.
+func (w *world) succeeded(run string, d registry.Directive) {
+	missing, ended := "", 0
+	for _, in := range (*w.Facts)[0].Instances(d) {
+		gen, ok := w.Truth.Ended[run+"/"+in.String()]
+		counts := ok && gen >= w.Truth.Anew[run] && (w.scope(in) == registry.ScopeInstance || gen == d.Gen)
+		switch {
+		case counts:
+			ended++
+		case w.waited(in.Component):
+			missing = in.String()
 		}
+	}
+	if missing != "" && (w.S.Enough == 0 || ended < w.S.Enough) {
+		w.bad("R2: run %s has succeeded and %s has not", run, missing)
 	}
 }
 
@@ -305,8 +331,7 @@ func (w *world) checkStart(i, gen int) {
 		case k == i || !o.Proc.Live:
 		case o.In == a.In:
 			w.bad("S1: two live processes of %s: agents %s and %s", a.In, o.Inc, a.Inc)
-		case w.waited(o.In.Component) && w.waited(a.In.Component) && o.Proc.Gen < gen && !w.Truth.Lost &&
-			o.In.Index < a.M.Directive.Counts[o.In.Component]: // nobody waits for what a flex removes
+		case w.waited(o.In.Component) && w.waited(a.In.Component) && o.Proc.Gen < gen && !w.Truth.Lost:
 			w.bad("S2: %s of generation %d runs while %s starts in generation %d", o.In, o.Proc.Gen, a.In, gen)
 		}
 	}
@@ -342,6 +367,10 @@ func (w *world) checkExit(a *agent) {
 		return
 	}
 	m, _, ok := read[registry.Member](w.KV, keyMember(a.In))
+	run := w.facts(a).Run
+	if gen, had := w.Truth.Ended[run+"/"+a.In.String()]; had && gen < w.Truth.Anew[run] {
+		return // a full restart has made the result void
+	}
 	if ok && m.Inc == a.Inc && m.Phase != registry.PhaseEnded {
 		w.bad("R3: %s ended with 0 and left with the record %s", a.In, m.Phase)
 	}

@@ -58,6 +58,7 @@ type setting struct {
 	Hosts    int               `json:",omitzero"`
 	Budget   int               `json:",omitzero"`
 	Retry    int               `json:",omitzero"`
+	Enough   int               `json:",omitzero"` // so many that have ended are a success
 	Runs     int               `json:",omitzero"` // how many runs may follow each other
 	Shell    bool              `json:",omitzero"`
 	Saves    bool              `json:",omitzero"` // the workers have outputs to save
@@ -209,7 +210,7 @@ func (s *setting) facts(run string) conductor.Facts {
 	}
 	return conductor.Facts{
 		App: "app", Run: run, Digest: "d", Components: all, Times: times(), Barrier: times().Barrier,
-		GangBudget: s.rule(), Retry: s.Retry,
+		GangBudget: s.rule(), Retry: s.Retry, Total: conductor.TotalFacts{MinSucceeded: s.Enough},
 	}
 }
 
