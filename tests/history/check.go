@@ -40,8 +40,8 @@ func check(history []event) []string {
 	return all
 }
 
-// twoOfOneRank finds processes of an instance that lived at the same time, in whichever runs. A process that starts asks
-// for its rank's lock, which the kernel takes from a dead one: that sees even the shortest overlap.
+// twoOfOneRank finds processes of an instance that lived at the same time, in whichever runs. A process that starts
+// asks for its rank's lock, which the kernel takes from a dead one: that sees even the shortest overlap.
 func twoOfOneRank(s story) (breaches []string) {
 	last := map[string][]*process{}
 	for _, p := range s.processes {
@@ -127,13 +127,20 @@ func (s story) verdicts() map[string]event {
 	return all
 }
 
+// oneVerdict finds verdicts that differ from the run's last one, unless the registry has lost that in between: agents
+// that have not seen it cannot know it either.
 func oneVerdict(s story) (breaches []string) {
-	first := s.verdicts()
+	last := map[string]event{}
 	for _, e := range s.events {
-		if v := first[e.App+" "+e.Run]; e.Kind == verdict && e.Text != v.Text {
+		if e.Kind != verdict {
+			continue
+		}
+		v, had := last[e.App+" "+e.Run]
+		if had && e.Text != v.Text && !s.lostVerdict(v, e.At) {
 			breaches = append(breaches, fmt.Sprintf("%s %s: %s at %s, %s at %s", e.App, e.Run, v.Text, clock(v.At), e.Text,
 				clock(e.At)))
 		}
+		last[e.App+" "+e.Run] = e
 	}
 	return breaches
 }
@@ -170,8 +177,8 @@ func resultsKept(s story) (breaches []string) {
 	return breaches
 }
 
-// successesTrue finds runs that succeeded although an instance has no process that ended with 0: any in the scope of the
-// instance, one of the verdict's generation in that of the gang.
+// successesTrue finds runs that succeeded although an instance has no process that ended with 0: any in the scope of
+// the instance, one of the verdict's generation in that of the gang.
 func successesTrue(s story) (breaches []string) {
 	instances := map[string]event{}
 	for _, e := range s.events {
@@ -225,9 +232,10 @@ func runsEnd(s story) (breaches []string) {
 	return breaches
 }
 
-// unacknowledged are the instances of a roster whose own records, read together with the directive that released it, are
-// of an older generation. A record only ever goes forward: none of these had acknowledged when the roster was sealed. An
-// instance that is done runs nothing, and one that another agent has taken over says nothing of its predecessor.
+// unacknowledged are the instances of a roster whose own records, read together with the directive that released it,
+// are of an older generation. A record only ever goes forward: none of these had acknowledged when the roster was
+// sealed. An instance that is done runs nothing, and one that another agent has taken over says nothing of its
+// predecessor.
 func unacknowledged(r registry.Roster, members map[registry.Instance]registry.Member) (missing []string) {
 	for _, row := range r.Rows {
 		m, ok := members[row.Instance]

@@ -171,6 +171,24 @@ func TestLostDataIsNoEvidence(t *testing.T) {
 	}
 }
 
+// A verdict that the registry has lost may be followed by another; one that its older copy has must stand.
+func TestALostVerdict(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		copied   int64 // when the copy was asked for
+		breaches int
+	}{{"of before the verdict", 30, 0}, {"of after the verdict", 47, 1}, {"deleted", 0, 0}} {
+		h := append(good(registry.ScopeInstance),
+			event{At: 48, Kind: dataLoss, App: "a", Asked: tt.copied},
+			event{At: 49, Kind: verdict, App: "a", Run: "r1", Gen: 2, Outcome: "failed", Text: "no", Asked: 48},
+		)
+		h = slices.DeleteFunc(h, func(e event) bool { return e.Kind == verdict && e.At == 62 && e.Run == "r1" })
+		if got := check(h); len(got) != tt.breaches {
+			t.Errorf("%s: got %q, want %d", tt.name, got, tt.breaches)
+		}
+	}
+}
+
 // A run that an operator has stopped after a loss has ended.
 func TestAnOperatorEndsARun(t *testing.T) {
 	h := append(good(registry.ScopeGang), event{At: 80, Kind: runBegins, App: "a", Run: "r3"})

@@ -24,7 +24,7 @@ const (
 	runBegins kind = "run"       // the launcher begins a run [Scope Instances]
 	runStops  kind = "stopped"   // an operator has ended a run whose data was lost [Why]
 	agentEnds kind = "agent"     // an agent has ended [Instance Host Pid Code]
-	dataLoss  kind = "loss"      // from now on the registry's data may be an older copy, or missing; without App: of all
+	dataLoss  kind = "loss"      // the registry's data is an older copy, or missing; without App: of all apps [Asked]
 	fault     kind = "fault"     // the schedule did something [Why]
 	notice    kind = "notice"    // something that is no fault and no evidence [Why]
 )
@@ -43,7 +43,7 @@ type event struct {
 	Host      string   `json:"host,omitempty"`
 	Code      int      `json:"code,omitempty"`
 	Holder    int      `json:"holder,omitempty"` // pid of a process of this rank that still lived
-	Asked     int64    `json:"asked,omitempty"`  // when the read began whose answer this is: At is when it ended
+	Asked     int64    `json:"asked,omitempty"`  // when the read began that ended at At; of a loss: when the copy was asked for, 0: none
 	Act       string   `json:"act,omitempty"`
 	Sealed    int      `json:"sealed,omitempty"`  // generation of the newest roster
 	Missing   []string `json:"missing,omitempty"` // instances of the roster that had not acknowledged its generation
@@ -105,6 +105,14 @@ func arrange(events []event) story {
 func (s story) lostBetween(app string, from, to int64) bool {
 	return slices.ContainsFunc(s.losses, func(l event) bool {
 		return (l.App == "" || l.App == app) && from <= l.At && l.At <= to
+	})
+}
+
+// lostVerdict tells whether the registry lost a verdict before that time: its data went back to a copy that was asked
+// for before the verdict was read, or is missing.
+func (s story) lostVerdict(v event, to int64) bool {
+	return slices.ContainsFunc(s.losses, func(l event) bool {
+		return (l.App == "" || l.App == v.App) && v.Asked <= l.At && l.At <= to && l.Asked <= v.At
 	})
 }
 

@@ -359,6 +359,7 @@ func (w *world) restoreSnapshot(ctx context.Context) (string, *mending) {
 	if s == nil {
 		return "", nil
 	}
+	asked := boottime()
 	snapshot, err := command(ctx, s, "GET", "/v1/snapshot", nil)
 	if err != nil {
 		w.fail(err)
@@ -370,7 +371,7 @@ func (w *world) restoreSnapshot(ctx context.Context) (string, *mending) {
 			w.note(event{Kind: notice, Why: "nobody led when a snapshot was to be restored"})
 			return
 		}
-		w.note(event{Kind: dataLoss, Why: "restored"})
+		w.note(event{Kind: dataLoss, Asked: asked, Why: "restored"})
 		if _, err := command(ctx, s, "PUT", "/v1/snapshot", bytes.NewReader(snapshot)); err != nil {
 			w.fail(err)
 			return
