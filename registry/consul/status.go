@@ -241,7 +241,10 @@ func (c *Client) Follow(ctx context.Context, app, run string, see func(registry.
 		pair, next, err := c.watch.blockKey(ctx, k.directive(), index, c.times.Wait, byDefault)
 		switch {
 		case err == nil && pair == nil:
-			return registry.Verdict{}, fmt.Errorf("app %s: %w", app, registry.ErrNoApp)
+			index = 0
+			if err := c.missing(ctx, app); err != nil {
+				return registry.Verdict{}, err
+			}
 		case err == nil:
 			b.reset()
 			index = next
@@ -272,6 +275,19 @@ func (c *Client) Follow(ctx context.Context, app, run string, see func(registry.
 			return registry.Verdict{}, err
 		}
 	}
+}
+
+// missing reads with consistency whether an app exists. The error is registry.ErrNoApp if it does not; nil: it does, or
+// the registry does not answer.
+func (c *Client) missing(ctx context.Context, app string) error {
+	pair, err := c.calls.get(ctx, keysOf(app).directive(), consistent)
+	if err == nil && pair == nil {
+		return fmt.Errorf("app %s: %w", app, registry.ErrNoApp)
+	}
+	if isUnknown(err) {
+		return nil
+	}
+	return err
 }
 
 func deref(v *registry.Verdict) registry.Verdict {

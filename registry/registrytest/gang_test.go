@@ -71,6 +71,7 @@ var promises = []promise{
 	{"asks of the last run", asksOfTheLastRun},
 	{"asks of nobody", asksOfNobody},
 	{"asked again", askedAgain},
+	{"followed under a new leader", followedUnderANewLeader},
 	{"reads are cut", readsAreCut},
 	{"a roster over a slow link", slowRoster},
 	{"many lost at once", manyLost},

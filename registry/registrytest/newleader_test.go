@@ -14,12 +14,13 @@ import (
 )
 
 // newLeader stands before a registry and answers as a Consul server does in the moment after its election, before it has
-// read its log: a list of sessions that is not asked for with consistency is empty.
+// read its log: without consistency a list of sessions is empty, and the first key that is read does not exist.
 type newLeader struct {
 	url string
 
 	mu    sync.Mutex
-	lists int // of sessions that were asked for
+	lists int  // of sessions that were asked for
+	read  bool // a key was read
 }
 
 func elected(t *testing.T, s server) *newLeader {
@@ -31,19 +32,17 @@ func elected(t *testing.T, s server) *newLeader {
 	dials := &http.Transport{DialContext: dialer(s.URL())}
 	pass.Transport, pass.ErrorLog = dials, log.New(io.Discard, "", 0) // a client that goes
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/v1/session/list" {
+		if !l.lags(r) {
 			pass.ServeHTTP(w, r)
 			return
 		}
-		if r.URL.Query().Has("consistent") {
-			pass.ServeHTTP(w, r)
-		} else {
-			w.Header().Set("Content-Type", "application/json")
-			_, _ = io.WriteString(w, "[]") // the client sees what became of it
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("X-Consul-Index", "1")
+		if strings.HasPrefix(r.URL.Path, "/v1/kv/") {
+			w.WriteHeader(http.StatusNotFound)
+			return
 		}
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.lists++
+		_, _ = io.WriteString(w, "[]") // the client sees what became of it
 	}))
 	t.Cleanup(func() {
 		front.CloseClientConnections()
@@ -52,6 +51,23 @@ func elected(t *testing.T, s server) *newLeader {
 	})
 	l.url = "consul://" + strings.TrimPrefix(front.URL, "http://")
 	return l
+}
+
+// lags tells whether a request is answered without the log.
+func (l *newLeader) lags(r *http.Request) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	sure := r.URL.Query().Has("consistent")
+	switch {
+	case r.URL.Path == "/v1/session/list":
+		l.lists++
+		return !sure
+	case r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/v1/kv/") && !sure:
+		first := !l.read
+		l.read = true
+		return first
+	}
+	return false
 }
 
 func (l *newLeader) URL() string { return l.url }

@@ -138,3 +138,16 @@ func askedAgain(t *testing.T, s server) {
 		t.Errorf("a finished run was asked: %q", keys)
 	}
 }
+
+// followedUnderANewLeader: who follows an app believes that it does not exist only when the registry is sure of that.
+func followedUnderANewLeader(t *testing.T, s server) {
+	a := newApp(t, s)
+	a.assemble(t, 1).succeed(1)
+	client := a.through(elected(t, s)).agent(t, "worker-0").client
+	if v, err := client.WaitVerdict(soon(t), a.facts.App, "1"); err != nil || v.Outcome != registry.Succeeded {
+		t.Errorf("verdict %+v, %v", v, err)
+	}
+	if _, err := client.WaitVerdict(soon(t), a.facts.App+"x", "1"); !errors.Is(err, registry.ErrNoApp) {
+		t.Errorf("an app that does not exist: %v", err)
+	}
+}
