@@ -234,6 +234,19 @@ func (w *world) registryChoices(i int, name string, add adder, both func(string,
 			}
 		})
 	}
+	if w.mayAdopt(a) {
+		if _, there := w.KV.Keys[keyDirective]; there { // as the member does by itself
+			add(event, name+"brings the directive forward", func(n *world) { n.adopt(i, through) })
+		}
+		adopts := func(f *faults) *int { return &f.Adopt }
+		spend(add, w.Left.Adopt, name+"adopts the app", adopts, func(n *world) { n.adopt(i, through) })
+		if w.Left.Slow > 0 {
+			spend(add, w.Left.Adopt, name+"adopts the app, request late", adopts, func(n *world) {
+				n.Left.Slow--
+				n.adopt(i, requestLate)
+			})
+		}
+	}
 	if w.vacant(a) && (a.Member.On || !w.S.without(noNewcomers)) {
 		both("elects itself", true, func(n *world, how way) { n.elect(i, how) })
 	}
@@ -318,6 +331,7 @@ func (w *world) engine(i int) {
 	a.Engine = a.Engine[1:]
 	switch e.Kind {
 	case machine.DoStage:
+		a.Port = w.port(i)
 		w.tell(i, machine.Event{Kind: machine.Staged, Policy: w.policy(a)})
 	case machine.DoStart:
 		if w.standing(i) == conductor.CutOff && !w.S.without(noFence) {

@@ -279,6 +279,46 @@ func (w *world) rewrite(i int, old, directive uint64, how way) bool {
 	return true
 }
 
+// mayAdopt tells whether an agent can write the app's data again: it has seen more of it than the registry has.
+func (w *world) mayAdopt(a *agent) bool {
+	app, _, founded := read[registry.AppRecord](w.KV, keyApp)
+	own := a.Member.App
+	_, over := w.KV.Keys[keyVerdict(own.Run)]
+	return w.connected(a) && a.Member.On && !a.Member.Over && a.Watch.Known && a.Watch.Lost != "" && !over &&
+		(!founded || app.Run != own.Run || app.Created.Equal(own.Created))
+}
+
+// adopt is T19.
+func (w *world) adopt(i int, how way) {
+	a := &w.Agents[i]
+	app, d := a.Member.App, a.Watch.D
+	app.Counts = d.Counts
+	d.By, d.Seq, d.Adopted = a.Inc, d.Seq+1, true
+	var ops []op
+	if d.Roster.ID != "" {
+		key := keyRoster(d.Roster.ID)
+		if _, there := w.KV.Keys[key]; !there && (a.Row == nil || a.Row.Gen != d.Gen || d.Act == registry.ActWait) {
+			if d.Act != registry.ActWait {
+				return // this agent has not read the roster
+			}
+			d.Roster = registry.RosterRef{}
+		} else {
+			if !there {
+				w.commit(i, "adopted roster", through, opCAS(key, 0, *a.Row))
+			}
+			ops = append(ops, opIndex(key, w.KV.Keys[key].Index))
+		}
+	}
+	ops = append(ops, opCAS(keyApp, w.KV.Keys[keyApp].Index, app), opCAS(keyDirective, w.KV.Keys[keyDirective].Index, d))
+	if d.Verdict != nil {
+		ops = append(ops, opSet(keyVerdict(d.Run), *d.Verdict))
+	} else {
+		ops = append(ops, opAbsent(keyVerdict(d.Run)))
+	}
+	w.commit(i, "T19", how, ops...)
+	w.observe(i, true)
+}
+
 // lockReady acknowledges again what the record acknowledges.
 func (w *world) lockReady(a *agent, session string) []op {
 	r := a.Member.Record
@@ -400,10 +440,21 @@ func unready(a *agent) func(registry.Member, string) ([]op, bool) {
 	}
 }
 
+// port is one that no living agent of the host has bound, the same as its predecessor's if that is free.
+func (w *world) port(i int) int {
+	n := 1000 + w.Agents[i].In.Index
+	for k := 0; k < len(w.Agents); k++ {
+		if o := w.Agents[k]; k != i && o.Life == alive && o.Host == w.Agents[i].Host && o.Port == n {
+			n, k = n+100, -1
+		}
+	}
+	return n
+}
+
 // update writes what a staged agent publishes.
 func update(a *agent, s machine.State, r *registry.Member) {
-	r.Addr, r.Address = hostName(a.Host), fmt.Sprintf("%s:%d", hostName(a.Host), 1000+a.In.Index)
-	r.Ports, r.Peer = map[string]int{"port": 1000 + a.In.Index}, fmt.Sprintf("%s:%d", hostName(a.Host), 2000+a.In.Index)
+	r.Addr, r.Address = hostName(a.Host), fmt.Sprintf("%s:%d", hostName(a.Host), a.Port)
+	r.Ports, r.Peer = map[string]int{"port": a.Port}, fmt.Sprintf("%s:%d", hostName(a.Host), 1000+a.Port)
 	r.Guard = &registry.ProcessRef{Pid: 1000 + a.Machine.Pid, Start: 1}
 	r.Attempt, r.Budget = s.Attempt+1, s.Budget
 }

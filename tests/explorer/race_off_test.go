@@ -112,7 +112,7 @@ func large() map[string]setting {
 	some := faults{Die: 1, Fail: 1, Cut: 1, Early: 2, Unknown: 1, Term: 1, Slow: 1}
 	death := faults{Die: 2, Orphan: 1, Host: 1, Cut: 1, Dup: 1, Gone: 1}
 	user := faults{Die: 1, Fail: 1, Stop: 1, Up: 1, Down: 1, Unknown: 1, Early: 1, Slow: 2}
-	loss := faults{Die: 1, Cut: 1, Wipe: 1, Restore: 1, Dup: 1, Early: 1, Slow: 1}
+	loss := faults{Die: 1, Cut: 1, Wipe: 1, Restore: 1, Dup: 1, Early: 1, Slow: 1, Adopt: 1}
 	every := faults{
 		Die: 2, Orphan: 1, Host: 1, Cut: 2, Outage: 1, Fail: 2, Stage: 1, Unknown: 3, Early: 1, Term: 1, Dup: 1, Stop: 1, Up: 1, Slow: 2,
 		Down: 1, Gone: 1, Late: 1,

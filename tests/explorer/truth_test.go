@@ -368,8 +368,9 @@ func (w *world) checkExit(a *agent) {
 	}
 	m, _, ok := read[registry.Member](w.KV, keyMember(a.In))
 	run := w.facts(a).Run
-	if gen, had := w.Truth.Ended[run+"/"+a.In.String()]; had && gen < w.Truth.Anew[run] {
-		return // a full restart has made the result void
+	gen, had := w.Truth.Ended[run+"/"+a.In.String()]
+	if had && (gen < w.Truth.Anew[run] || w.scope(a.In) != registry.ScopeInstance && gen < m.Gen) {
+		return // a restart of all has made the result void
 	}
 	if ok && m.Inc == a.Inc && m.Phase != registry.PhaseEnded {
 		w.bad("R3: %s ended with 0 and left with the record %s", a.In, m.Phase)

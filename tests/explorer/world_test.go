@@ -45,6 +45,7 @@ type faults struct {
 	Wipe    int `json:",omitzero"` // the registry's keys are deleted
 	Restore int `json:",omitzero"` // the registry goes back to an older copy
 	Late    int `json:",omitzero"` // an agent of an old run comes
+	Adopt   int `json:",omitzero"` // the operator lets a member write the app's data again
 	Slow    int `json:",omitzero"` // a request arrives after its sender has given it up
 }
 
@@ -126,6 +127,7 @@ type agent struct {
 	Row     *registry.Roster // that was read last
 	Machine registry.Process
 	Over    bool          // it ended by itself
+	Port    int           // that it has bound
 	Mine    time.Duration // when the registry last said that the index is its
 }
 
