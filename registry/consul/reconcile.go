@@ -48,7 +48,7 @@ func (s *Membership) reconcile(ctx context.Context, sent []registry.Member) (don
 			return string(encode(o)) == string(pair.Value)
 		})
 		mine := m.Inc == g.me.Member.Inc && m.Phase != registry.PhaseLost
-		older = s.older(pair, mine, lost) && !done
+		older = s.older(m, pair, mine, lost) && !done
 		switch {
 		case older:
 		case mine:
@@ -73,9 +73,10 @@ func (s *Membership) reconcile(ctx context.Context, sent []registry.Member) (don
 
 // older tells whether the registry's record of this index is from before the one that this agent wrote last: a restored
 // copy, of this agent's own or of a predecessor's. Indexes rise, so a lower one is older. Where the registry has begun
-// its indexes anew they tell nothing (0): then another agent's record counts unless the data is lost, and of the own
-// ones that which was written last.
-func (s *Membership) older(pair *api.KVPair, mine, lost bool) bool {
+// its indexes anew they tell nothing (0): then another agent's record counts unless the data is lost or the record is
+// known to be of before the claim, and of the own ones that which was written last.
+func (s *Membership) older(m registry.Member, pair *api.KVPair, mine, lost bool) bool {
+	now := s.gang.directive.directive().Run
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -83,6 +84,8 @@ func (s *Membership) older(pair *api.KVPair, mine, lost bool) bool {
 		return pair.ModifyIndex < s.index
 	case mine:
 		return !s.unsure && string(encode(s.record)) != string(pair.Value)
+	case now == s.record.Run && m.Run != now, s.previous != nil && m.Inc == s.previous.Inc:
+		return true
 	}
 	return lost
 }

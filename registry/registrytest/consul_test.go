@@ -169,6 +169,39 @@ func TestSnapshotRestored(t *testing.T) {
 	all.succeed(2)
 }
 
+// TestSnapshotAfterADeletion: the data is deleted, and a copy of before the run is restored. Once one of the members has
+// adopted the app, none gives up for a record of the last run.
+func TestSnapshotAfterADeletion(t *testing.T) {
+	s := consulserver.Start(t, consulserver.Options{})
+	kv := rawOf(t, s.URL())
+	a := newApp(t, s)
+	a.assemble(t, 1).succeed(1)
+	_, _, snapshot := kv.do(http.MethodGet, "/snapshot")
+	a.facts.Run = "2"
+	all := a.assemble(t, 2, anotherOne, quickly)
+	_, file := all[0].roster(all[0].membership.Directive().Roster)
+	kv.deleteTree(a.facts.App + "/")
+	for _, g := range all {
+		lostData(g)
+		if g.inContact() { // it has seen that nothing of its own is there
+			t.Errorf("%s: in contact with a registry that has lost its data", g.name())
+		}
+	}
+	if code, _, body := kv.send(http.MethodPut, "/snapshot", bytes.NewReader(snapshot)); code != http.StatusOK {
+		t.Fatalf("restore: %d %s", code, body)
+	}
+	kv.places(a.facts.App, len(all))
+	if d, err := all[0].membership.Adopt(soon(t), file); err != nil || d.Run != "2" {
+		t.Fatalf("adopted %+v: %v", d, err)
+	}
+	for _, g := range all {
+		g.awaitContact()
+		if n := heard(g, func(registry.SupersededBy) bool { return true }); n != 0 {
+			t.Errorf("%s: superseded by a record of the last run", g.name())
+		}
+	}
+}
+
 // TestSnapshotOfBeforeAReport: Consul's data is restored from a copy of before a member has reported. It reports again, and
 // takes back the acknowledgement that came with the copy: with that a conductor would not look for a result.
 func TestSnapshotOfBeforeAReport(t *testing.T) {
