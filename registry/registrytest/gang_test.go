@@ -64,6 +64,7 @@ var promises = []promise{
 	{"common step", commonStep},
 	{"lost", lost},
 	{"flex", flex},
+	{"rewrites", rewrites},
 	{"orders", orders},
 	{"up once", upOnce},
 	{"a finished run never lives again", finishedNeverLives},
