@@ -24,6 +24,7 @@ type askRoster = func(ctx context.Context, peer, token, id string, rank int) (pa
 const (
 	levelPatience     = 30 * time.Second                              // with all peers together, times the level, beside the spread
 	slowPatience      = 30 * time.Second                              // with a peer that accepts questions and does not answer
+	connectPatience   = 10 * time.Second                              // with a peer that accepts no connection in time
 	notYetLow, notYet = 20 * time.Millisecond, 100 * time.Millisecond // before the next question to a peer
 	slowLow, slow     = time.Second, 3 * time.Second                  // the same after a question without an answer
 	askTime           = 45 * time.Second                              // for one question and the roster's bytes
@@ -139,7 +140,7 @@ func (r rosterReader) descend(
 		switch {
 		case errors.Is(err, registry.ErrNotYet):
 			answered, again = time.Now(), jitter(notYetLow, notYet)
-		case isSlow(err) && time.Since(answered) < slowPatience:
+		case time.Since(answered) < waits(err):
 			again = jitter(slowLow, slow)
 		case err == nil && next != "":
 			at, hops, answered = next, hops+1, time.Now()
@@ -171,17 +172,20 @@ func (r rosterReader) once(
 	return r.ask(ctx, at, r.token, id, as)
 }
 
-// isSlow tells whether a peer accepted a question and did not answer in time. A host that accepts no connection is
-// not there: its kernel does that for an agent that is busy.
-func isSlow(err error) bool {
-	if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "dial" {
-		return false
-	}
+// waits is how long a peer is waited for after an error: that it was too slow to answer, or to accept a connection. 0:
+// it cannot give the roster.
+func waits(err error) time.Duration {
 	limit, ok := errors.AsType[interface {
 		error
 		Timeout() bool
 	}](err)
-	return ok && limit.Timeout()
+	if !ok || !limit.Timeout() {
+		return 0
+	}
+	if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "dial" {
+		return connectPatience // its host has died, or is very busy
+	}
+	return slowPatience
 }
 
 // holdRoster is how long a peer's question is held for a roster that this member does not have yet: asking again costs

@@ -171,6 +171,16 @@ func TestDeadParent(t *testing.T) {
 		if took := time.Since(began); took > fallBack {
 			t.Errorf("took %s", took)
 		}
+		began = time.Now()
+		busy := func(ctx context.Context, _, _, _ string, _ int) ([]byte, string, error) {
+			if time.Since(began) < connectPatience*9/10 {
+				return nil, "", errors.Join(pause(ctx, 2500*time.Millisecond), &net.OpError{Op: "dial", Err: errHeaders{}})
+			}
+			return packed, "", nil
+		}
+		if got, err := readerOf(rank, busy).read(t.Context(), ref); err != nil || !bytes.Equal(got, packed) {
+			t.Errorf("hosts that are busy for a while: %v", err)
+		}
 		dead := func(context.Context, string, string, string, int) ([]byte, string, error) { return nil, "", refused }
 		if _, err := readerOf(300, dead).read(t.Context(), ref); err == nil || err.Error() != "read from the registry" {
 			t.Errorf("without any peer: %v", err)
