@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	dice "math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -87,6 +88,7 @@ func (w *world) schedule(ctx context.Context) {
 		pause(ctx, 100*time.Millisecond)
 		w.mend()
 	}
+	w.operators.Wait()
 }
 
 // mend ends the faults whose time has come. What is done then may have an end of its own.
@@ -350,7 +352,8 @@ func (w *world) deleteApp(ctx context.Context) (string, *mending) {
 		w.fail(err)
 		return "", nil
 	}
-	return "deletions of an app's data", w.operator(ctx, g)
+	w.operator(ctx, g)
+	return "deletions of an app's data", nil
 }
 
 // restoreSnapshot saves a snapshot of all data and restores it after a while.
@@ -377,7 +380,7 @@ func (w *world) restoreSnapshot(ctx context.Context) (string, *mending) {
 			return
 		}
 		for _, g := range w.gangs {
-			w.pending = append(w.pending, *w.operator(ctx, g))
+			w.operator(ctx, g)
 		}
 	})
 }
@@ -385,37 +388,41 @@ func (w *world) restoreSnapshot(ctx context.Context) (string, *mending) {
 // operatorTries is how often an operator tries to adopt an app before the run is ended.
 const operatorTries = 3
 
-// operator has agents of a gang whose data was lost write it again, after a while; where none can, it ends the run.
-func (w *world) operator(ctx context.Context, g *gang) *mending {
+// operator begins an operator of a gang whose data was lost. It runs beside the schedule, which has to mend servers and
+// network meanwhile: no command is answered before.
+func (w *world) operator(ctx context.Context, g *gang) {
 	g.mu.Lock()
 	run := g.run
 	g.mu.Unlock()
-	return w.adoption(ctx, g, run, operatorTries)
+	w.operators.Go(func() { w.operate(ctx, g, run) })
 }
 
-func (w *world) adoption(ctx context.Context, g *gang, run string, tries int) *mending {
-	wait := 10*time.Second + time.Duration(w.dice.Int64N(int64(10*time.Second)))
-	return &mending{at: time.Now().Add(wait), do: func() {
-		var said []string
-		adopted := false
-		for _, a := range g.current() { // where one has lost nothing, another may have seen more
-			out, err := w.verb(ctx, a.host, "adopt", g.app, "--state-dir", w.on(a.host, "s"))
-			switch {
-			case err == nil:
-				adopted = true
-				w.note(event{Kind: notice, App: g.app, Run: run, Why: "data adopted"})
-			case !strings.Contains(out, nothingLost):
-				said = append(said, out)
-			}
+// operate has agents of the gang write the data again, after a while; where none can, it ends the run.
+func (w *world) operate(ctx context.Context, g *gang, run string) {
+	var said []string
+	for range operatorTries {
+		pause(ctx, 10*time.Second+dice.N(10*time.Second))
+		var adopted bool
+		if adopted, said = w.adopt(ctx, g, run); adopted || len(said) == 0 || ctx.Err() != nil {
+			return
 		}
+	}
+	g.abandon(run, strings.Join(said, "; "))
+}
+
+// adopt asks each agent of the gang: where one has lost nothing, another may have seen more. said is why others did not.
+func (w *world) adopt(ctx context.Context, g *gang, run string) (adopted bool, said []string) {
+	for _, a := range g.current() {
+		out, err := w.verb(ctx, a.host, "adopt", g.app, "--state-dir", w.on(a.host, "s"))
 		switch {
-		case adopted || len(said) == 0:
-		case tries > 1:
-			w.pending = append(w.pending, *w.adoption(ctx, g, run, tries-1))
-		default:
-			g.abandon(run, strings.Join(said, "; "))
+		case err == nil:
+			adopted = true
+			w.note(event{Kind: notice, App: g.app, Run: run, Why: "data adopted"})
+		case !strings.Contains(out, nothingLost):
+			said = append(said, out)
 		}
-	}}
+	}
+	return adopted, said
 }
 
 // nothingLost is what muster adopt says of an app whose data is there.

@@ -57,6 +57,8 @@ type world struct {
 	closing  atomic.Bool  // no run is begun any more
 	pending  []mending    // of the schedule
 
+	operators sync.WaitGroup // of gangs whose data was lost
+
 	mu     sync.Mutex
 	errors []error
 }
