@@ -69,8 +69,8 @@ func refusal(look Snapshot, me Newcomer) Admission {
 			return d
 		}
 		if len(look.Holders) > 0 { // the registry may have gone back, and they may be of this very run
-			return Wait{Why: fmt.Sprintf("run %s is over, but agents live of which the registry knows nothing: %s", d.Run,
-				some(look.Holders))}
+			return Wait{Why: fmt.Sprintf("run %s is over, but agents live of which the registry knows nothing: %s",
+				d.Run, some(look.Holders))}
 		}
 		return NewRun{
 			App: foundRecord(me, look.Now), AppIndex: look.AppIndex, Directive: nextRun(*d, me, look.Now),

@@ -170,9 +170,9 @@ func (c *Client) ask(ctx context.Context, app string, a registry.Ask) error {
 	return err
 }
 
-// AskAgain stores a request again, and tells so, if the registry does not have it although the run that it names goes on:
-// the registry went back to an older copy, or nobody took part in the run for a while. A request that was served is not
-// made again: its verdict is there. Only what a stop asks has one.
+// AskAgain stores a request again, and tells so, if the registry does not have it although the run that it names goes
+// on: the registry went back to an older copy, or nobody took part in the run for a while. A request that was served is
+// not made again: its verdict is there. Only what a stop asks has one.
 func (c *Client) AskAgain(ctx context.Context, app string, a registry.Ask) (bool, error) {
 	k := keysOf(app)
 	res, err := c.calls.readKeys(ctx, consistent, k.ask(a.Kind, a.ID), k.directive(), k.verdict(a.Run))
