@@ -22,17 +22,20 @@ type askRoster = func(ctx context.Context, peer, token, id string, rank int) (pa
 // everybody is slow at once, and readings from the registry would make all of them slower. When no peer gives the
 // roster, the readings from the registry are spread over the time that they need.
 const (
-	levelPatience     = 30 * time.Second                              // with all peers together, times the level, beside the spread
-	slowPatience      = 30 * time.Second                              // with a peer that accepts questions and does not answer
-	connectPatience   = 10 * time.Second                              // with a peer that accepts no connection in time
-	notYetLow, notYet = 20 * time.Millisecond, 100 * time.Millisecond // before the next question to a peer
-	slowLow, slow     = time.Second, 3 * time.Second                  // the same after a question without an answer
-	askTime           = 45 * time.Second                              // for one question and the roster's bytes
-	mostHops          = 2                                             // redirects that a member follows
-	mostPeers         = 3                                             // peers that are tried
-	fallBack          = 500 * time.Millisecond                        // at most, before another is asked for a small roster
-	registryRate      = 64 << 20                                      // bytes of rosters that a registry gives in a second
-	packs             = 6                                             // a roster's bytes for each of its packed bytes
+	levelPatience   = 30 * time.Second // with all peers together, times the level, beside the spread
+	slowPatience    = 30 * time.Second // with a peer that accepts questions and does not answer
+	connectPatience = 10 * time.Second // with a peer that accepts no connection in time
+	askTime         = 45 * time.Second // for one question and the roster's bytes
+	mostHops        = 2                // redirects that a member follows
+	mostPeers       = 3                // peers that are tried
+
+	// Before the next question to a peer that has no roster yet, and to one that did not answer.
+	notYetLow, notYet = 20 * time.Millisecond, 100 * time.Millisecond
+	slowLow, slow     = time.Second, 3 * time.Second
+
+	fallBack     = 500 * time.Millisecond // at most, before another is asked for a small roster
+	registryRate = 64 << 20               // bytes of rosters that a registry gives in a second
+	packs        = 6                      // a roster's bytes for each of its packed bytes
 )
 
 // fallBackSpread is the time over which the members of a gang read a roster from the registry when no peer gives it to

@@ -22,8 +22,8 @@ const (
 	paceReads = 5 // times the duration of the last read
 )
 
-// A reading of all names costs as much as the gang is large, so that a barrier that reads them at each arrival costs the
-// square. While more than fewOpen members are missing, the conductor first waits for the key of one of them, drawn
+// A reading of all names costs as much as the gang is large, so that a barrier that reads them at each arrival costs
+// the square. While more than fewOpen members are missing, the conductor first waits for the key of one of them, drawn
 // anew each time: all must come, and that one comes on average when half of the others have. So the number of readings
 // grows with the logarithm of the gang, in whatever order its members arrive.
 const (

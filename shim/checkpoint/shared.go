@@ -14,8 +14,8 @@ import (
 )
 
 // Instances on one host often share a checkpoint folder, of a network's filesystem or in a store. One of their agents
-// lists it, and the others take what it found from a file in the state folder that they share. When that agent ends, the
-// next takes its place.
+// lists it, and the others take what it found from a file in the state folder that they share. When that agent ends,
+// the next takes its place.
 
 // listing is that file.
 type listing struct {
