@@ -139,7 +139,7 @@ type MemberExit struct {
 	Final  bool   `json:"final,omitempty"` // the failure is permanent, or the budget is spent
 	// Passing: the cause may be temporary. Only class image sets it: a wrong name is never temporary.
 	Passing bool `json:"passing,omitempty"`
-	// At is the wall time of the end; the earliest of several failures is the first cause.
+	// At is the wall time of the end. Among failures on one machine the earliest is the first cause.
 	At    time.Time `json:"at,omitzero"`
 	Later later     `json:"-"`
 }

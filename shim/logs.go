@@ -1,7 +1,6 @@
 package shim
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"io/fs"
@@ -37,19 +36,23 @@ func (a *agent) linkLogs(in registry.Instance) {
 // too. Neither is waited for: a pipe that nobody reads, or a disk that hangs, must hold up neither the machine's loop
 // nor the fence, which log.
 type lateFile struct {
-	terminal *linequeue.Queue
-	lost     func(n int) []byte
+	terminal, file *linequeue.Queue
 
-	mu   sync.Mutex
-	file *linequeue.Queue // nil: the instance is not known yet
-	held bytes.Buffer
+	once   sync.Once
+	opened chan struct{} // closed when to is set; before that no line is taken from the file's queue
+	to     io.Writer
 }
 
 // logPatience is how long the last lines of each may take to be written.
 const logPatience = time.Second
 
 func newLateFile(terminal io.Writer, lost func(n int) []byte) *lateFile {
-	return &lateFile{terminal: linequeue.New(writeTo(terminal), lost), lost: lost}
+	l := &lateFile{terminal: linequeue.New(writeTo(terminal), lost), opened: make(chan struct{})}
+	l.file = linequeue.New(func(line []byte) {
+		<-l.opened
+		writeTo(l.to)(line)
+	}, lost)
+	return l
 }
 
 // writeTo writes lines. A full disk or a closed pipe must not end the agent: the other place has the line.
@@ -57,13 +60,7 @@ func writeTo(w io.Writer) func([]byte) { return func(line []byte) { _, _ = w.Wri
 
 func (l *lateFile) Write(b []byte) (int, error) {
 	l.terminal.Add(b)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.file != nil {
-		l.file.Add(b)
-	} else {
-		l.held.Write(b)
-	}
+	l.file.Add(b)
 	return len(b), nil
 }
 
@@ -80,20 +77,20 @@ func (l *lateFile) open(path string, log *slog.Logger) {
 		log.Warn("agent's log not opened", "err", err)
 		return
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.file = linequeue.New(writeTo(f), l.lost)
-	l.file.Add(l.held.Bytes())
-	l.held = bytes.Buffer{}
+	l.writeInto(f)
+}
+
+// writeInto lets the file's queue run.
+func (l *lateFile) writeInto(to io.Writer) {
+	l.once.Do(func() {
+		l.to = to
+		close(l.opened)
+	})
 }
 
 // close has the last lines written.
 func (l *lateFile) close() {
-	l.mu.Lock()
-	file := l.file
-	l.mu.Unlock()
-	if file != nil {
-		file.Close(logPatience)
-	}
+	l.writeInto(io.Discard) // if there is no file
+	l.file.Close(logPatience)
 	l.terminal.Close(logPatience)
 }

@@ -212,14 +212,8 @@ func (r stageRoom) policy(p plan.Plan) *machine.Policy {
 	return &machine.Policy{
 		Scope: p.Restart.Scope, Service: p.Who.Role == "service", Follows: len(p.Barrier.After) > 0,
 		Ordered: plan.Gang(r.app.App, plan.Request{}).Awaited(p.Who.Component),
-		Rule: conductor.BudgetRule{
-			Max: p.Restart.Budget, Window: plan.Seconds(p.Restart.Window),
-			RefillCheckpoint: p.Restart.Refill == "checkpoint",
-			Backoff: conductor.Backoff{
-				Min: plan.Seconds(p.Restart.BackoffMin), Max: plan.Seconds(p.Restart.BackoffMax),
-			},
-		},
-		Grace: plan.Seconds(p.Stop.Grace), Timeout: plan.Seconds(p.Timeout), Duration: plan.Seconds(p.Duration),
+		Rule:    p.Restart.Rule(),
+		Grace:   plan.Seconds(p.Stop.Grace), Timeout: plan.Seconds(p.Timeout), Duration: plan.Seconds(p.Duration),
 		Barrier: barrier,
 	}
 }

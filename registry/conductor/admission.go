@@ -3,7 +3,6 @@ package conductor
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/muster-agent/muster/registry"
@@ -42,16 +41,13 @@ func vanished(look Snapshot) string {
 	case len(look.Holders) == 0:
 		return ""
 	}
-	return "it knows nothing of the app, but agents of it live: " + some(look.Holders)
+	return "it knows nothing of the app, but agents of it live: " + holders(look)
 }
 
-// some are the first names of a list.
-func some(names []string) string {
-	text := strings.Join(names[:min(len(names), 3)], ", ")
-	if more := len(names) - 3; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
+const namedHolders = 3 // how many holders a sentence names
+
+func holders(look Snapshot) string {
+	return some(look.Holders, namedHolders, func(name string) string { return name })
 }
 
 // begins tells whether the newcomer's run may follow the one that the registry knows.
@@ -70,7 +66,7 @@ func refusal(look Snapshot, me Newcomer) Admission {
 		}
 		if len(look.Holders) > 0 { // the registry may have gone back, and they may be of this very run
 			return Wait{Why: fmt.Sprintf("run %s is over, but agents live of which the registry knows nothing: %s",
-				d.Run, some(look.Holders))}
+				d.Run, holders(look))}
 		}
 		return NewRun{
 			App: foundRecord(me, look.Now), AppIndex: look.AppIndex, Directive: nextRun(*d, me, look.Now),

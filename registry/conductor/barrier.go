@@ -3,7 +3,6 @@ package conductor
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/muster-agent/muster/registry"
@@ -130,26 +129,15 @@ func (r *decision) newestStep() int64 {
 
 // timedOut names the members that are missing from the barrier and how far each came.
 func (r *decision) timedOut() registry.Verdict {
-	var names []string
-	first, n := "", 0
-	for _, a := range slices.Concat(r.missing, r.removed) {
-		if a.res != noResult {
-			continue
-		}
-		if n++; n <= namedMissing {
-			names = append(names, fmt.Sprintf("%s (%s)", a.Instance, standing(a)))
-		}
-		if first == "" {
-			first = a.String()
-		}
-	}
-	if n > namedMissing {
-		names = append(names, fmt.Sprintf("and %d more", n-namedMissing))
+	late := slices.DeleteFunc(slices.Concat(r.missing, r.removed), func(a *absence) bool { return a.res != noResult })
+	first := ""
+	if len(late) > 0 {
+		first = late[0].String()
 	}
 	return registry.Verdict{
 		Outcome: registry.Failed, Class: registry.ClassTimeout, First: first,
 		Cause: fmt.Sprintf("%d of %d instances were not ready within %s: %s",
-			n, r.c.Facts.World(r.d), seconds(r.limit()), strings.Join(names, ", ")),
+			len(late), r.c.Facts.World(r.d), seconds(r.limit()), some(late, namedMissing, describe)),
 		Advice: "see why they were not launched or did not get ready, or raise muster.barrier.timeout",
 	}
 }

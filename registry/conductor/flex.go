@@ -83,22 +83,13 @@ func (r *decision) flexOverdue() bool {
 		r.wakeAt(end)
 		return false
 	}
-	var names []string
-	for _, a := range r.joining {
-		if r.isStaged(a) {
-			continue
-		}
-		if len(names) == namedMissing {
-			names = append(names, "and more")
-			break
-		}
-		names = append(names, fmt.Sprintf("%s (%s)", a.Instance, standing(a)))
-	}
+	late := slices.DeleteFunc(slices.Clone(r.joining), r.isStaged)
+	names := some(late, namedMissing, describe)
 	stays := countsKept(r.completed(r.d.Counts), r.d.Target)
 	n := r.next()
 	n.Target = nil
 	n.Why = fmt.Sprintf("flex given up after %s, not staged: %s; %s",
-		seconds(r.limit()), strings.Join(names, ", "), stays)
+		seconds(r.limit()), names, stays)
 	return r.only(Retarget{Index: r.v.DirectiveIndex, Directive: n})
 }
 

@@ -227,14 +227,8 @@ func waitsFor(waits []wait) string {
 		if w.State == OrderInstalled {
 			how = "to be installed"
 		}
-		var names []string
-		for _, in := range w.lacks[:min(len(w.lacks), namedMissing)] {
-			names = append(names, in.String())
-		}
-		if more := len(w.lacks) - namedMissing; more > 0 {
-			names = append(names, fmt.Sprintf("and %d more", more))
-		}
-		parts = append(parts, fmt.Sprintf("%s %s: %s", w.Component, how, strings.Join(names, ", ")))
+		names := some(w.lacks, namedMissing, registry.Instance.String)
+		parts = append(parts, fmt.Sprintf("%s %s: %s", w.Component, how, names))
 	}
 	return "waiting for " + strings.Join(parts, "; ")
 }

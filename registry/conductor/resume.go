@@ -1,10 +1,8 @@
 package conductor
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/muster-agent/muster/registry"
 )
@@ -153,15 +151,7 @@ const (
 
 // differing names the newest steps of each rank.
 func differing(all []holding) string {
-	var parts []string
-	for i, h := range all {
-		if i == differingRanks {
-			parts = append(parts, fmt.Sprintf("and %d more", len(all)-i))
-			break
-		}
-		parts = append(parts, h.String()+" has "+newestOf(h.steps))
-	}
-	return strings.Join(parts, ", ")
+	return some(all, differingRanks, func(h holding) string { return h.String() + " has " + newestOf(h.steps) })
 }
 
 func newestOf(steps []int64) string {

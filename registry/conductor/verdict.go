@@ -129,14 +129,9 @@ func (r *decision) casualties() string {
 	}
 	list := slices.Clone(r.failures)
 	sortFirst(list)
-	var names []string
-	for _, f := range list[:min(len(list), namedCasualties)] {
-		names = append(names, fmt.Sprintf("%s (%s)", f.Instance, strings.TrimPrefix(f.happened(), f.String()+" ")))
-	}
-	if more := len(list) - len(names); more > 0 {
-		names = append(names, fmt.Sprintf("and %d more", more))
-	}
-	return registry.CasualtiesMark + strings.Join(names, ", ")
+	return registry.CasualtiesMark + some(list, namedCasualties, func(f failure) string {
+		return fmt.Sprintf("%s (%s)", f.Instance, strings.TrimPrefix(f.happened(), f.String()+" "))
+	})
 }
 
 // anyEnds tells whether the app has a chief or a worker; without one, the run waits for all to end.

@@ -3,12 +3,16 @@ package conductor
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/muster-agent/muster/registry"
 )
 
 const namedMissing = 10 // how many instances a sentence names
+
+// describe names an instance that is waited for, and says where it stands.
+func describe(a *absence) string { return fmt.Sprintf("%s (%s)", a.Instance, standing(a)) }
 
 // standing says where an instance stands that is waited for.
 func standing(a *absence) string {
@@ -41,6 +45,18 @@ func place(m registry.Member) string {
 		return m.Addr
 	}
 	return "an unknown host"
+}
+
+// some joins the texts of the first of a list, and tells how many more there are.
+func some[T any](all []T, most int, text func(T) string) string {
+	var parts []string
+	for _, one := range all[:min(len(all), most)] {
+		parts = append(parts, text(one))
+	}
+	if more := len(all) - most; more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(parts, ", ")
 }
 
 func plural(n int) string {

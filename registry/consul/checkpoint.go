@@ -76,7 +76,7 @@ func (s *Membership) Condemn(ctx context.Context, bad registry.BadCopy) error {
 
 // Stored are the checkpoints that all instances have committed. It costs one reading of all their keys.
 func (s *Membership) Stored(ctx context.Context) (map[registry.Instance]registry.Checkpoint, error) {
-	return storedIn(ctx, s.gang.calls, s.gang.keys)
+	return storedIn(ctx, s.gang.bulk, s.gang.keys)
 }
 
 // Own are the checkpoints that this instance has committed. Usually it reads nothing.

@@ -28,7 +28,7 @@ type Client struct {
 	log   *slog.Logger
 
 	calls *connection // renewals, and all requests whose answers are small
-	bulk  *connection // what grows with the gang: large rosters, and what a conductor reads and writes
+	bulk  *connection // what grows with the gang: large rosters, all checkpoints, what a conductor reads and writes
 	watch *connection // the blocking read of the directive
 	ready *connection // conductor: the blocking read of the ready keys
 	asks  *connection // conductor: the blocking read of the asks

@@ -103,22 +103,12 @@ func (c *conducting) readSome(ctx context.Context, of []registry.Instance) error
 }
 
 func (c *conducting) readCheckpoints(ctx context.Context) error {
-	pairs, err := c.bulk.list(ctx, c.keys.checkpoints(), consistent)
-	if err != nil {
+	found, err := storedIn(ctx, c.bulk, c.keys)
+	if found == nil {
 		return err
 	}
-	found := make(map[registry.Instance]registry.Checkpoint, len(pairs))
-	for _, p := range pairs {
-		in, ok := instanceAt(c.keys.checkpoints(), p.Key)
-		if !ok {
-			continue
-		}
-		v, err := readCheckpoint(p)
-		if err != nil {
-			c.log.Warn("checkpoint record is unreadable", "err", err)
-			continue
-		}
-		found[in] = v
+	if err != nil { // an unreadable one counts as none: the gang must resume from what there is
+		c.log.Warn("checkpoint records are unreadable", "err", err)
 	}
 	c.view.Checkpoints, c.view.CheckpointsAt = found, time.Now()
 	return nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/conductor"
 )
 
 // Version is that of the plan's JSON.
@@ -123,15 +124,26 @@ func (b *builder) barrier() barrier {
 func (b *builder) restart() Restart {
 	r := b.component.Settings.Restart
 	if r.Scope == appdef.ScopeGang {
-		gang := b.app.Settings.GangBudget
-		r = gang
+		r = b.app.Settings.GangBudget
 	}
+	return restartOf(r)
+}
+
+func restartOf(r appdef.Restart) Restart {
 	if r.Scope == appdef.ScopeNever {
 		r.Budget = 0
 	}
 	return Restart{
 		Scope: string(r.Scope), Budget: r.Budget, Window: float64(r.Window),
 		BackoffMin: float64(r.BackoffMin), BackoffMax: float64(r.BackoffMax), Refill: r.Refill,
+	}
+}
+
+// Rule is the budget with its pauses, as it is charged.
+func (r Restart) Rule() conductor.BudgetRule {
+	return conductor.BudgetRule{
+		Max: r.Budget, Window: Seconds(r.Window), RefillCheckpoint: r.Refill == "checkpoint",
+		Backoff: conductor.Backoff{Min: Seconds(r.BackoffMin), Max: Seconds(r.BackoffMax)},
 	}
 }
 

@@ -13,7 +13,7 @@ func Gang(app appdef.App, req Request) conductor.Facts {
 	facts := conductor.Facts{
 		App: req.AppID, Run: req.Run, Digest: req.Digest,
 		Barrier: app.Settings.Barrier.Duration(), Retry: app.Settings.Retry,
-		GangBudget: budgetRule(app.Settings.GangBudget), RetryTransient: app.Dialect == "pai",
+		GangBudget: restartOf(app.Settings.GangBudget).Rule(), RetryTransient: app.Dialect == "pai",
 		Total: conductor.TotalFacts(app.Settings.Total), SaveEvery: saveEvery(app.Settings.SaveEvery),
 	}
 	for _, c := range Order(&app) {
@@ -45,7 +45,7 @@ func componentFacts(c *appdef.Component) conductor.ComponentFacts {
 		Ends:      ends,
 		Fails:     role != appdef.RoleService && role != appdef.RoleEvaluator,
 		MinFailed: c.Settings.Complete.MinFailed, MinSucceeded: c.Settings.Complete.MinSucceeded,
-		Budget: budgetRule(c.Settings.Restart), Grows: c.Limits.Autoscale > 0,
+		Budget: restartOf(c.Settings.Restart).Rule(), Grows: c.Limits.Autoscale > 0,
 		Saves: len(c.Settings.Outputs.To) > 0 && c.Settings.Outputs.Strategy != appdef.StrategyStream,
 		Ranks: ranksOf(c),
 	}
@@ -57,17 +57,6 @@ func ranksOf(c *appdef.Component) string {
 		return conductor.RanksSome
 	}
 	return c.Settings.Checkpoint.Ranks
-}
-
-func budgetRule(r appdef.Restart) conductor.BudgetRule {
-	rule := conductor.BudgetRule{
-		Max: r.Budget, Window: r.Window.Duration(), RefillCheckpoint: r.Refill == "checkpoint",
-		Backoff: conductor.Backoff{Min: r.BackoffMin.Duration(), Max: r.BackoffMax.Duration()},
-	}
-	if r.Scope == appdef.ScopeNever {
-		rule.Max = 0
-	}
-	return rule
 }
 
 // Seconds is a time of a plan as a duration.
