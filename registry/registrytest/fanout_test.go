@@ -129,12 +129,31 @@ func slowRoster(t *testing.T, s server) {
 	for n, chunk := range packed.Chunks {
 		rawOf(t, s.URL()).put(fmt.Sprintf("%s/roster/%s/%d", a.facts.App, packed.Ref.ID, n), chunk)
 	}
+	renewsDuring(t, w, g, "/roster/", func() error {
+		_, err := g.membership.Roster(soon(t), packed.Ref)
+		return err
+	})
+}
+
+// slowCheckpoints: renewals pass while the checkpoints of all members are on their way over a slow link.
+func slowCheckpoints(t *testing.T, s server) {
+	w := newWire(t, s)
+	g := newApp(t, w, component("worker", 1, registry.ScopeGang)).agent(t, "worker-0", quickly).join()
+	renewsDuring(t, w, g, "/checkpoint/", func() error {
+		_, err := g.membership.Stored(soon(t))
+		return err
+	})
+}
+
+// renewsDuring holds the first request whose path has that part, which read makes, until the agent has renewed.
+func renewsDuring(t *testing.T, w *wire, g *agent, part string, read func() error) {
+	t.Helper()
 	var reads int
 	held, arrived := make(chan struct{}), make(chan struct{})
 	renewed := make(chan struct{}, 100)
 	w.when(func(r *http.Request, _ string) *encounter {
 		switch {
-		case strings.Contains(r.URL.Path, "/roster/"):
+		case strings.Contains(r.URL.Path, part):
 			if reads++; reads == 1 {
 				close(arrived)
 				return &encounter{hold: held}
@@ -147,24 +166,21 @@ func slowRoster(t *testing.T, s server) {
 		}
 		return nil
 	})
-	read := make(chan error, 1)
-	go func() {
-		_, err := g.membership.Roster(soon(t), packed.Ref)
-		read <- err
-	}()
+	done := make(chan error, 1)
+	go func() { done <- read() }()
 	<-arrived
 	ctx := soon(t)
 	for range 4 { // one may have been on its way
 		select {
 		case <-renewed:
-		case err := <-read:
-			t.Fatalf("the roster's reading ended before the renewals: %v", err)
+		case err := <-done:
+			t.Fatalf("the reading ended before the renewals: %v", err)
 		case <-ctx.Done():
-			t.Fatal("no renewal while a roster is read")
+			t.Fatal("no renewal during the reading")
 		}
 	}
 	close(held)
-	must(t, <-read)
+	must(t, <-done)
 	if n := heard(g, func(registry.Unreachable) bool { return true }); n != 0 {
 		t.Errorf("out of contact %d times", n)
 	}

@@ -75,6 +75,7 @@ var promises = []promise{
 	{"followed under a new leader", followedUnderANewLeader},
 	{"reads are cut", readsAreCut},
 	{"a roster over a slow link", slowRoster},
+	{"checkpoints over a slow link", slowCheckpoints},
 	{"many lost at once", manyLost},
 	{"newer fields survive", newerFieldsSurvive},
 	{"too old", tooOld},
