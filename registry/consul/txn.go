@@ -31,6 +31,7 @@ func opGet(key string) *api.TxnOp        { return op(api.KVTxnOp{Verb: api.KVGet
 func opGetOrEmpty(key string) *api.TxnOp { return op(api.KVTxnOp{Verb: api.KVGetOrEmpty, Key: key}) }
 func opDelete(key string) *api.TxnOp     { return op(api.KVTxnOp{Verb: api.KVDelete, Key: key}) }
 func opGetTree(prefix string) *api.TxnOp { return op(api.KVTxnOp{Verb: api.KVGetTree, Key: prefix}) }
+
 func opDeleteTree(prefix string) *api.TxnOp {
 	return op(api.KVTxnOp{Verb: api.KVDeleteTree, Key: prefix})
 }
