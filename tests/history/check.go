@@ -86,15 +86,16 @@ func generationsApart(s story) (breaches []string) {
 func startsReleased(s story) (breaches []string) {
 	for _, p := range s.processes {
 		seen := false
+		since := p.At // when the generation is known to have been released
 		for _, d := range s.events {
 			if d.Kind != directive || d.App != p.App || d.Run != p.Run {
 				continue
 			}
 			if d.Sealed >= p.Gen && d.Gen >= p.Gen {
-				seen = true
+				seen, since = true, min(since, d.At)
 			}
 			if d.Asked > p.At && (d.Gen < p.Gen || d.Gen == p.Gen && d.Act == string(registry.ActWait)) &&
-				!s.lostBetween(p.App, p.At, d.At) {
+				!s.lostBetween(p.App, since, d.At) {
 				breaches = append(breaches, fmt.Sprintf("%s: the directive of %s is %s %d", p, clock(d.Asked), d.Act, d.Gen))
 				break
 			}

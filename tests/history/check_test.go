@@ -171,6 +171,23 @@ func TestLostDataIsNoEvidence(t *testing.T) {
 	}
 }
 
+// A process that starts again in a generation that was released is right, though the registry went back to before that.
+func TestAStartAfterALostRelease(t *testing.T) {
+	h := append(good(registry.ScopeInstance),
+		event{At: 56, Kind: dataLoss, App: "a", Asked: 51},
+		event{At: 61, Kind: started, App: "a", Run: "r2", Instance: "w-0", Gen: 3, Pid: 20},
+		event{At: 61, Kind: ending, App: "a", Pid: 20, Code: 1},
+		event{At: 62, Kind: directive, App: "a", Run: "r2", Gen: 3, Act: "wait", Asked: 62},
+	)
+	if got := check(h); len(got) != 0 {
+		t.Error(strings.Join(got, "\n"))
+	}
+	without := slices.DeleteFunc(h, func(e event) bool { return e.Kind == dataLoss })
+	if got := check(without); len(got) == 0 {
+		t.Error("a start beside a directive that waits is right although nothing was lost")
+	}
+}
+
 // A verdict that the registry has lost may be followed by another; one that its older copy has must stand.
 func TestALostVerdict(t *testing.T) {
 	for _, tt := range []struct {
