@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Fixed times of the fence (protocol 7). The configurable times must leave room for them.
+// Fixed times of the fence (doc/protocol.md). The configurable times must leave room for them.
 const (
 	silenceMargin = 3 * time.Second         // silence that counts as evidence: 2 TTL + time-out + this
 	fenceAfter    = 5 * time.Second         // from there to the fence: more than two questions to the peers
@@ -20,7 +20,7 @@ const (
 	maxWait       = time.Minute             // limits how long a deleted token goes unnoticed
 )
 
-// DefaultTimes are the times of protocol 7, for an agent without others.
+// DefaultTimes are the times of doc/protocol.md, for an agent without others.
 func DefaultTimes() Times {
 	return Times{
 		TTL: minTTL, Renew: 3 * time.Second, Request: 2 * time.Second,
@@ -130,7 +130,7 @@ func (t Times) Advice() string {
 	return ""
 }
 
-// Times are the protocol's times (protocol 7).
+// Times are the protocol's times (doc/protocol.md).
 type Times struct {
 	TTL      time.Duration // of both sessions
 	Renew    time.Duration // how often a session is renewed

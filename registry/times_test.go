@@ -48,7 +48,7 @@ func TestTimesCheck(t *testing.T) {
 	}
 }
 
-// TestTimesInequalities: whatever Check lets pass keeps all that protocol 7 asks for.
+// TestTimesInequalities: whatever Check lets pass keeps all that doc/protocol.md asks for.
 func TestTimesInequalities(t *testing.T) {
 	const evidence, stop, margin = 5 * time.Second, 20 * time.Second, 5 * time.Second
 	some := func(rnd *rand.Rand, most time.Duration) time.Duration { return time.Duration(rnd.Int64N(int64(most))) }

@@ -10,8 +10,8 @@ import (
 )
 
 // A member without contact to the registry cannot tell whether the registry is down or only this host is cut off
-// (protocol 6). It asks its peers. If more than half of the gang has no contact either, all continue. Otherwise the
-// member stops its process before the conductor gives its place away. The conductor's part is in losses: it waits
+// (doc/protocol.md). It asks its peers. If more than half of the gang has no contact either, all continue. Otherwise
+// the member stops its process before the conductor gives its place away. The conductor's part is in losses: it waits
 // longer while more than half of the gang is unreachable, because those members continue.
 
 // Moments in this file are durations since some moment of the past, on a clock that counts suspended time

@@ -12,8 +12,9 @@ import (
 
 // losses runs the loss timer of every member that has a record and no live key. It declares those lost (T7) whose time
 // is over or whom the operator declared gone. While more than half of the gang is unreachable the longer time holds:
-// those members find that none of them reaches the registry, conclude that the registry is down, and continue (protocol
-// 6). All timers start anew when that state begins or ends, because some members may continue until then.
+// those members find that none of them reaches the registry, conclude that the registry is down, and continue
+// (doc/protocol.md). All timers start anew when that state begins or ends, because some members may continue until
+// then.
 func (r *decision) losses() {
 	away := r.expired()
 	if len(away) == 0 {

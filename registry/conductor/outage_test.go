@@ -232,7 +232,7 @@ func violation(t testing.TB, seed uint64, change func(*outage)) (trace string, h
 	return "", o.asked
 }
 
-// TestNobodyIsLostAlive is the law of protocol 6, whatever the network does.
+// TestNobodyIsLostAlive is the law of the fence, whatever the network does.
 func TestNobodyIsLostAlive(t *testing.T) {
 	lives := uint64(1500)
 	if testing.Short() {

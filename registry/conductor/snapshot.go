@@ -52,7 +52,7 @@ const (
 	LifeAlive
 )
 
-// Proof names what shows that the old holder's process is gone (protocol 4).
+// Proof names what shows that the old holder's process is gone (doc/protocol.md).
 type Proof string
 
 // The proofs.

@@ -10,7 +10,9 @@ func markdown() string {
 	var b strings.Builder
 	b.WriteString("# The agent's machine\n\nPrinted from the rule table in `shim/machine/rules.go` (`make golden`). " +
 		"An agent is in one phase; an event that has no rule there\nchanges nothing. The first rule whose condition " +
-		"holds wins.\n\n```mermaid\nstateDiagram-v2\n    [*] --> starting\n")
+		"holds wins.\n\nOf the actions `acknowledge` is T4 of [protocol.md](protocol.md), `publish` T10b, " +
+		"`report` T10 (or T10b for a\nrestart in place), `leave` T14. `cut-off` and `contact` are what its section " +
+		"on the fence says.\n\n```mermaid\nstateDiagram-v2\n    [*] --> starting\n")
 	seen := map[string]bool{}
 	for _, r := range rules {
 		edge := fmt.Sprintf("    %s --> %s: %s\n", r.From, r.To, r.On)
