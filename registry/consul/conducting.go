@@ -208,13 +208,12 @@ func (c *conducting) recover(ctx context.Context, why error) error {
 		c.log.Warn("conducting delayed", "err", why)
 	}
 	for {
-		if err := pause(ctx, max(c.b.next(), rest)); err != nil {
-			return errLockLost
-		}
 		select {
+		case <-time.After(max(c.b.next(), rest)):
 		case <-c.stepDown:
 			return errDone
-		default:
+		case <-ctx.Done():
+			return errLockLost
 		}
 		begun := time.Now()
 		err := c.refresh(ctx)
