@@ -71,8 +71,8 @@ func (r *decision) joined() bool {
 
 func (r *decision) isStaged(a *absence) bool {
 	m := &a.rec.Member
-	return a.rec.Live && m.Inc != "" && m.Run == r.d.Run && (m.Phase == registry.PhaseJoined || m.Phase == registry.PhaseReady) &&
-		staged(*m)
+	return a.rec.Live && m.Inc != "" && m.Run == r.d.Run && staged(*m) &&
+		(m.Phase == registry.PhaseJoined || m.Phase == registry.PhaseReady)
 }
 
 // flexOverdue gives a flex up whose newcomers are not all staged within the barrier timeout: the gang stays as it is.

@@ -9,8 +9,8 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// storedIn reads the checkpoints that all instances have committed. Where keys are unreadable it returns the others with
-// the error; nil: none were read.
+// storedIn reads the checkpoints that all instances have committed. Where keys are unreadable it returns the others
+// with the error; nil: none were read.
 func storedIn(ctx context.Context, by *connection, k keys) (map[registry.Instance]registry.Checkpoint, error) {
 	pairs, err := by.list(ctx, k.checkpoints(), consistent)
 	if err != nil {
