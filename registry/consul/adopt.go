@@ -37,6 +37,18 @@ func (s *Membership) Adopt(ctx context.Context, read []byte) (registry.Directive
 	}
 	last, _, _ := g.directive.now()
 	d := last.directive
+	if d.Verdict != nil {
+		if err := s.followed(res.at(k.app())); err != nil {
+			return registry.Directive{}, err
+		}
+	}
+	if pair := res.at(k.verdict(s.app.Run)); pair != nil { // another than this agent's: what the registry has stands
+		v, err := decode[registry.Verdict](pair.Key, pair.Value)
+		if err != nil {
+			return registry.Directive{}, err
+		}
+		d.Verdict, d.First = &v, v.First
+	}
 	d.By, d.Seq, d.Adopted, d.Why = g.me.Member.Inc, d.Seq+1, true, "adopted after the registry lost its data"
 	app, chunks, err := s.lostRecord(ctx, d)
 	if err != nil {
@@ -50,18 +62,32 @@ func (s *Membership) Adopt(ctx context.Context, read []byte) (registry.Directive
 	if err != nil {
 		return registry.Directive{}, err
 	}
-	var verdict []byte
-	if d.Verdict != nil {
-		verdict = encode(*d.Verdict)
+	_, err = g.calls.commit(ctx, k.adopt(res.index(k.app()), res.index(k.directive()), res.index(k.verdict(d.Run)),
+		encode(app), d, append(chunks, roster...))...)
+	if isRefusal(err) && g.refresh(ctx) == nil { // another member's may have come first
+		if _, lost, _ := g.directive.now(); !lost {
+			return registry.Directive{}, ErrNothingLost
+		}
 	}
-	_, err = g.calls.commit(ctx, k.adopt(res.index(k.app()), res.index(k.directive()), encode(app), encode(d), d.Run,
-		verdict, append(chunks, roster...))...)
 	if err != nil {
 		return registry.Directive{}, err
 	}
 	g.log.Warn("app adopted: its data was written to the registry again", "run", d.Run, "generation", d.Gen,
 		"act", string(d.Act))
 	return d, g.refresh(ctx)
+}
+
+// followed tells whether the app's record is of another run than this one, which is over: written again, the verdict
+// would stand in the place of that run's directive.
+func (s *Membership) followed(pair *api.KVPair) error {
+	if pair == nil {
+		return nil
+	}
+	app, err := decode[registry.AppRecord](pair.Key, pair.Value)
+	if err == nil && app.Run != s.app.Run {
+		err = fmt.Errorf("run %s is over, and run %s has begun: %w", s.app.Run, app.Run, ErrNothingLost)
+	}
+	return err
 }
 
 // lostRecord is the app's record under a directive.

@@ -116,7 +116,7 @@ func transactionTable() string {
 		{"T16 step down", "the conductor that leaves", k.stepDown(conductors, anyDirective, text)},
 		{"T17 beat", "every member, with each renewal", k.mine(in, mine, anyMember)},
 		{"T18 rewrite", "the own record has vanished or gone back, the directive is there", k.rewrite(in, anyDirective, anyMember, text, k.acknowledge(in, mine, 7, 0))},
-		{"T19 adopt", "a member: the directive has vanished, and an operator asks for it; or it went back", k.adopt(0, 0, text, text, "RUN", nil, ops{opIndex(k.roster("ID", 0), 15)})},
+		{"T19 adopt", "a member: the directive has vanished, and an operator asks for it; or it went back", k.adopt(0, 0, 0, text, registry.Directive{Run: "RUN"}, ops{opIndex(k.roster("ID", 0), 15)})},
 		{"T20 ask", "a command", k.put(anyAsk, anyDirective)},
 		{"T21 drop", "the conductor: served, or of another run", k.drop(conductors, anyAsk)},
 		{"T22 clean up", "the conductor, after the verdict", k.cleanUp(conductors, []string{k.roster("ID", 0)})},

@@ -171,14 +171,17 @@ func (k keys) stepDown(session string, index uint64, directive []byte) ops {
 	return ops{opIndex(k.directive(), index), opUnlock(k.directive(), session, directive)}
 }
 
-// adopt writes an app's data again. app and directive are the indexes of what is there, 0: nothing; there checks chunks
-// of the definition and of the roster. verdict is nil while the run goes on: then it must have none.
-func (k keys) adopt(app, directive uint64, record, value []byte, run string, verdict []byte, there ops) ops {
-	all := slices.Concat(there, ops{opCAS(k.app(), app, record), opCAS(k.directive(), directive, value)})
-	if verdict == nil {
-		return append(all, opAbsent(k.verdict(run)))
+// adopt writes an app's data again. app, directive and verdict are the indexes of what is there, 0: nothing; there
+// checks chunks of the definition and of the roster. A verdict that is there stays; while the run goes on it has none.
+func (k keys) adopt(app, directive, verdict uint64, record []byte, d registry.Directive, there ops) ops {
+	all := slices.Concat(there, ops{opCAS(k.app(), app, record), opCAS(k.directive(), directive, encode(d))})
+	switch {
+	case verdict != 0:
+		return append(all, opIndex(k.verdict(d.Run), verdict))
+	case d.Verdict != nil:
+		return append(all, opCAS(k.verdict(d.Run), 0, encode(*d.Verdict)))
 	}
-	return append(all, op(api.KVTxnOp{Verb: api.KVSet, Key: k.verdict(run), Value: verdict}))
+	return append(all, opAbsent(k.verdict(d.Run)))
 }
 
 // put stores a request to the gang, whose directive has that index.

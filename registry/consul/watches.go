@@ -29,6 +29,7 @@ const (
 const (
 	fewOpen = 4
 	oneOpen = 10 * time.Second // at most: a member that has gone from the barrier must be noticed
+	oneLook = 2 * time.Second  // between looks whether that member is waited for at all: it may have reported its end
 )
 
 // readiness is one reading of ready/<gen>/.
@@ -126,9 +127,10 @@ func (w *watches) awaitOne(
 	if len(open) <= fewOpen {
 		return nil
 	}
-	one := g.keys.readyOf(gen, open[rand.N(len(open))])
-	for end := time.Now().Add(oneOpen); time.Now().Before(end); {
-		pair, next, err := g.ready.blockKey(ctx, one, index, min(oneOpen, g.times.Wait), byDefault)
+	one := open[rand.N(len(open))]
+	for end := time.Now().Add(oneOpen); time.Now().Before(end) && slices.Contains(*w.open.Load(), one); {
+		look := min(oneLook, time.Until(end), g.times.Wait)
+		pair, next, err := g.ready.blockKey(ctx, g.keys.readyOf(gen, one), index, look, byDefault)
 		if err != nil || pair != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package registrytest_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/consul"
 )
 
 // deleteTree deletes all keys of an app, or below one of its folders; sessions stay.
@@ -238,6 +240,65 @@ func foundedAnew(t *testing.T, s server) {
 		if e := await(g, func(registry.SupersededBy) bool { return true }); e.Inc != "stranger" {
 			t.Errorf("%s: superseded by %s", g.name(), e.Inc)
 		}
+	}
+}
+
+// foundedForTheNextRun: the run is over, the data is deleted, and the next run begins before its members have left. What
+// they know is no longer written: it would end the next run with their verdict.
+func foundedForTheNextRun(t *testing.T, s server) {
+	a := newApp(t, s)
+	kv := rawOf(t, s.URL())
+	all := a.assemble(t, 1, quickly)
+	_, roster := all[1].roster(all[1].membership.Directive().Roster)
+	for _, g := range all {
+		g.finish(1)
+	}
+	for _, g := range all {
+		g.told(1, registry.ActStop)
+	}
+	app := all[0].status().App
+	kv.deleteTree(a.facts.App + "/")
+	for _, g := range all {
+		lostData(g)
+	}
+	app.Run, app.Created, app.By = "2", app.Created.Add(time.Hour), "stranger"
+	next := registry.Directive{Run: "2", Gen: 1, Act: registry.ActWait, Seq: 1, By: "stranger", Counts: app.Counts}
+	kv.record(a.facts.App+"/app", app)
+	kv.record(a.facts.App+"/directive", next)
+	if d, err := all[1].membership.Adopt(soon(t), roster); !errors.Is(err, consul.ErrNothingLost) {
+		t.Errorf("adopted %+v: %v", d, err)
+	}
+	if d := all[0].status().Directive; d.Run != "2" || d.Verdict != nil {
+		t.Errorf("directive %+v", d)
+	}
+}
+
+// anotherVerdictStands: an older copy was restored, and the run came to another verdict there, which is the registry's: an
+// agent that knows the first does not write that over it.
+func anotherVerdictStands(t *testing.T, s server) {
+	a := newApp(t, s)
+	kv := rawOf(t, s.URL())
+	all := a.assemble(t, 1, quickly)
+	_, roster := all[1].roster(all[1].membership.Directive().Roster)
+	for _, g := range all {
+		g.finish(1)
+	}
+	for _, g := range all {
+		g.told(1, registry.ActStop)
+	}
+	kv.record(a.facts.App+"/verdict/1", registry.Verdict{Version: 1, Run: "1", Outcome: registry.Failed, Class: registry.ClassTimeout, Gen: 1})
+	kv.deleteTree(a.facts.App + "/directive")
+	for _, g := range all {
+		lostData(g)
+	}
+	if d, err := all[1].membership.Adopt(soon(t), roster); err != nil || d.Verdict.Class != registry.ClassTimeout {
+		t.Errorf("adopted %+v: %v", d.Verdict, err)
+	}
+	if d := all[0].status().Directive; d.Verdict == nil || d.Verdict.Class != registry.ClassTimeout {
+		t.Errorf("directive %+v", d)
+	}
+	if _, _, body := kv.do(http.MethodGet, "/kv/muster/"+a.facts.App+"/verdict/1?raw"); !strings.Contains(string(body), `"timeout"`) {
+		t.Errorf("verdict %s", body)
 	}
 }
 

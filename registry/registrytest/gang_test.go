@@ -85,6 +85,8 @@ var promises = []promise{
 	{"data went back", wentBack},
 	{"data lost at the barrier", lostAtTheBarrier},
 	{"founded anew", foundedAnew},
+	{"founded anew for the next run", foundedForTheNextRun},
+	{"another verdict stands", anotherVerdictStands},
 	{"own record lost", ownRecordLost},
 }
 

@@ -279,15 +279,14 @@ func (w *world) rewrite(i int, old, directive uint64, how way) bool {
 	return true
 }
 
-// mayAdopt tells whether an agent can write the app's data again: it has seen more of it than the registry has. A member
-// whose run has a verdict may do so too, which is left out: after two losses in a row, of its session and of all keys,
-// it writes its verdict over the first directive of the next run (D1).
+// mayAdopt tells whether an agent can write the app's data again: it has seen more of it than the registry has; that of
+// a run that is over not over another run.
 func (w *world) mayAdopt(a *agent) bool {
 	app, _, founded := read[registry.AppRecord](w.KV, keyApp)
 	own := a.Member.App
 	_, over := w.KV.Keys[keyVerdict(own.Run)]
-	return w.connected(a) && a.Member.On && !a.Member.Over && a.Watch.Known && a.Watch.Lost != "" && a.Watch.D.Verdict == nil && !over &&
-		(!founded || app.Run != own.Run || app.Created.Equal(own.Created))
+	return w.connected(a) && a.Member.On && !a.Member.Over && a.Watch.Known && a.Watch.Lost != "" && !over &&
+		(!founded || app.Created.Equal(own.Created) || app.Run != own.Run && a.Watch.D.Verdict == nil)
 }
 
 // adopt is T19, after a reading that shows that the data is lost.
@@ -316,7 +315,12 @@ func (w *world) adopt(i int, how way) {
 		}
 	}
 	ops = append(ops, opCAS(keyApp, w.KV.Keys[keyApp].Index, app),
-		opCAS(keyDirective, w.KV.Keys[keyDirective].Index, d), opAbsent(keyVerdict(d.Run)))
+		opCAS(keyDirective, w.KV.Keys[keyDirective].Index, d))
+	if d.Verdict != nil {
+		ops = append(ops, opCAS(keyVerdict(d.Run), 0, *d.Verdict))
+	} else {
+		ops = append(ops, opAbsent(keyVerdict(d.Run)))
+	}
 	w.commit(i, "T19", how, ops...)
 	w.observe(i, true)
 }
