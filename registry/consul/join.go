@@ -156,7 +156,7 @@ func (j *joining) candidates(ctx context.Context) ([]registry.Instance, error) {
 // deadHere are the held indexes whose holders were on this host and are proved gone, although their sessions have not
 // ended yet.
 func (j *joining) deadHere(ctx context.Context, all []registry.Instance) ([]registry.Instance, error) {
-	pairs, err := j.calls.list(ctx, j.keys.members(), byDefault)
+	pairs, err := j.bulk.list(ctx, j.keys.members(), byDefault)
 	if err != nil {
 		return nil, err
 	}

@@ -9,11 +9,11 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// adopt commits what this instance has in the store where the registry has never heard of any checkpoint: the registry
-// lost its data, and the manifests decide.
+// adopt commits what this instance has in the store where the registry has never heard of any of its checkpoints: the
+// registry lost its data, and the manifests decide.
 func (u *uploader) adopt(ctx context.Context, in registry.Instance) error {
-	stored, err := u.m.cfg.Registry().Stored(ctx)
-	if _, known := stored[in]; err != nil || known {
+	own, err := u.m.cfg.Registry().Own(ctx)
+	if err != nil || own.Inc != "" {
 		return err
 	}
 	mine, err := u.manifests(ctx, in.String())

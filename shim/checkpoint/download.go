@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,15 +69,32 @@ func (u *uploader) removed(ctx context.Context, one registry.CheckpointStep, err
 }
 
 // candidates are the committed checkpoints that suit, newest first: those of the instance's own folder, else those of
-// the shared one.
+// the shared one. The keys of all are read only for the shared one: all ranks of a gang resume at the same time.
 func (u *uploader) candidates(
 	ctx context.Context, in registry.Instance, step *int64,
 ) ([]registry.CheckpointStep, error) {
+	mine, err := u.m.cfg.Registry().Own(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if own, _ := suiting(map[registry.Instance]registry.Checkpoint{in: mine}, in, step); len(own) > 0 {
+		return own, nil
+	}
 	stored, err := u.m.cfg.Registry().Stored(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var own, shared []registry.CheckpointStep
+	own, shared := suiting(stored, in, step)
+	if len(own) == 0 {
+		own = shared
+	}
+	return own, nil
+}
+
+// suiting are the sound copies of a step, or of all steps, newest first.
+func suiting(
+	stored map[registry.Instance]registry.Checkpoint, in registry.Instance, step *int64,
+) (own, shared []registry.CheckpointStep) {
 	for instance, c := range registry.Sound(stored) {
 		for _, s := range c.Steps {
 			if _, kept := copyAt(s.URI); !kept || step != nil && s.Step != *step {
@@ -89,11 +107,10 @@ func (u *uploader) candidates(
 			}
 		}
 	}
-	if len(own) == 0 {
-		own = shared
-	}
-	slices.SortFunc(own, func(a, b registry.CheckpointStep) int { return int(min(max(b.Step-a.Step, -1), 1)) })
-	return own, nil
+	newest := func(a, b registry.CheckpointStep) int { return cmp.Compare(b.Step, a.Step) }
+	slices.SortFunc(own, newest)
+	slices.SortFunc(shared, newest)
+	return own, shared
 }
 
 func (u *uploader) downloadOne(ctx context.Context, one registry.CheckpointStep) error {
