@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/muster-agent/muster/registry"
 )
@@ -53,7 +54,7 @@ func commonStep(t *testing.T, s server) {
 		must(t, err)
 		return found.Gen == 1 && found.Step != nil && *found.Step == 30 && found.Savers["worker"] == n
 	})
-	most := 10 + int64(time.Since(began)/(5*time.Second)) // one in five seconds, not one or two for each of the 150 commits
+	most := 10 + int32(time.Since(began)/(5*time.Second)) // one in five seconds, not one or two for each of the 150 commits
 	if got := lists.Load() - before; got == 0 || got > most {
 		t.Errorf("the keys of all were read %d times for %d commits, want at most %d", got, 3*n, most)
 	}
