@@ -117,7 +117,21 @@ func (r *decision) wanted(a registry.Ask) (map[string]int, error) {
 		}
 		want[name] = n
 	}
+	if r.members(r.completed(r.d.Counts)) > 0 && r.members(want) == 0 {
+		return nil, fmt.Errorf("flex %s: no instance would be left whose end ends the run", a.ID)
+	}
 	return want, nil
+}
+
+// members is how many instances are awaited under these counts.
+func (r *decision) members(counts map[string]int) int {
+	n := 0
+	for _, f := range r.c.Facts.Components {
+		if f.Waited {
+			n += counts[f.Name]
+		}
+	}
+	return n
 }
 
 // completed fills the counts up with those of the definition.

@@ -107,3 +107,13 @@ func TestRemovedIndexIsWaitedFor(t *testing.T) {
 	g.pass(10 * time.Second)
 	g.want(registry.ActRun, 2)
 }
+
+// A gang without any member would neither end nor grow again: nobody is left to conduct it.
+func TestFlexToNobodyIsRefused(t *testing.T) {
+	g := twoWorkers(t)
+	g.flexTo("0")
+	g.want(registry.ActRun, 1)
+	if len(g.asks) != 0 {
+		t.Errorf("asks %+v stay", g.asks)
+	}
+}
