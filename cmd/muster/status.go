@@ -12,6 +12,7 @@ import (
 	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/cmd/internal/view"
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/submit"
 )
@@ -34,7 +35,8 @@ registry any more, as after the end of muster run, the files of the run are read
 With --wait it first follows the run, on stderr, until there is a verdict, and exits with the
 verdict's exit code (muster help exit-codes). It also waits for a run that the registry does not know
 yet, because its job may be in a launcher's queue. With --run as well it waits for that run, also while
-the registry still knows only the app's run before it.`,
+the registry still knows only the app's run before it. Of a run that was followed by another it
+prints the verdict.`,
 		Example:           "  muster status d1\n  muster status d1 --registry consul://127.0.0.1:8500 --json",
 		ValidArgsFunction: completeKnown(&f.ask),
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.status(cmd.Context(), s, args[0]) },
@@ -55,7 +57,11 @@ func (f *statusFlags) status(ctx context.Context, s console.Streams, app string)
 		return err
 	}
 	facts, err := k.App(ctx, app)
-	if f.wait && (err == nil || errors.Is(err, registry.ErrNoApp)) && f.mayGoOn(facts) {
+	left := false
+	if err == nil {
+		facts, left, err = f.lastRun(ctx, k, facts, f.run)
+	}
+	if f.wait && !left && (err == nil || errors.Is(err, registry.ErrNoApp)) && f.mayGoOn(facts) {
 		facts, err = f.follow(ctx, s, k, facts)
 	}
 	if err != nil {
@@ -96,7 +102,29 @@ func (f *statusFlags) follow(
 	if err := submit.Follow(ctx, runsOf{k, facts.Address}, facts.Address, facts.ID, ours, say); err != nil {
 		return facts, err
 	}
-	return k.App(ctx, facts.ID)
+	facts, err := k.App(ctx, facts.ID)
+	if err != nil {
+		return facts, err
+	}
+	facts, _, err = f.lastRun(ctx, k, facts, run)
+	return facts, err
+}
+
+// lastRun is how a run ended that the app has left behind: its next one is there already. Facts are as they were where
+// the run is the one that is there, or has no verdict yet: it is not left then.
+func (f *statusFlags) lastRun(
+	ctx context.Context, k apps.Lookup, facts apps.Facts, run string,
+) (of apps.Facts, left bool, err error) {
+	if run == "" || facts.Registry == nil || submit.IsRunOf(facts.Run(), run) {
+		return facts, false, nil
+	}
+	v, err := runsOf{k, facts.Address}.Verdict(ctx, facts.ID, run)
+	if err != nil || v == nil {
+		return facts, false, err
+	}
+	d := registry.Directive{Run: run, Gen: v.Gen, Act: registry.ActStop, Verdict: v, Why: v.Cause, First: v.First, At: v.At}
+	last := consul.Status{ID: facts.ID, App: registry.AppRecord{Run: run}, Directive: d, Verdict: v}
+	return apps.Facts{ID: facts.ID, Address: facts.Address, Registry: &last}, true, nil
 }
 
 // verdictCode is the exit code of what is seen: the verdict's, or that of an interrupted run.

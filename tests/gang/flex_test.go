@@ -224,6 +224,14 @@ func flexRefused(t *testing.T, at place) {
 			t.Errorf("flex %v: exit code %d, %q, want %d, %q", tc.args, code, said, tc.code, tc.want)
 		}
 	}
+	nobody := newGang(t, at, workers(1, nil))
+	rest := nobody.begin()
+	if _, said, code := nobody.flex("worker=0"); code != 65 || !strings.Contains(said, "muster stop "+nobody.app+" ends it") {
+		t.Errorf("flex to nobody: exit code %d, %q", code, said)
+	}
+	rest["worker-0"].stays()
+	rest["worker-0"].exit(0)
+	nobody.succeeds()
 	g.launch("worker-3") // nobody has asked for it
 	if code := g.agents["worker-3"].wait(); code != 64 {
 		t.Errorf("an agent beyond the counts ended with %d, want 64", code)

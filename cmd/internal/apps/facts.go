@@ -54,6 +54,20 @@ type Facts struct {
 	Silent   error // why the registry did not answer
 }
 
+// DataLost tells that agents of the app live on this host, and its registry answers without knowing it.
+func (f Facts) DataLost() bool {
+	return f.Registry == nil && f.Living() && errors.Is(f.Silent, registry.ErrNoApp)
+}
+
+// NoRegistry is why what only the registry can do is not done.
+func (f Facts) NoRegistry(otherwise string) error {
+	if f.DataLost() {
+		return exit.With(exit.Registry, fmt.Errorf("%s: registry %s has lost its data; muster adopt %s writes it again",
+			f.ID, f.Address, f.ID))
+	}
+	return exit.With(exit.Registry, fmt.Errorf("%s: its registry does not answer, and %s", f.ID, otherwise))
+}
+
 // UnknownApp is an app that neither this host nor the registry knows.
 func (k Lookup) UnknownApp(id string, address registry.Address) error {
 	if address.IsZero() {
@@ -132,6 +146,10 @@ func (k Lookup) registryOf(f Facts) (registry.Address, error) {
 func RegistryError(address registry.Address, err error) error {
 	if _, ok := errors.AsType[exit.Error](err); ok { // it was never asked
 		return err
+	}
+	if errors.Is(err, registry.ErrForbidden) {
+		return exit.OfRegistry(fmt.Errorf("registry %s: %w; give CONSUL_HTTP_TOKEN a token with key:write and "+
+			"session:write for the app", address, err))
 	}
 	return exit.OfRegistry(fmt.Errorf("registry %s: %w; give --registry another, or look at it with muster doctor",
 		address, err))

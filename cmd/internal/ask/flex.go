@@ -38,8 +38,13 @@ func Flex(
 	if err := flexible(facts); err != nil {
 		return err
 	}
-	if err := inBounds(apps.Definition(facts.Registry.App), want); err != nil {
+	def := apps.Definition(facts.Registry.App)
+	if err := inBounds(def, want); err != nil {
 		return err
+	}
+	if leavesNobody(def, facts.Registry.Directive, want) {
+		return exit.With(exit.Definition, fmt.Errorf("flex: %s would have no instance left whose end ends it; "+
+			"muster stop %s ends it", facts.ID, facts.ID))
 	}
 	x := flexing{streams: s, lookup: k, app: app, address: facts.Address, run: facts.Registry.App.Run, want: want}
 	x.before = facts.Registry.Directive.Counts
@@ -78,8 +83,7 @@ func flexible(f apps.Facts) error {
 	case v != nil:
 		return fmt.Errorf("%s is over: %s; how many a new run has is said with --instances", f.ID, exit.VerdictText(*v))
 	case f.Registry == nil:
-		return exit.With(exit.Registry, fmt.Errorf("%s: its registry does not answer, and nobody else knows its counts",
-			f.ID))
+		return f.NoRegistry("nobody else knows its counts")
 	case f.Registry.Interrupted():
 		return fmt.Errorf("%s has no live agent that could change anything: its run was interrupted and resumes when "+
 			"it is launched again", f.ID)
@@ -111,6 +115,22 @@ func inBounds(app appdef.App, want map[string]int) error {
 		return exit.With(exit.Definition, errors.Join(errs...))
 	}
 	return nil
+}
+
+// leavesNobody tells that the gang would have no members but services: it could neither end nor grow again.
+func leavesNobody(app appdef.App, d registry.Directive, want map[string]int) bool {
+	members, left := false, 0
+	for _, c := range app.Components {
+		if c.Settings.Role == appdef.RoleService {
+			continue
+		}
+		n, wanted := want[c.Name]
+		if !wanted {
+			n = d.Counts[c.Name]
+		}
+		members, left = members || d.Counts[c.Name] > 0, left+n
+	}
+	return members && left == 0
 }
 
 // flexing is one change of counts on its way.
@@ -200,7 +220,8 @@ func (x *flexing) await(ctx context.Context, limit time.Duration) (registry.Dire
 	if why == "" {
 		why = "its conductor has not taken it up"
 	}
-	return last, exit.With(exit.Timeout, fmt.Errorf("%s: the counts are not in force after %s: %s; the request stands",
+	return last, exit.With(exit.Timeout, fmt.Errorf("%s: the counts are not in force after %s: %s; the request "+
+		"stands while agents of the run live",
 		x.app, limit, why))
 }
 

@@ -68,8 +68,7 @@ func savable(f apps.Facts) error {
 	case v != nil:
 		return fmt.Errorf("%s is over: %s; what it has left is where its outputs are", f.ID, exit.VerdictText(*v))
 	case f.Registry == nil:
-		return exit.With(exit.Registry, fmt.Errorf("%s: its registry does not answer, and nobody else can ask all "+
-			"its instances", f.ID))
+		return f.NoRegistry("nobody else can ask all its instances")
 	case f.Registry.Interrupted():
 		return fmt.Errorf("%s has no live agent that could save: its run was interrupted and resumes when it is "+
 			"launched again", f.ID)

@@ -265,8 +265,11 @@ func stopAgents(ctx context.Context, s console.Streams, k apps.Lookup, facts app
 	if err := awaitGone(ctx, sockets); err != nil {
 		return err
 	}
-	fmt.Fprintf(s.Out, "%s: interrupted: %s stopped; it resumes when it is launched again\n", facts.ID,
-		strings.Join(names, ", "))
+	next := "it resumes when it is launched again"
+	if facts.DataLost() {
+		next = "with its data lost it begins anew when it is launched again"
+	}
+	fmt.Fprintf(s.Out, "%s: interrupted: %s stopped; %s\n", facts.ID, strings.Join(names, ", "), next)
 	if _, oneHost := facts.Address.Socket(); oneHost || facts.Silent == nil {
 		return nil
 	}

@@ -93,7 +93,10 @@ func (v *App) fromRegistry(st *consul.Status) {
 	if st.Conductor != "" {
 		v.Conductor = &st.Conductor
 	}
-	v.Protocol, v.Builds = new(st.App.Proto.OrFirst()), buildsOf(st)
+	if !st.App.Created.IsZero() { // zero: of a run that is over, only its verdict is left
+		v.Protocol = new(st.App.Proto.OrFirst())
+	}
+	v.Builds = buildsOf(st)
 	d := st.Directive
 	v.Generation = d.Gen
 	v.Directive = &directiveView{

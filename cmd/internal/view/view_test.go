@@ -152,7 +152,7 @@ func TestBuilds(t *testing.T) {
 		}
 	}
 	st := consul.Status{
-		App:     registry.AppRecord{Run: "1", Proto: registry.Proto{Min: 1, Now: 2}},
+		App:     registry.AppRecord{Run: "1", Created: time.Unix(1, 0), Proto: registry.Proto{Min: 1, Now: 2}},
 		Members: []consul.MemberStatus{member(0, "2.0", 2, true), member(1, "1.9", 1, true), member(2, "2.0", 2, true), member(3, "1.0", 1, false)},
 	}
 	var v App
