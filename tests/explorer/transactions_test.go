@@ -185,6 +185,23 @@ func (g *realGang) end(index int) {
 	}
 }
 
+// cleaned waits until the conductor has cleaned up after the verdict.
+func (g *realGang) cleaned() {
+	g.t.Helper()
+	s := realStore{t: g.t, h: g.kv}
+	for watchdog := time.After(30 * time.Second); ; {
+		var names []string
+		if s.send(http.MethodGet, "/v1/kv/muster/app/ready/?keys", "", &names) == http.StatusNotFound {
+			return
+		}
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-watchdog:
+			g.t.Fatalf("%q stay after the verdict", names)
+		}
+	}
+}
+
 // realLife leads a gang of registry/consul through a life, and returns the shapes of its transactions.
 func realLife(t *testing.T) []string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -256,6 +273,9 @@ func (g *realGang) live() {
 	ask(a, registry.AskStop, nil)
 	for _, r := range []*member{a, b, c} {
 		r.told(5, registry.ActStop)
+	}
+	g.cleaned() // else the conductor may leave before
+	for _, r := range []*member{a, b, c} {
 		g.must(r.Leave(ctx))
 	}
 	g.join(0, "2")
