@@ -122,7 +122,9 @@ func (f *statusFlags) lastRun(
 	if err != nil || v == nil {
 		return facts, false, err
 	}
-	d := registry.Directive{Run: run, Gen: v.Gen, Act: registry.ActStop, Verdict: v, Why: v.Cause, First: v.First, At: v.At}
+	d := registry.Directive{
+		Run: run, Gen: v.Gen, Act: registry.ActStop, Verdict: v, Why: v.Cause, First: v.First, At: v.At,
+	}
 	last := consul.Status{ID: facts.ID, App: registry.AppRecord{Run: run}, Directive: d, Verdict: v}
 	return apps.Facts{ID: facts.ID, Address: facts.Address, Registry: &last}, true, nil
 }
