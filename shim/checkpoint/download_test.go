@@ -54,7 +54,10 @@ func TestCandidates(t *testing.T) {
 			registry.Checkpoint{
 				Steps: steps("worker-0", false, 10), Bad: []registry.BadCopy{{URI: condemned.URI, SHA256: condemned.SHA256}},
 			},
-			registry.Checkpoint{Steps: steps("worker-1", true, 5)}, nil, []int64{5}, 1,
+			registry.Checkpoint{Steps: steps("worker-1", true, 5)},
+			nil,
+			[]int64{5},
+			1,
 		},
 	} {
 		r := &committed{all: map[registry.Instance]registry.Checkpoint{in: tc.own, other: tc.others}}
