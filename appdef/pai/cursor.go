@@ -63,14 +63,23 @@ func (c cursor) text(name string) string {
 	return m.Text
 }
 
+// meaning says what a required member is.
+var meaning = map[string]string{
+	"jobName": "the job's name, by which it is asked for",
+	"image":   "the reference of an image, or host for this host's own programs",
+	"name":    "the name of the task role",
+	"command": "what a shell runs in each task",
+	"label":   "the name by which the task finds the ports",
+}
+
 // required is text for a member that must exist and not be empty.
 func (c cursor) required(name string) string {
 	m, ok := c.get(name)
 	switch {
 	case !ok:
-		c.bad("no "+name, "one", "")
+		c.bad("no "+name, "one", meaning[name])
 	case m.Kind == appdef.JSONText && m.Text == "":
-		m.bad(`""`, "a text", "")
+		m.bad(`""`, "a text that is not empty", meaning[name])
 	}
 	return c.text(name)
 }

@@ -18,7 +18,7 @@ const JobFile = "job.json"
 type Options struct {
 	// Name of the file, for problems.
 	Name string
-	// Version is the version of PAI (appdef.PAI05, PAI014, PAI1); empty: derived from the fields.
+	// Version is the version of PAI (appdef.PAI05, PAI014, PAI1); empty: what the file shows.
 	Version string
 	// OutputUser puts the user into the default output folder, as PAI does: /Output/<user>/<job>. The manuals say
 	// /Output/<job>.
@@ -62,7 +62,9 @@ func Load(data []byte, options Options) (appdef.App, appdef.Problems) {
 	}
 	l.draft.Found(l.found...)
 	l.draft.Override(options.Set, options.Instances)
-	return l.draft.Finish()
+	app, found := l.draft.Finish()
+	app.Settings.PAI.VersionWhy = l.sign.why
+	return app, found
 }
 
 const dialect = "pai"
@@ -72,6 +74,7 @@ type loading struct {
 	options Options
 	draft   *appdef.Draft
 	version string
+	sign    sign // that the version was told by; empty if somebody has said it
 	found   appdef.Problems
 	roles   map[string]appdef.Place // by name
 	groups  map[string]bool         // export groups in lower case
@@ -163,6 +166,7 @@ func (l *loading) job(c cursor) {
 		l.role(role)
 	}
 	l.completion(c)
+	l.undecided(c)
 	if n, ok := c.whole("retryCount", appdef.RetryAlways, mostNumber); ok {
 		l.draft.Set("", retryKey, strconv.Itoa(n), c.at("retryCount"))
 	}

@@ -46,22 +46,68 @@ func job(role, fields string) []byte {
 	return fmt.Appendf(nil, `{"jobName": "j", "image": "busybox", %s "taskRoles": [{"name": "worker", "taskNumber": 3, %s "command": "true"}]}`, fields, role)
 }
 
+// What a file shows tells its version, and why; what is said wins, and then there is nothing to tell.
 func TestVersion(t *testing.T) {
-	for _, tt := range []struct{ role, fields, option, want string }{
-		{"", "", "", "0.5"},
-		{"", `"killAllOnCompletedTaskNumber": 1,`, "", "0.5"},
-		{`"shmMB": 64,`, "", "", "0.14"},
-		{`"minFailedTaskCount": null,`, "", "", "0.14"},
-		{`"minSucceededTaskCount": 1,`, "", "", "0.14"},
-		{"", `"jobEnvs": {},`, "", "0.14"},
-		{"", `"extras": {}, "killAllOnCompletedTaskNumber": 2,`, "", "0.14"},
-		{"", `"extras": {"muster.pai.version": 1},`, "", "1"},
-		{"", `"extras": {"muster.pai.version": "0.5"},`, "", "0.5"},
-		{"", `"extras": {"muster.pai.version": "0.5"},`, "1", "1"},
-		{`"shmMB": 64,`, "", "0.5", "0.5"},
+	for _, tt := range []struct{ role, fields, option, want, why string }{
+		{"", "", "", "0.14", "nothing in it is of one version alone"},
+		{"", `"killAllOnCompletedTaskNumber": 1,`, "", "0.5", "it has killAllOnCompletedTaskNumber, which later versions ignore"},
+		{`"shmMB": 64,`, "", "", "0.14", "it has shmMB, which 0.5 does not know"},
+		{`"minFailedTaskCount": null,`, "", "", "0.14", "it has minFailedTaskCount, which 0.5 does not know"},
+		{`"minSucceededTaskCount": 1,`, "", "", "0.14", "it has minSucceededTaskCount, which 0.5 does not know"},
+		{`"storageGB": 1,`, "", "", "0.14", "it has storageGB, which 0.5 does not know"},
+		{"", `"jobEnvs": {},`, "", "0.14", "it has jobEnvs, which 0.5 does not know"},
+		{"", `"extras": {}, "killAllOnCompletedTaskNumber": 2,`, "", "0.14", "it has extras, which 0.5 does not know"},
+		{"", `"dataDir": "$QIZHI_DEFAULT_FS_URI/d",`, "", "0.5", "it uses QIZHI_DEFAULT_FS_URI, a name that later versions do not have"},
+		{"", `"dataDir": "$PAI_DEFAULT_FS_URI/d",`, "", "0.14", "nothing in it is of one version alone"},
+		{
+			"", `"taskRoles": [{"name": "w", "command": "echo ${PAI_HOST_IP_w_0} $QIZHI_JOB_NAME"}], "killAllOnCompletedTaskNumber": 2,`, "", "0.14",
+			"it uses PAI_HOST_IP_w_0, a variable that 0.5 does not have",
+		},
+		{
+			"", `"taskRoles": [{"name": "w", "command": "echo $PAI_TASK_ROLE_0_HOST_LIST"}],`, "", "0.5",
+			"it uses PAI_TASK_ROLE_0_HOST_LIST, a name that later versions do not have",
+		},
+		{"", `"extras": {"muster.pai.version": 1},`, "", "1", ""},
+		{"", `"extras": {"muster.pai.version": "0.5"},`, "", "0.5", ""},
+		{"", `"extras": {"muster.pai.version": "0.5"},`, "1", "1", ""},
+		{`"shmMB": 64,`, "", "0.5", "0.5", ""},
 	} {
-		if app := load(t, job(tt.role, tt.fields), pai.Options{Version: tt.option}); app.Settings.PAI.Version != tt.want {
-			t.Errorf("%s %s %s: got %s, want %s", tt.role, tt.fields, tt.option, app.Settings.PAI.Version, tt.want)
+		data := job(tt.role, tt.fields)
+		if strings.Contains(tt.fields, "taskRoles") {
+			data = []byte(`{"jobName": "j", "image": "busybox", ` + strings.TrimSuffix(tt.fields, ",") + `}`)
+		}
+		got := load(t, data, pai.Options{Version: tt.option}).Settings.PAI
+		if got.Version != tt.want || got.VersionWhy != tt.why {
+			t.Errorf("%s %s %s: got %s (%s), want %s (%s)", tt.role, tt.fields, tt.option, got.Version, got.VersionWhy, tt.want, tt.why)
+		}
+	}
+	if got := load(t, []byte(`{"jobName": "u~j", "image": "i", "taskRoles": [{"name": "w", "command": "c"}]}`), pai.Options{}).Settings.PAI; got.Version != "0.5" {
+		t.Errorf("a name with ~: %s (%s)", got.Version, got.VersionWhy)
+	}
+}
+
+// A job that each version would end at another time, and that shows none, is warned about; --set decides the version as
+// --pai-version does, with all that the version decides.
+func TestUndecided(t *testing.T) {
+	warned := func(data []byte, o pai.Options) string { return load(t, data, o).Warnings.Warnings().Error() }
+	const want = "job.json#/taskRoles: got 3 tasks and nothing that tells the version of PAI, want --pai-version 0.5, 0.14 or 1; " +
+		"it is read as 0.14: the job succeeds when all tasks have; under 0.5 the first task that succeeds ends the others"
+	if got := warned(job("", ""), pai.Options{}); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	one := []byte(`{"jobName": "j", "image": "i", "taskRoles": [{"name": "w", "command": "c"}]}`)
+	for _, quiet := range []string{
+		warned(one, pai.Options{}), warned(job("", ""), pai.Options{Version: "0.14"}),
+		warned(job("", `"killAllOnCompletedTaskNumber": 1,`), pai.Options{}),
+	} {
+		if quiet != "" {
+			t.Errorf("a warning: %s", quiet)
+		}
+	}
+	for _, set := range []string{"muster.pai.version=0.5", "global:muster.pai.version=0.5"} {
+		app := load(t, job("", ""), pai.Options{Set: []string{set}})
+		if app.Settings.PAI.Version != "0.5" || app.Settings.Total.MinSucceeded != 1 || len(app.Warnings) > 0 {
+			t.Errorf("--set %s: version %s, ends with %d tasks, %v", set, app.Settings.PAI.Version, app.Settings.Total.MinSucceeded, app.Warnings)
 		}
 	}
 }
@@ -123,7 +169,7 @@ func TestDirs(t *testing.T) {
 }
 
 func TestPorts(t *testing.T) {
-	app := load(t, job(`"portList": [{"label": "tf", "beginAt": 5000, "portNumber": "2"}, {"label": "http", "portNumber": 3}, {"label": "x.y"}],`, ""), pai.Options{})
+	app := load(t, job(`"portList": [{"label": "tf", "beginAt": 5000, "portNumber": "2"}, {"label": "http", "portNumber": 3}, {"label": "x.y"}],`, ""), pai.Options{Version: "0.14"})
 	c := app.Components[0]
 	got := map[string]string{}
 	for key, value := range c.Config {

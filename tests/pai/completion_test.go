@@ -51,6 +51,28 @@ func TestRetryCount(t *testing.T) {
 	}
 }
 
+// A job of 0.14 that uses nothing but what 0.5 has too is not ended by the first of its tasks; that it was guessed is said.
+func TestJobOfNoVersion(t *testing.T) {
+	t.Parallel()
+	j := newJob(t, `{"jobName": "all", "image": "none", "taskRoles": [
+		{"name": "task", "taskNumber": 3, "command": "[ $PAI_CURRENT_TASK_ROLE_CURRENT_TASK_INDEX = 0 ] || sleep 1"}]}`)
+	e := j.onHost()
+	e.is(t, "succeeded", 0, 1)
+	for _, task := range []string{"task-0", "task-1", "task-2"} {
+		if got := e.exit(t, task); got != 0 {
+			t.Errorf("%s ended with %d, want 0", task, got)
+		}
+	}
+	for _, words := range []string{
+		"#/taskRoles: got 3 tasks and nothing that tells the version of PAI, want --pai-version 0.5, 0.14 or 1",
+		"note: job.json is read as a job of PAI 0.14: nothing in it is of one version alone; --pai-version says otherwise",
+	} {
+		if !strings.Contains(e.said, words) {
+			t.Errorf("run said\n%s\nwant in it %s", e.said, words)
+		}
+	}
+}
+
 // What ends a job of PAI 0.14: the counts of its roles, and nothing else.
 func TestTaskCounts(t *testing.T) {
 	t.Parallel()

@@ -74,21 +74,27 @@ func TestNamesNoShellKnows(t *testing.T) {
 	}
 }
 
-// codeDir of PAI 0.14: code/ is read-only, and what is in it lies beside it, to be written to.
-func TestCodeOf014(t *testing.T) {
+// codeDir comes below its own last name, in every generation, and may be changed there. PAI 0.14 fetches it with `hdfs dfs -get`
+// into a folder that exists, as 0.5 does, and only its own container puts one more folder around it.
+func TestCodeDir(t *testing.T) {
 	need.Root(t)
 	t.Parallel()
-	j := newJob(t, `{
-		"jobName": "code", "image": "none", "codeDir": "$PAI_DEFAULT_FS_URI/src", "jobEnvs": {},
-		"taskRoles": [{"name": "task", "command": "ls -d code/* code/*/* main.sh lib/*; sh main.sh\n(echo more >>code/main.sh) 2>/dev/null || echo read-only\ntouch code/new 2>/dev/null || echo so is the folder\necho echo changed >>main.sh && sh main.sh\ngrep -c changed code/main.sh; true"}]
-	}`)
-	j.lay("src/main.sh", "echo hello from $(basename $(dirname $(readlink -f lib)))\n")
-	j.lay("src/lib/words", "")
-	j.onHost("--engine", "container").is(t, "succeeded", 0, 1)
-	j.says("task-0", "code/lib", "code/lib/words", "code/main.sh", "lib/words", "main.sh",
-		"hello from task-0", "read-only", "so is the folder", "hello from task-0", "changed", "0")
-	if got := read(filepath.Join(j.store, "src", "main.sh")); strings.Contains(got, "changed") {
-		t.Errorf("codeDir itself is changed: %q", got)
+	for _, version := range []string{"0.5", "0.14", "1"} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			j := newJob(t, `{
+				"jobName": "code", "image": "none", "codeDir": "$PAI_DEFAULT_FS_URI/my/src",
+				"taskRoles": [{"name": "task", "command": "ls; ls src src/lib; sh src/main.sh; echo echo changed >>src/main.sh && touch src/new && sh src/main.sh"}]
+			}`)
+			j.lay("my/src/main.sh", "echo hello from $(basename $(pwd))\n")
+			j.lay("my/src/lib/words", "")
+			j.onHost("--engine", "container", "--pai-version", version).is(t, "succeeded", 0, 1)
+			j.says("task-0", "app", "roster.json", "src", "src:", "lib", "main.sh", "", "src/lib:", "words",
+				"hello from task-0", "hello from task-0", "changed")
+			if got := read(filepath.Join(j.store, "my", "src", "main.sh")); strings.Contains(got, "changed") {
+				t.Errorf("codeDir itself is changed: %q", got)
+			}
+		})
 	}
 }
 
