@@ -17,7 +17,7 @@ type App struct {
 	// Config is appConfig's global section, Resources that of resources.json; keys as written.
 	Config    map[string]string `json:"config,omitempty"`
 	Resources map[string]string `json:"resources,omitempty"`
-	// Defaults are the dictionaries of package/configuration/<dict>.xml: they apply where a key is absent.
+	// Defaults are the dictionaries of configuration/<dict>.xml in the package: they apply where a key is absent.
 	Defaults map[string]map[string]string `json:"defaults,omitempty"`
 
 	Settings AppSettings `json:"settings"`
@@ -34,8 +34,8 @@ type Contents struct {
 	ConfigFiles     []ConfigFile `json:"config_files,omitempty"`
 	ExportedConfigs []string     `json:"exported_configs,omitempty"`
 	Addons          []Addon      `json:"addons,omitempty"`
-	// AppResources are the files of application.resources, relative to the top of the package. Each instance gets them
-	// in app/resources, under their own names without folders.
+	// AppResources are the files of application.resources: relative to the top of the package, or URLs and absolute
+	// paths of stores, which may end in #sha256=HEX. Each instance gets them in app/resources, by their ResourceName.
 	AppResources []string `json:"app_resources,omitempty"`
 }
 
@@ -165,6 +165,14 @@ const (
 	StartBuiltin = "builtin" // the framework's own command
 )
 
+// What an instance is whose START has ended with 0 (muster.up). shim/script decides by it; empty is UpAuto.
+const (
+	UpAuto    = "auto"    // what START has left, else what STATUS says, else START was the program
+	UpStart   = "start"   // START is the program
+	UpProcess = "process" // what START has left
+	UpStatus  = "status"  // what STATUS says
+)
+
 // Max as a limit means all that the launcher grants (`"yarn.memory": "max"`).
 const Max = -1
 
@@ -281,12 +289,17 @@ const (
 // PAI are the values of a job file that its tasks get. The paths may contain placeholders.
 type PAI struct {
 	Version        string `json:"version,omitempty"` // PAI05, PAI014, PAI1; empty: no variables of PAI
+	VersionWhy     string `json:"-"`                 // what in the job file shows the version; empty if it was set
 	DataDir        string `json:"data_dir,omitempty"`
 	OutputDir      string `json:"output_dir,omitempty"`
 	CodeDir        string `json:"code_dir,omitempty"` // each task gets a copy of its content
 	VirtualCluster string `json:"virtual_cluster,omitempty"`
 	Debug          bool   `json:"debug,omitempty"` // jobEnvs.isDebug
 }
+
+// DefaultFSVariable tells the processes of an HBox submission what stands before an absolute path of the default
+// filesystem: hdfs://HOST:PORT, or a folder.
+const DefaultFSVariable = "MUSTER_DEFAULT_FS"
 
 // HBox are the values of a submission that its containers get.
 type HBox struct {
@@ -370,6 +383,7 @@ type ComponentSettings struct {
 	// StartScript, StartBuiltin; muster.command wins over both
 	Start          string            `json:"start"`
 	StatusInterval Seconds           `json:"status_interval"` // how often the script's STATUS command runs; 0: never
+	Up             string            `json:"up,omitempty"`    // UpAuto, UpStart, UpProcess, UpStatus; empty: UpAuto
 	ResumeArgs     string            `json:"resume_args,omitempty"`
 	Restart        Restart           `json:"restart"`
 	Complete       Complete          `json:"complete"`

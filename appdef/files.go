@@ -8,9 +8,6 @@ import (
 // OwnNames are muster's own names in an instance's folder: files of a definition must have others.
 func OwnNames() []string { return []string{"app", "package", "roster.json"} }
 
-// CodeName is the folder of a PAI job's codeDir; in other jobs it is an ordinary name.
-const CodeName = "code"
-
 // localName tells whether a name can be a file or folder of the instance's own.
 func localName(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\\\x00") &&

@@ -33,7 +33,7 @@ type JSONNode struct {
 	Line    int
 }
 
-// jsonMember is one key of an object. Each name stands once: ReadJSON reports repeats.
+// jsonMember is one key of an object. Each name stands once: of repeated ones ReadJSON keeps the last, and warns.
 type jsonMember struct {
 	Name  string
 	Value *JSONNode
@@ -232,15 +232,23 @@ func (r *jsonReader) members(n *JSONNode, o *hujson.Object, pointer string) {
 		_, name := jsonLiteral(m.Name.Value.(hujson.Literal))
 		at := r.lineOf(m.Name.StartOffset)
 		value := r.node(&m.Value, pointer+Pointer(name))
-		if first, twice := seen[name]; twice {
-			r.bad(pointer+Pointer(name), at, fmt.Sprintf("a second key %s at line %d", quote(name), at), "one",
-				fmt.Sprintf("the first is at line %d", first))
+		first, twice := seen[name]
+		if seen[name] = at; !twice {
+			n.Members = append(n.Members, jsonMember{Name: name, Value: value})
 			continue
 		}
-		seen[name] = at
-		n.Members = append(n.Members, jsonMember{Name: name, Value: value})
+		r.found = append(r.found, Place{File: r.file, Pointer: pointer + Pointer(name), Line: at}.Warning(
+			fmt.Sprintf("a second key %s at line %d", quote(name), at), "one", RepeatedKey+strconv.Itoa(first)))
+		for i := range n.Members {
+			if n.Members[i].Name == name {
+				n.Members[i].Value = value
+			}
+		}
 	}
 }
+
+// RepeatedKey begins the hint of ReadJSON about a key that an object has twice.
+const RepeatedKey = "it replaces the one at line "
 
 func jsonLiteral(l hujson.Literal) (jsonKind, string) {
 	switch l.Kind() {

@@ -38,7 +38,7 @@ func (k Key) family() (string, bool) {
 // Frameworks are the names that muster.framework may have besides auto.
 func Frameworks() []string {
 	return []string{
-		"cntk", "horovod", "jax", "lightgbm", "lightlda", "mpi", "mxnet", "none", "pytorch", "tensor2tensor",
-		"tensorflow", "xdl", "xflow", "xgboost",
+		"cntk", "horovod", "horovod-gloo", "jax", "lightgbm", "lightlda", "mpi", "mxnet", "none", "pytorch",
+		"tensor2tensor", "tensorflow", "tony", "xdl", "xflow", "xgboost",
 	}
 }

@@ -1,8 +1,10 @@
 package appdef
 
 import (
+	"net/url"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Component finds a component by its exact name; nil when there is none.
@@ -20,6 +22,51 @@ func (a *App) ComponentNames() []string {
 		names[i] = c.Name
 	}
 	return names
+}
+
+// Declared are the dictionaries that a component receives even if they have no value: global, those of configFiles, and
+// those of system_configs. An empty name asks for those of all components.
+func (a *App) Declared(component string) map[string]bool {
+	dicts := map[string]bool{"global": true}
+	for _, f := range a.ConfigFiles {
+		dicts[f.Dictionary] = true
+	}
+	config := a.Config
+	for _, c := range a.Components {
+		if component != "" && c.Name != component {
+			continue
+		}
+		for _, f := range c.ConfigFiles {
+			dicts[f.Dictionary] = true
+		}
+		if c.Name == component {
+			config = c.Config
+		}
+	}
+	for dict := range strings.SplitSeq(config["system_configs"], ",") {
+		dicts[strings.TrimSpace(dict)] = true
+	}
+	delete(dicts, "") // a name that is missing is reported where it is read
+	return dicts
+}
+
+// ResourceName is the name in app/resources of a file of application.resources: the last element of its path, decoded
+// in a URL of the web. "": it names no file there.
+func ResourceName(file string) string {
+	file, _, _ = strings.Cut(file, "#")
+	file, _, _ = strings.Cut(file, "?")
+	name := file[strings.LastIndexAny(file, "/:")+1:]
+	if strings.HasPrefix(file, "http:") || strings.HasPrefix(file, "https:") {
+		decoded, err := url.PathUnescape(name)
+		if err != nil || strings.Contains(decoded, "/") || strings.ContainsFunc(decoded, unicode.IsControl) {
+			return ""
+		}
+		name = decoded
+	}
+	if name == "." || name == ".." {
+		return ""
+	}
+	return name
 }
 
 // Export finds one export.

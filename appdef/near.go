@@ -65,6 +65,14 @@ func didYouMean(text string, names []string) string {
 	return ""
 }
 
+// OneOf is what is wanted of a list; fallback if the list is empty.
+func OneOf(names []string, fallback string) string {
+	if len(names) == 0 {
+		return fallback
+	}
+	return "one of " + strings.Join(names, ", ")
+}
+
 // DidYouMean is the hint of a Problem about an unknown name: the nearest known one, or nothing.
 func DidYouMean(text string, names []string) string { return didYouMean(text, names) }
 

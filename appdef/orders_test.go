@@ -1,7 +1,9 @@
 package appdef
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -72,5 +74,31 @@ func TestStart(t *testing.T) {
 				t.Errorf("got %q from %q, %q, STATUS each %v s", s.Start, s.CommandFrom, s.Command, s.StatusInterval)
 			}
 		})
+	}
+}
+
+// muster.up=status needs a STATUS that is asked.
+func TestUpNeedsStatus(t *testing.T) {
+	script := &CommandScript{Script: "scripts/x.py"}
+	for name, test := range map[string]struct {
+		script   *CommandScript
+		commands []Command
+		interval string
+		want     string // empty: no problem
+	}{
+		"a script":                 {script, nil, "5", ""}, // which knows itself whether it has one
+		"commands with STATUS":     {nil, []Command{{Name: "START", Exec: "true"}, {Name: "STATUS", Exec: "true"}}, "5", ""},
+		"commands without":         {nil, []Command{{Name: "START", Exec: "true"}}, "5", `got "status" for ps, which has no STATUS, want a STATUS command`},
+		"a STATUS that is no more": {script, nil, "0", `got "status" beside muster.status.interval=0`},
+	} {
+		a := twoRoles()
+		a.Components[0].CommandScript, a.Components[0].Commands = test.script, test.commands
+		own := Section{"muster.up": at("ps", "muster.up", "status"), "muster.status.interval": at("ps", "muster.status.interval", test.interval)}
+		found := Settle(&a, Sources{Config: section("c", "muster.framework", "none"), ComponentConfig: map[string]Section{"ps": own}})
+		found = append(found, Validate(&a)...)
+		said := fmt.Sprint(found)
+		if strings.Contains(said, "muster.up") != (test.want != "") || !strings.Contains(said, test.want) {
+			t.Errorf("%s: got %s, want %q", name, said, test.want)
+		}
 	}
 }

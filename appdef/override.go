@@ -13,6 +13,9 @@ const SetFlag = "--set"
 // clientName is a name without dots, in upper case: `--set ZK_HOST=…` gives a placeholder its value.
 var clientName = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
 
+// IsVariable tells the name of a placeholder (ZK_HOST) from a key of appConfig.
+func IsVariable(name string) bool { return clientName.MatchString(name) }
+
 // Change is one value of the command line. A malformed one is a problem of usage; a value that a file could also
 // contain is judged as if it stood there.
 type Change struct {
@@ -39,7 +42,7 @@ func ParseSet(arg string, components []string) (c Change, ok bool, found Problem
 	switch {
 	case !whole || key == "":
 		return c, false, usageProblem(Place{File: SetFlag}, Quote(arg), "[COMPONENT|global:]KEY=VALUE", "")
-	case !qualified && clientName.MatchString(key):
+	case !qualified && IsVariable(key):
 		c.Client = true
 		return c, true, nil
 	}

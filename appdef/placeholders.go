@@ -29,7 +29,7 @@ var placeholderTable = [...]PlaceholderRow{
 	{"CONTAINER_ID", false, "the launcher's name for the container, or the instance's name without a launcher", false},
 	{"COMPONENT_NAME", true, "the component's name", false},
 	{"APP_COMPONENT_NAME", true, "as COMPONENT_NAME", false},
-	{"COMPONENT_PREFIX", true, "as COMPONENT_NAME", false},
+	{prefixName, true, "the component's " + prefixKey + " of appConfig; as a rule empty", false},
 	{"COMPONENT_ID", false, "the instance's number in its component: its index plus 1", false},
 	{"CLUSTER_NAME", true, "the app id", false},
 	{"CLUSTER", false, "as CLUSTER_NAME", false},
@@ -48,6 +48,7 @@ var placeholderTable = [...]PlaceholderRow{
 type InjectedKey struct {
 	Key    string
 	Value  string // with placeholders
+	Else   string // another value, and where it holds
 	Yields bool   // a value in the definition wins
 }
 
@@ -59,7 +60,11 @@ func InjectedTable() []InjectedKey {
 		if key == "app_container_tag" {
 			value = "${COMPONENT_ID}" // a number in a real run
 		}
-		table = append(table, InjectedKey{Key: key, Value: value, Yields: yields(key)})
+		row := InjectedKey{Key: key, Value: value, Yields: yields(key)}
+		if key == "security_enabled" {
+			row.Else = "true where the host's Hadoop asks for Kerberos tickets"
+		}
+		table = append(table, row)
 	}
 	return table
 }

@@ -12,7 +12,7 @@ import (
 
 // TestPlaceholderTable: what the table names the resolver knows, in lower case where the table says so.
 func TestPlaceholderTable(t *testing.T) {
-	a := App{Config: map[string]string{"site.app.key": "v"}, Components: []Component{{Name: "ps", Config: map[string]string{"site.app.key": "v"}}}}
+	a := App{Config: map[string]string{"site.app.key": "v"}, Components: []Component{{Name: "ps", Config: map[string]string{"site.app.key": "v", prefixKey: "p"}}}}
 	r := Resolver{
 		App: &a, Component: "ps", User: "U", Cluster: "C", ContainerID: "I", Tag: 1, Host: "H", WorkRoot: "W", LogRoot: "L",
 		Vars: map[string]string{}, Hosts: map[string][]string{"ps": {"H"}},
@@ -31,6 +31,9 @@ func TestPlaceholderTable(t *testing.T) {
 				t.Errorf("%s: got %+v, %v, want one port", p.Name, text, err)
 			}
 			continue
+		}
+		if _, _, site := siteKey(name); !site && !(&validation{app: &a}).known(name) {
+			t.Errorf("%s: validation takes it for unknown", p.Name)
 		}
 		if out, missing := r.Expand("${" + name + "}"); len(missing) > 0 || out == "" {
 			t.Errorf("%s: the resolver does not know it: %q", p.Name, out)

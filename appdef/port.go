@@ -24,7 +24,7 @@ type portText struct {
 // PortClaim is one port to claim.
 type PortClaim struct {
 	Want         int  // DEFAULT_n; 0: any
-	PerContainer bool // false: Slider gives all containers of the app the first one's number
+	PerContainer bool // false: all instances try for one number
 }
 
 // parsePort reads the port patterns in a value, from the view of a component. A value without patterns is a portText
@@ -82,7 +82,7 @@ func portOptions(text string) (claim PortClaim, rest string, err error) {
 		}
 		claim.Want = n
 	}
-	rest, claim.PerContainer = strings.CutPrefix(text, "{PER_CONTAINER}")
+	rest, claim.PerContainer = strings.CutPrefix(text, perContainer)
 	return claim, rest, nil
 }
 
@@ -100,21 +100,27 @@ func zeroed(value string) string {
 			b.WriteString("${" + value[len(before)+2:])
 			return b.String()
 		}
-		for strings.HasPrefix(rest, "{") {
-			_, next, closed := strings.Cut(rest, "}")
-			if !closed {
-				break
-			}
-			rest = next
-		}
 		b.WriteByte('0')
-		value = rest
+		value = afterGroups(rest)
 	}
+}
+
+// afterGroups drops the groups `{…}` at the start of text.
+func afterGroups(text string) string {
+	for strings.HasPrefix(text, "{") {
+		_, next, closed := strings.Cut(text, "}")
+		if !closed {
+			break
+		}
+		text = next
+	}
+	return text
 }
 
 // PortNeed is one configuration value of a component that needs ports.
 type PortNeed struct {
-	Key string // <dict>.<key>: global.ps.port
+	Key  string // <dict>.<key>: global.ps.port
+	Text string // the value, with its patterns
 	portText
 }
 
@@ -126,11 +132,9 @@ func (a *App) PortNeeds(component string) []PortNeed {
 		return nil
 	}
 	var needs []PortNeed
-	for key, value := range c.Config {
-		if name, ok := strings.CutPrefix(key, "site."); ok && hasPort(value) {
-			if t, err := parsePort(value, component); err == nil && len(t.Claims) > 0 {
-				needs = append(needs, PortNeed{Key: name, portText: t})
-			}
+	for key, value := range a.portValues(c) {
+		if t, err := parsePort(value, component); err == nil && len(t.Claims) > 0 {
+			needs = append(needs, PortNeed{Key: key, Text: value, portText: t})
 		}
 	}
 	exported := a.exportedKeys(c)

@@ -6,7 +6,10 @@ import (
 	"strings"
 )
 
-const startKey = "muster.start"
+const (
+	startKey = "muster.start"
+	upKey    = "muster.up"
+)
 
 // commandKeys say what a process runs.
 func commandKeys() []Key {
@@ -37,6 +40,21 @@ func commandKeys() []Key {
 			Meaning: "how often the script's STATUS command runs; 0: never",
 			component: func(c *Component, _, text string) error {
 				return setDuration(&c.Settings.StatusInterval, text)
+			},
+		},
+		{
+			Name: upKey, Default: UpAuto,
+			Meaning: "what the instance is once START has ended with 0. auto: the processes that START has left, " +
+				"else what STATUS says, else START was the program; start: START is the program, and what it left is " +
+				"ended; process: the processes that START has left, of which there must be one; status: what STATUS " +
+				"says, alone",
+			Values: ups(),
+			component: func(c *Component, _, text string) error {
+				c.Settings.Up = text
+				if !slices.Contains(ups(), text) {
+					return wanted{want: strings.Join(ups(), ", "), hint: didYouMean(text, ups())}
+				}
+				return nil
 			},
 		},
 		{
@@ -186,3 +204,5 @@ func (s *AppSettings) setTensorFlowMode(text string) error {
 	}
 	return nil
 }
+
+func ups() []string { return []string{UpAuto, UpStart, UpProcess, UpStatus} }

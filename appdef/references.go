@@ -79,7 +79,7 @@ func (v *validation) siteNames() []string {
 // texts checks the placeholders and port patterns of every configuration value, each where it was
 // written: the global ones once, then what each component has of its own.
 func (v *validation) texts() {
-	dicts := v.dictionaries()
+	dicts := v.app.Declared("")
 	for _, key := range slices.Sorted(maps.Keys(v.app.Config)) {
 		v.text(v.app.place("config", key), -1, key, v.app.Config[key], dicts)
 	}
@@ -113,24 +113,6 @@ func (v *validation) allowedPorts(at Place, ports string) {
 	}
 }
 
-// dictionaries are the ones that a component receives.
-func (v *validation) dictionaries() map[string]bool {
-	dicts := map[string]bool{"global": true}
-	add := func(files []ConfigFile) {
-		for _, f := range files {
-			dicts[f.Dictionary] = true
-		}
-	}
-	add(v.app.ConfigFiles)
-	for _, c := range v.app.Components {
-		add(c.ConfigFiles)
-	}
-	for dict := range strings.SplitSeq(v.app.Config["system_configs"], ",") {
-		dicts[strings.TrimSpace(dict)] = true
-	}
-	return dicts
-}
-
 // text checks one value. In a shell's text it checks only what is certainly muster's, because the shell has
 // placeholders of the same form.
 func (v *validation) text(at Place, component int, key, text string, dicts map[string]bool) {
@@ -144,13 +126,14 @@ func (v *validation) text(at Place, component int, key, text string, dicts map[s
 	}
 	if site && !dicts[dict] && dict != "fs" {
 		v.warn(at, "a value for the dictionary "+quote(dict)+", which no configFiles declares",
-			"the dictionary global, or one that is declared", "Slider drops it; declare it in configFiles")
+			"the dictionary global, or one that is declared",
+			"scripts get it all the same, under Slider they did not; declare it in configFiles")
 	}
 	for _, name := range Placeholders(text) {
 		v.placeholder(at, component, name, site)
 	}
 	if hasPort(text) {
-		v.ports(at, component, text, site)
+		v.ports(at, component, key, text, site)
 	}
 }
 
@@ -175,14 +158,14 @@ func stays(name, hint string) string {
 	switch {
 	case hint != "":
 		return hint
-	case clientName.MatchString(name):
+	case IsVariable(name):
 		return "it stays as written; --set " + name + "=VALUE gives it a value"
 	}
-	return "it stays as written"
+	return "it stays as written, for programs that fill it in themselves; where none does, write the value"
 }
 
 // ports checks the port patterns of one value.
-func (v *validation) ports(at Place, component int, text string, site bool) {
+func (v *validation) ports(at Place, component int, key, text string, site bool) {
 	if !site {
 		v.bad(at, "a port pattern in "+quote(text), "it in a value site.<dictionary>.<key>",
 			"and ${@//site/<dictionary>/<key>} here")
@@ -198,7 +181,7 @@ func (v *validation) ports(at Place, component int, text string, site bool) {
 		}
 		owners = append(owners, owner)
 		if _, ok := v.where[owner]; !ok {
-			v.bad(at, "${"+name+"} of no component", "one of "+strings.Join(names, ", "), didYouMean(owner, names))
+			v.bad(at, "${"+name+"} of no component", OneOf(names, "a component"), didYouMean(owner, names))
 			continue
 		}
 		mine = mine || component >= 0 && owner == v.app.Components[component].Name
@@ -208,10 +191,19 @@ func (v *validation) ports(at Place, component int, text string, site bool) {
 			v.bad(at, quote(suffix)+" after ${"+name+"}", "{DEFAULT_n}, then {PER_CONTAINER}, or neither", "")
 		}
 	}
-	if component >= 0 && !mine && len(owners) > 0 {
+	if component >= 0 && !mine && len(owners) > 0 && !v.handedOn(component, key, owners, text) {
 		v.warn(at, "the port of "+strings.Join(owners, ", ")+" in the section of "+v.app.Components[component].Name,
-			"its own port", "it is 0 here: only "+owners[0]+" itself is given that port")
+			"a key for which "+owners[0]+" claims a port itself, without {PER_CONTAINER} here", "it reads 0 here")
 	}
+}
+
+// handedOn tells whether another component claims the port that a component's value names.
+func (v *validation) handedOn(component int, key string, owners []string, text string) bool {
+	name := strings.TrimPrefix(key, "site.")
+	return slices.ContainsFunc(owners, func(owner string) bool {
+		return owner != v.app.Components[component].Name &&
+			v.app.handsOn(PeerPort{Component: owner, Key: name}, text)
+	})
 }
 
 // badSuffix finds a group directly behind a pattern that is none of its options.

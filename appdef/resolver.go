@@ -31,6 +31,8 @@ type Resolver struct {
 	// Export is set for the template of an export: there `${C_HOST}` of the component itself is only this instance's
 	// host.
 	Export bool
+	// Secure: the Hadoop cluster asks for Kerberos tickets.
+	Secure bool
 }
 
 // ClientNames are the placeholders whose values only a Hadoop client knows. One without a value is empty in a
@@ -38,6 +40,9 @@ type Resolver struct {
 func ClientNames() []string {
 	return []string{"DEFAULT_DATA_DIR", "DEFAULT_ZK_PATH", "JAVA_HOME", "NN_HOST", "NN_URI", "ZK_HOST"}
 }
+
+// prefixName is the placeholder of a component's prefix, which prefixKey of appConfig sets.
+const prefixName, prefixKey = "COMPONENT_PREFIX", "role.prefix"
 
 // clientKeys are the keys of the global appConfig that give a client's name its value.
 var clientKeys = [...][2]string{
@@ -73,12 +78,12 @@ func (r Resolver) Lookup(name string) (string, bool) {
 	if dict, key, ok := siteKey(name); ok {
 		return r.site(dict, key)
 	}
-	if value, ok := r.fixed(name); ok && value != "" {
+	if value, ok := r.fixed(name); ok && (value != "" || name == prefixName) { // no prefix is a value
 		return value, true
 	}
 	if base, ok := strings.CutSuffix(name, ".lc"); ok && lowered(base) {
-		value, _ := r.fixed(base)
-		return strings.ToLower(value), value != ""
+		value, ok := r.Lookup(base)
+		return strings.ToLower(value), ok
 	}
 	if component, ok := r.hostOf(name); ok {
 		return r.hosts(component)
@@ -96,8 +101,10 @@ func (r Resolver) fixed(name string) (string, bool) {
 		return r.User, true
 	case "CLUSTER_NAME", "CLUSTER", "APP_NAME":
 		return r.Cluster, true
-	case "COMPONENT_NAME", "APP_COMPONENT_NAME", "COMPONENT_PREFIX":
+	case "COMPONENT_NAME", "APP_COMPONENT_NAME":
 		return r.Component, true
+	case prefixName:
+		return r.config()[prefixKey], true
 	case "COMPONENT_ID":
 		if r.Tag == 0 {
 			return "", true
@@ -118,7 +125,7 @@ func (r Resolver) fixed(name string) (string, bool) {
 // lowered tells which fixed names have an `.lc` variant.
 func lowered(name string) bool {
 	switch name {
-	case "CLUSTER_NAME", "APP_NAME", "COMPONENT_NAME", "APP_COMPONENT_NAME", "COMPONENT_PREFIX":
+	case "CLUSTER_NAME", "APP_NAME", "COMPONENT_NAME", "APP_COMPONENT_NAME", prefixName:
 		return true
 	}
 	return false
@@ -156,6 +163,9 @@ func (r Resolver) clientValue(name string) (string, bool) {
 	for _, pair := range clientKeys {
 		if pair[0] == name {
 			value, ok := r.config()[pair[1]]
+			if strings.Contains(value, "${"+name+"}") { // "java_home": "${JAVA_HOME}" names no other value
+				return "", false
+			}
 			return value, ok && value != ""
 		}
 	}
@@ -196,7 +206,7 @@ func (r Resolver) config() map[string]string {
 }
 
 // injected are the values that Slider's application master puts into the dictionary global
-// (AgentProviderService.addDefaultGlobalConfig).
+// (AgentProviderService.addDefaultGlobalConfig, SliderAppMaster).
 func (r Resolver) injected(key string) (string, bool) {
 	switch key {
 	case "app_root", "app_install_dir":
@@ -215,6 +225,8 @@ func (r Resolver) injected(key string) (string, bool) {
 		return "${CONTAINER_ID}", true
 	case "app_container_tag":
 		return r.fixed("COMPONENT_ID")
+	case "security_enabled":
+		return strconv.FormatBool(r.Secure), true
 	}
 	return "", false
 }
@@ -223,19 +235,25 @@ func (r Resolver) injected(key string) (string, bool) {
 func injectedKeys() []string {
 	return []string{
 		"app_conf_dir", "app_container_id", "app_container_tag", "app_input_conf_dir", "app_install_dir",
-		"app_log_dir", "app_pid_dir", "app_root", "pid_file",
+		"app_log_dir", "app_pid_dir", "app_root", "pid_file", "security_enabled",
 	}
 }
 
 // yields tells whether the definition's own value of an injected key wins.
-func yields(key string) bool { return key == "app_root" || key == "pid_file" }
+func yields(key string) bool {
+	return key == "app_root" || key == "pid_file" || key == "security_enabled"
+}
 
 // Dictionaries resolves the component's whole configuration, as a script or command receives it: dictionary → key →
-// value. A client's name without a value is empty. unresolved has, by `<dict>.<key>`, the names that stayed as written.
+// value. A dictionary that is declared and has no value is empty, and there. A client's name without a value is empty.
+// unresolved has, by `<dict>.<key>`, the names that stayed as written.
 func (r Resolver) Dictionaries() (dicts map[string]map[string]string, unresolved map[string][]string) {
 	dicts, unresolved = map[string]map[string]string{"global": {}}, map[string][]string{}
 	if r.App == nil {
 		return dicts, unresolved
+	}
+	for dict := range r.App.Declared(r.Component) {
+		dicts[dict] = map[string]string{}
 	}
 	for _, name := range r.siteNames() {
 		dict, key, _ := siteKey(name)

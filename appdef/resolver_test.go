@@ -9,6 +9,7 @@ import (
 func TestResolverKnowsEveryPlaceholder(t *testing.T) {
 	a := twoRoles()
 	a.Components = append(a.Components, Component{Name: "TaskNode", Config: a.Config})
+	a.Component("worker").Config[prefixKey] = "App-"
 	r := Resolver{
 		App: &a, Component: "worker", User: "ann", Cluster: "Train1", ContainerID: "c_7", Tag: 2, Host: "h2", WorkRoot: "/w", LogRoot: "/l",
 		Vars:  map[string]string{"ZK_HOST": "zk:2181", "NN_URI": "hdfs://nn:8020", "NN_HOST": "nn", "DEFAULT_ZK_PATH": "/z", "DEFAULT_DATA_DIR": "/d", "MINE": "m"},
@@ -19,7 +20,7 @@ func TestResolverKnowsEveryPlaceholder(t *testing.T) {
 		"USER": "ann", "USER_NAME": "ann",
 		"CLUSTER_NAME": "Train1", "CLUSTER": "Train1", "APP_NAME": "Train1", "CLUSTER_NAME.lc": "train1", "APP_NAME.lc": "train1",
 		"COMPONENT_NAME": "worker", "COMPONENT_NAME.lc": "worker", "APP_COMPONENT_NAME": "worker", "APP_COMPONENT_NAME.lc": "worker",
-		"COMPONENT_PREFIX": "worker", "COMPONENT_PREFIX.lc": "worker", "COMPONENT_ID": "2", "CONTAINER_ID": "c_7",
+		"COMPONENT_PREFIX": "App-", "COMPONENT_PREFIX.lc": "app-", "COMPONENT_ID": "2", "CONTAINER_ID": "c_7",
 		"NN_URI": "hdfs://nn:8020", "NN_HOST": "nn", "ZK_HOST": "zk:2181", "DEFAULT_ZK_PATH": "/z", "DEFAULT_DATA_DIR": "/d", "JAVA_HOME": "/opt/java",
 		"AGENT_WORK_ROOT": "/w", "AGENT_LOG_ROOT": "/l", "THIS_HOST": "h2",
 		"PS_HOST": "h1", "ps_HOST": "h1", "WORKER_HOST": "h1,h2,h3", "worker_HOST": "h1,h2,h3", "TaskNode_HOST": "", "TASKNODE_HOST": "", "MINE": "m",
@@ -50,6 +51,14 @@ func TestResolverLeavesWhatIsNotKnownYet(t *testing.T) {
 	names := []string{"AGENT_WORK_ROOT", "COMPONENT_ID", "USER", "ps.ALLOCATED_PORT", "ps_HOST"}
 	if got != want || !slices.Equal(unresolved, names) {
 		t.Errorf("got %q, %q\nwant %q, %q", got, unresolved, want, names)
+	}
+}
+
+// Slider's prefix of a component is that of its instances' names, as a rule none; it is not the component's name.
+func TestResolverPrefix(t *testing.T) {
+	a := twoRoles()
+	if got, left := (Resolver{App: &a, Component: "ps"}).Expand("${COMPONENT_PREFIX}a${COMPONENT_PREFIX.lc}"); got != "a" || left != nil {
+		t.Errorf("got %q, left %q", got, left)
 	}
 }
 

@@ -185,8 +185,8 @@ func (s *settling) clusterExports() {
 			c.Settings.ClusterExport = s.app.ParseExportRef(text)
 			if !slices.Contains(c.CompExports, c.Settings.ClusterExport) {
 				v, _ := s.src.find(c.Name, clusterKey)
-				s.found = append(s.found, v.Problem(quote(text), "one of the compExports of "+c.Name,
-					didYouMean(text, refNames(c.CompExports))))
+				s.found = append(s.found, v.Problem(quote(text), OneOf(refNames(c.CompExports), "an export of "+c.Name+
+					"'s compExports"), didYouMean(text, refNames(c.CompExports))))
 			}
 			continue
 		}
@@ -289,7 +289,7 @@ func (a *App) restartDefault() scope {
 	switch a.Settings.Framework {
 	case "none":
 		return ScopeInstance
-	case "tensorflow", "tensor2tensor", "mxnet", "xflow", "xdl", "lightlda":
+	case "tensorflow", "tensor2tensor", "mxnet", "xflow", "xdl", "lightlda", "tony":
 		if hasPS {
 			return ScopeInstance
 		}

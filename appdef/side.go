@@ -7,9 +7,13 @@ import (
 
 // Side processes that a framework needs: they run beside the first chief or worker.
 const (
-	SideScheduler = "scheduler" // of DMLC's parameter servers: the app's own command in another role
-	SideTracker   = "tracker"   // of rabit: xgboost's workers meet there
+	SideScheduler  = "scheduler"  // of DMLC's parameter servers: the app's own command in another role
+	SideTracker    = "tracker"    // of rabit: xgboost's workers meet there
+	SideRendezvous = "rendezvous" // of Gloo: Horovod's processes meet there without mpirun
 )
+
+// HorovodGloo is Horovod without mpirun: its processes meet by Gloo.
+const HorovodGloo = "horovod-gloo"
 
 // FrameworkSide is the side process that a framework needs; empty: none.
 func FrameworkSide(framework string) string {
@@ -18,6 +22,8 @@ func FrameworkSide(framework string) string {
 		return SideScheduler
 	case "xgboost":
 		return SideTracker
+	case HorovodGloo:
+		return SideRendezvous
 	}
 	return ""
 }

@@ -131,10 +131,21 @@ func (v *validation) counts() {
 		v.bad(v.app.place("components"), strconv.Itoa(total)+" instances in all",
 			"at most "+strconv.Itoa(mostInstances), "")
 	}
-	if declared > 0 && total == 0 && len(v.found.Errors()) == 0 {
-		v.bad(v.app.place("components"), "no instance of any component", "at least one", "")
+	if total == 0 && len(v.app.Components) > 0 && len(v.found.Errors()) == 0 {
+		hint := "all components are CLIENTs, which are installed and not run: muster slider client --install " +
+			"--package APP --dest DIR"
+		if declared > 0 {
+			hint = "give --instances " + v.app.Components[slices.IndexFunc(v.app.Components, runs)].Name + "=N"
+		}
+		v.bad(v.app.place("components"), NoInstance, "at least one", hint)
 	}
 }
+
+// NoInstance is what a definition has that nothing can be run of yet.
+const NoInstance = "no instance of any component"
+
+// runs tells whether a component may have instances.
+func runs(c Component) bool { return c.Category != "CLIENT" }
 
 // Counted is a number with its noun, for sentences: 1 instance, 2 instances.
 func Counted(n int, noun string) string {
@@ -247,21 +258,26 @@ func (v *validation) exportRefs() {
 				}
 				if list == "comp_exports" {
 					used[ref] = true
-					v.template(v.exportPlace(ref), i, export.Value, v.bad)
+					v.template(v.exportPlace(ref), i, export.Value, v.isAddress(c, ref))
 				}
 			}
 		}
 		for n, export := range c.ComponentExports {
-			v.template(v.app.componentPlace(i, "component_exports", strconv.Itoa(n), "value"), i, export.Value, v.warn)
+			v.template(v.app.componentPlace(i, "component_exports", strconv.Itoa(n), "value"), i, export.Value, false)
 		}
 	}
 	for _, group := range v.app.ExportGroups {
 		for _, export := range group.Exports {
 			if ref := (ExportRef{Group: group.Name, Name: export.Name}); !used[ref] {
-				v.template(v.exportPlace(ref), -1, export.Value, v.warn)
+				v.template(v.exportPlace(ref), -1, export.Value, false)
 			}
 		}
 	}
+}
+
+// isAddress tells whether an export is where the app's framework finds the component's instances.
+func (v *validation) isAddress(c Component, ref ExportRef) bool {
+	return v.app.Settings.Framework != "none" && ref == c.Settings.ClusterExport
 }
 
 func (v *validation) exportPlace(ref ExportRef) Place {
@@ -286,23 +302,30 @@ func (v *validation) unknownExport(at Place, ref ExportRef) {
 		for _, export := range group.Exports {
 			names = append(names, group.Name+"-"+export.Name)
 		}
-		v.bad(at, quote(ref.String()), "an export of the group "+group.Name, didYouMean(ref.String(), names))
+		v.bad(at, quote(ref.String()), OneOf(names, "an export of the group "+group.Name),
+			didYouMean(ref.String(), names))
 		return
 	}
-	v.bad(at, quote(strings.TrimSuffix(ref.String(), "-")), "group-export of one of the exportGroups",
+	v.bad(at, quote(strings.TrimSuffix(ref.String(), "-")), "GROUP-EXPORT of "+OneOf(groups, "an export group"),
 		didYouMean(ref.Group, groups))
 }
 
-// template checks an export's placeholders; component is the index of the component that publishes it, or -1.
-func (v *validation) template(at Place, component int, text string, report func(at Place, got, want, hint string)) {
+// template checks an export's placeholders; component is the index of the component that publishes it, or -1. One
+// without a value stays as written, as under Slider; in the address of a cluster's member it is a problem.
+func (v *validation) template(at Place, component int, text string, address bool) {
+	report, stays := v.warn, "it is published as written"
+	if address {
+		report, stays = v.bad, "others find this component by the export"
+	}
 	for _, name := range Placeholders(text) {
 		dict, key, refers := siteKey(name)
 		switch {
 		case refers && !v.defined(component, dict, key):
-			report(at, "${"+name+"}, which is not defined", "a value of appConfig", didYouMean(name, v.siteNames()))
+			report(at, "${"+name+"}, which is not defined", "a value of appConfig",
+				cmp.Or(didYouMean(name, v.siteNames()), stays))
 		case !refers && !v.known(name):
 			report(at, "the unknown placeholder ${"+name+"}", "${C_HOST} of a component C, or ${site.<dict>.<key>}",
-				v.meant(name))
+				cmp.Or(v.meant(name), stays))
 		}
 	}
 }
@@ -337,7 +360,7 @@ func (v *validation) ordered(at Place, name string) bool {
 	case name == "": // the form is at fault
 		return false
 	case !ok:
-		v.bad(at, "the unknown component "+quote(name), "one of "+strings.Join(v.names(), ", "),
+		v.bad(at, "the unknown component "+quote(name), OneOf(v.names(), "a component of metainfo"),
 			didYouMean(name, v.names()))
 		return false
 	case v.app.Components[i].Category == "CLIENT":
@@ -406,30 +429,42 @@ func rotate(cycle []string, first string) []string {
 	return slices.Concat(ring[at:], ring[:at], []string{first})
 }
 
-// framework checks what a ClusterSpec needs.
+// framework checks what the framework's description of its cluster needs.
 func (v *validation) framework() {
-	if v.app.Settings.Framework != "tensorflow" {
-		return
-	}
-	chiefs, members := 0, 0
-	for i, c := range v.app.Components {
-		switch c.Settings.Role {
-		case RoleChief:
+	switch v.app.Settings.Framework {
+	case "tensorflow":
+		members, chiefs := 0, 0
+		for i, c := range v.app.Components {
+			if inClusterSpec(c) {
+				members += c.Instances
+			}
+			if c.Settings.Role != RoleChief {
+				continue
+			}
 			if chiefs += c.Instances; c.Instances > 0 && chiefs > 1 {
 				v.bad(v.app.componentPlace(i, "instances"), Counted(chiefs, "chief"), "one chief at most",
 					"TensorFlow knows one")
 			}
-			members += c.Instances
-		case RolePS, RoleWorker:
-			members += c.Instances
-		case RoleEvaluator, RoleService: // outside of the ClusterSpec
 		}
+		if members > 1 { // one alone needs no cluster
+			v.addresses("TensorFlow's ClusterSpec", inClusterSpec)
+		}
+	case "tony": // its cluster has each task, and a task that is alone finds itself there
+		v.addresses("TonY's CLUSTER_SPEC", func(c Component) bool { return c.Settings.Role != RoleService })
 	}
+}
+
+// inClusterSpec tells the components of TensorFlow's cluster: evaluators and services are outside of it.
+func inClusterSpec(c Component) bool {
+	return c.Settings.Role == RolePS || c.Settings.Role == RoleWorker || c.Settings.Role == RoleChief
+}
+
+// addresses checks that each of these components exports where its instances are found.
+func (v *validation) addresses(cluster string, in func(Component) bool) {
 	for i, c := range v.app.Components {
-		needs := c.Settings.Role == RolePS || c.Settings.Role == RoleWorker || c.Settings.Role == RoleChief
-		if needs && members > 1 && c.Instances > 0 && c.Settings.ClusterExport == (ExportRef{}) {
+		if in(c) && c.Instances > 0 && c.Settings.ClusterExport == (ExportRef{}) {
 			v.bad(v.app.componentPlace(i, "comp_exports"), "no export of the form host:port for "+c.Name,
-				"the address of each "+c.Name+" for TensorFlow's ClusterSpec",
+				"the address of each "+c.Name+" for "+cluster,
 				"an export with the value ${"+c.Name+"_HOST}:${site.global."+c.Name+".port}, named in its compExports")
 		}
 	}
@@ -439,6 +474,7 @@ func (v *validation) framework() {
 func (v *validation) commands() {
 	for i, c := range v.app.Components {
 		v.start(i, c)
+		v.up(i, c)
 		if c.Category == "CLIENT" || c.Settings.CommandFrom != "" || c.Name == "" {
 			continue
 		}
@@ -450,6 +486,20 @@ func (v *validation) commands() {
 			hint = "the first of dockerContainers, or muster.image, says what to run"
 		}
 		v.bad(v.app.componentPlace(i), "no command for "+c.Name, "a commandScript, commands or muster.command", hint)
+	}
+}
+
+// up checks that STATUS can be what muster.up=status makes of it.
+func (v *validation) up(i int, c Component) {
+	if c.Settings.Up != UpStatus {
+		return
+	}
+	has := c.CommandScript != nil || slices.ContainsFunc(c.Commands, func(k Command) bool { return k.Name == "STATUS" })
+	switch at := v.keyPlace(i, upKey); {
+	case !has:
+		v.bad(at, quote(UpStatus)+" for "+c.Name+", which has no STATUS", "a STATUS command", "or muster.up="+UpProcess)
+	case c.Settings.StatusInterval == 0:
+		v.bad(at, quote(UpStatus)+" beside muster.status.interval=0", "an interval: STATUS is never asked", "")
 	}
 }
 

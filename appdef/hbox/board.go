@@ -2,6 +2,7 @@ package hbox
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/muster-agent/muster/appdef"
 )
@@ -27,10 +28,14 @@ func (j *job) board() {
 		return
 	}
 	where := ` --host="$MUSTER_HOST" --port="$MUSTER_PORT_SIDE_BOARD"`
-	command := "visualDL" + where + " --logdir=" + word(dir) + " --cache_timeout=" + strconv.Itoa(cache)
+	logs := " --logdir=" + word(dir)
+	if strings.HasPrefix(dir, "/") { // HBox's client puts the default filesystem before it
+		logs = ` --logdir="$` + appdef.DefaultFSVariable + `"` + word(dir)
+	}
+	command := "visualDL" + where + logs + " --cache_timeout=" + strconv.Itoa(cache)
 	switch model := j.text("board-modelpb"); {
 	case j.kind.tensorflow(), j.kind.name == "TENSORNET":
-		command = j.tensorboard() + where + " --reload_interval=" + strconv.Itoa(reload) + " --logdir=" + word(dir)
+		command = j.tensorboard() + where + " --reload_interval=" + strconv.Itoa(reload) + logs
 	case model != "":
 		command += " --model_pb=" + word(model)
 	}

@@ -254,6 +254,7 @@ func TestMeanings(t *testing.T) {
 		{"--output /a --create-containerid-dir false a", "worker", "muster.outputs.flat", "true"},
 		{"--worker-num 2 --output /a --create-containerid-dir false a", "worker", "muster.outputs.flat", ""},
 		{"--app-type tensorflow --board-enable true --board-logdir l a", "worker", "muster.side.board", `tensorboard --host="$MUSTER_HOST" --port="$MUSTER_PORT_SIDE_BOARD" --reload_interval=1 --logdir=l`},
+		{"--app-type tensorflow --board-enable true --board-logdir /tmp/l a", "worker", "muster.side.board", `tensorboard --host="$MUSTER_HOST" --port="$MUSTER_PORT_SIDE_BOARD" --reload_interval=1 --logdir="$MUSTER_DEFAULT_FS"/tmp/l`},
 		{"--board-enable true --board-modeldb m a", "worker", "muster.side.board", `visualDL --host="$MUSTER_HOST" --port="$MUSTER_PORT_SIDE_BOARD" --logdir=eventLog --cache_timeout=20 --model_pb=m`},
 		{"--app-type tensorflow --worker-num 3 --chiefworker-memory 2g --board-enable true --board-index 2 a", "worker", "muster.side.board.index", "1"},
 		{"--conf hbox.app.max.attempts=3 a", "worker", "muster.retry", "2"},

@@ -87,7 +87,7 @@ func (w *writer) whole() {
 	}{
 		{len(a.CommandOrders) > 0, "the order of starts"},
 		{len(a.Packages) > 0, "the package's folders and archives: --files and --archiveFiles bring files"},
-		{len(a.AppResources) > 0, "the package's files: --files brings them"},
+		{len(a.AppResources) > 0, "application.resources: --files brings them"},
 		{len(a.Addons) > 0, "the add-ons"},
 		{len(a.ConfigFiles) > 0 || len(a.Defaults) > 0, "the dictionaries of the configuration"},
 		{a.Release != "", "the version"},

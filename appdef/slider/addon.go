@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -145,31 +146,43 @@ func (l *loading) addonComponents(c cursor, read appdef.Addon) {
 		"its commands in the components' own scripts", "it is kept, and its commands are not run")
 }
 
-// resourceFiles reads application.resources: each instance gets the files that the package has.
+// scheme begins a URL.
+var scheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:`)
+
+// resourceFiles reads application.resources: each instance gets these files of the package, and of stores. Under Slider
+// all of them are in the cluster's file system.
 func (l *loading) resourceFiles() {
 	v, ok := l.appConfig.global[resourcesKey]
 	if !ok {
 		return
 	}
+	l.put(v.Place, "app_resources")
 	taken := map[string]string{}
 	for _, name := range commaList(v.Text) {
 		file, ok := l.resourceFile(name)
-		switch first, twice := taken[path.Base(file)]; {
+		switch first, twice := taken[appdef.ResourceName(file)]; {
+		case ok && appdef.ResourceName(file) == "":
+			l.found = append(l.found, v.Problem("the file "+appdef.Quote(name), "a path that ends with a file's name",
+				"the file lies in app/resources by its own name"))
 		case !ok:
-			l.found = append(l.found, v.Warning("the file "+appdef.Quote(name), "a file in the package",
-				"it is not there, and not brought to app/resources"))
+			l.found = append(l.found, v.Problem("the file "+appdef.Quote(name), "a file in the package, or a URL: "+
+				"hdfs:, http:, https: or file:", "it is not there, and could not be brought to app/resources"))
 		case twice:
-			l.found = append(l.found, v.Warning("a second file "+appdef.Quote(path.Base(file)), "names that differ",
-				first+" is the first, which counts"))
+			l.found = append(l.found, v.Warning("a second file "+appdef.Quote(appdef.ResourceName(file)),
+				"names that differ", first+" is the first, which counts"))
 		default:
-			taken[path.Base(file)] = name
+			taken[appdef.ResourceName(file)] = name
 			l.app.AppResources = append(l.app.AppResources, file)
 		}
 	}
 }
 
-// resourceFile finds a file that is named relative to the package, or to its package/.
+// resourceFile finds a file that is named relative to the package, or to its package/. A URL and an absolute path are
+// those of a store; what lies there is seen when it is brought.
 func (l *loading) resourceFile(name string) (string, bool) {
+	if scheme.MatchString(name) || strings.HasPrefix(name, "/") || strings.HasPrefix(name, "${") {
+		return name, true
+	}
 	name = path.Clean(name)
 	if !fs.ValidPath(name) {
 		return "", false

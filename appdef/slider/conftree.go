@@ -1,6 +1,7 @@
 package slider
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -18,6 +19,7 @@ type conftree struct {
 	components map[string]appdef.Section
 	places     map[string]appdef.Place // of the components' sections
 	whole      bool                    // the document was read, or is optional and missing
+	missing    bool                    // the package has no such document
 
 	credentials []credential
 }
@@ -130,10 +132,13 @@ func (t *conftree) strangers(names []string) {
 			continue
 		}
 		p := t.places[name].Problem("the unknown component "+appdef.Quote(name),
-			"one of metainfo's, "+strings.Join(names, ", "), appdef.DidYouMean(name, names))
+			appdef.OneOf(names, "a component of metainfo"), appdef.DidYouMean(name, names))
 		if t.name == "appConfig" {
 			p.Severity = appdef.SeverityWarning
 			p.Hint = orElse(p.Hint, "it has no effect")
+			if t.components[name]["site.global.component_type"].Text == "external_app" {
+				p.Hint = "an external app is no part of this one: create it by itself"
+			}
 		}
 		t.root.doc.add(p)
 	}
@@ -141,8 +146,14 @@ func (t *conftree) strangers(names []string) {
 
 const gpuKey = "yarn.io/gpu"
 
-// appConfigKeys reports keys that do not belong into appConfig.
+// appConfigKeys reports keys that do not belong into appConfig, and that have no effect here.
 func (t *conftree) appConfigKeys() {
+	for _, section := range append(slices.Collect(maps.Values(t.components)), t.global) {
+		if v, ok := section[generationKey]; ok && strings.EqualFold(v.Text, "true") {
+			t.root.doc.add(v.Warning(generationKey, "scripts that write the files of configFiles, as by PropertiesFile",
+				"here nobody else writes them: Slider's application master did"))
+		}
+	}
 	for key, v := range t.global {
 		if strings.HasPrefix(key, "yarn.") && key != gpuKey {
 			t.root.doc.add(v.Warning("the key "+key+" in appConfig", "it in resources", "it has no effect here"))

@@ -99,8 +99,8 @@ func (l *loading) credential(src appdef.Sources, c credential, key string) {
 	case len(lacks) == 0:
 	case !readable:
 		l.found = append(l.found, c.at.Warning("the secret "+appdef.Quote(c.alias)+" of "+appdef.Quote(c.provider),
-			key+", a reference: file:PATH, env:NAME or keyring:NAME", "without it "+strings.Join(lacks,
-				", ")+" gets none: this provider is kept and not read"))
+			key+", a reference: file:PATH, env:NAME or keyring:NAME", "without it no secret reaches "+
+				strings.Join(lacks, ", ")+": this provider is kept and not read"))
 	case strings.HasPrefix(text, "file:") && (strings.ContainsAny(c.alias, "/\\\x00") || c.alias == "." ||
 		c.alias == ".."):
 		l.found = append(l.found, c.at.Problem(appdef.Quote(c.alias),

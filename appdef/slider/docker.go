@@ -41,7 +41,10 @@ func (l *loading) dockers(src appdef.Sources) {
 			}
 			d := docker{cursor: c, own: l.appConfig.components[l.app.Components[i].Name]}
 			d.check()
-			l.image(src, &l.app.Components[i], d)
+			component := &l.app.Components[i]
+			// the dictionaries of a container are the component's, as Slider's AgentProviderService has them
+			component.ConfigFiles = append(component.ConfigFiles, l.configFiles(c)...)
+			l.image(src, component, d)
 			d.report(l)
 		}
 	}
@@ -67,7 +70,6 @@ func (d docker) check() {
 	for _, f := range d.objects("inputFiles") {
 		f.knows(fields[DockerInputFile]())
 	}
-	_ = configFiles(d.cursor)
 }
 
 // field is a field's value and place: in appConfig, else in metainfo.

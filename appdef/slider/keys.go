@@ -73,11 +73,15 @@ var configTable = [...]Key{
 	{Name: "java_home", Meaning: "the app's Java: the value of ${JAVA_HOME}, and java_home for scripts"},
 	{Name: addonsKey, Meaning: "the names of the add-on packages, with commas between them: " + addonPrefix + "NAME"},
 	{Name: addonPrefix + "*", Meaning: "the path of the add-on NAME: a folder or zip in the package"},
-	{Name: resourcesKey, Meaning: "files that each instance gets in app/resources, with commas between them"},
+	{Name: resourcesKey, Meaning: "files of the package or of stores (hdfs:, http:, https:, file:) that each " +
+		"instance gets in app/resources, with commas between them"},
+	{Name: generationKey, Default: "false", Meaning: "ignored: scripts write their files of configuration"},
 	{Name: "application.def", Meaning: "ignored: the command line names the package (APP)"},
 	{Name: "system_configs", Meaning: "dictionaries in addition to global and those of configFiles, with commas " +
 		"between them"},
+	{Name: "role.prefix", Meaning: "the value of ${COMPONENT_PREFIX}, and nothing else"},
 	{Name: "site.*", Meaning: "a value of the configuration: site.DICTIONARY.KEY"},
+	{Name: envPrefix + "*", Meaning: "a variable of the process and of the scripts, as " + ownEnvPrefix + "NAME"},
 }
 
 const (
@@ -85,6 +89,8 @@ const (
 	addonsKey    = "application.addons"
 	addonPrefix  = "application.addon."
 	resourcesKey = "application.resources"
+
+	generationKey = "am.config.generation"
 )
 
 // resourceNames are the keys that a misspelt key may mean.

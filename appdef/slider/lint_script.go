@@ -19,6 +19,7 @@ type Script struct {
 	Class     *Class   // whose execute() the file calls; nil: none
 	Templates []Name   // that Template() names
 	Programs  []string // last parts of the paths that texts begin with
+	Reads     []Read
 }
 
 // ScriptFault is a fault at a line. Fatal: no Python 3 runs the file.
@@ -34,6 +35,12 @@ type Class struct {
 	Line    int      `json:"line"`
 	Methods []string `json:"methods"`
 	Whole   bool     `json:"whole"`
+}
+
+// Read is a path of the command's JSON that a script reads, such as configurations, global, x, and the first line.
+type Read struct {
+	Path []string `json:"path"`
+	Line int      `json:"line"`
 }
 
 // Name is a name and its line.

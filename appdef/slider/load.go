@@ -5,8 +5,10 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/muster-agent/muster/appdef"
@@ -23,7 +25,7 @@ type Options struct {
 	Instances []string
 	// Name is the name of an app without one, such as its folder's name.
 	Name string
-	// Strict refuses what Slider itself does not check: no version, parts that the schema version lacks.
+	// Strict refuses what Slider itself does not check: no version, parts that the schema version lacks, repeated keys.
 	Strict bool
 }
 
@@ -51,15 +53,30 @@ func Load(fsys fs.FS, options Options) (appdef.App, appdef.Problems) {
 	whole := l.readMetainfo()
 	l.appConfig = l.conftree("appConfig", options.Template)
 	l.resources = l.conftree("resources", options.Resources)
+	if !whole && l.resources.missing { // an add-on, or no package: it needs none
+		l.found = slices.DeleteFunc(l.found, func(p appdef.Problem) bool { return p.File == l.resources.root.doc.file })
+	}
 	l.override()
 	l.dictionaries()
 	l.links()
 	if whole && l.appConfig.whole && l.resources.whole { // else missing parts would be reported as undefined
 		l.settle()
 	}
+	if options.Strict {
+		repeatsAreErrors(l.found)
+	}
 	found := l.found.Sort()
 	l.app.Warnings = found.Warnings()
 	return l.app, found
+}
+
+// repeatsAreErrors makes errors of the warnings about repeated keys.
+func repeatsAreErrors(found appdef.Problems) {
+	for i := range found {
+		if strings.HasPrefix(found[i].Hint, appdef.RepeatedKey) {
+			found[i].Severity = appdef.SeverityError
+		}
+	}
 }
 
 // loading is one run of Load.
@@ -101,8 +118,10 @@ func (l *loading) settle() {
 	l.failureBudget(src)
 	l.dockers(src)
 	l.credentials(src)
+	variables(src)
 	l.addons()
 	l.resourceFiles()
+	l.undeclared()
 	l.found = append(l.found, appdef.Settle(&l.app, src)...)
 	l.missingScripts()
 	l.found = append(l.found, appdef.Validate(&l.app)...)
@@ -145,7 +164,7 @@ func (l *loading) conftree(name string, replacement *File) *conftree {
 		}
 	} else if doc.file, data = l.first(doc, namesOf(name)...); doc.file == "" {
 		doc.file = name + ".json"
-		tree.whole = name == "appConfig"
+		tree.whole, tree.missing = name == "appConfig", true
 		return tree
 	}
 	if root := doc.parseJSON(data); root != nil {
@@ -175,10 +194,33 @@ func (l *loading) firstOf(fsys fs.FS, doc *document, names ...string) (string, [
 	}
 	doc.file = names[0]
 	if names[0] != "appConfig.json" { // an app may have nothing to configure
-		doc.add(doc.place("", 0).Problem("no such file", strings.Join(names, " or "),
-			"the folder of an app package has it"))
+		doc.add(doc.place("", 0).Problem("no such file", strings.Join(names, " or "), absent(fsys, names)))
 	}
 	return "", nil
+}
+
+// absent says what would do where a package lacks a document: for a metainfo, a folder below that has one, or the
+// template of which a build makes it.
+func absent(fsys fs.FS, names []string) string {
+	if names[0] != "metainfo.json" {
+		return "it has the counts of instances; --resources FILE takes one from elsewhere"
+	}
+	entries, err := fs.ReadDir(fsys, ".")
+	if err != nil {
+		return "the folder of an app package has it"
+	}
+	for _, e := range entries {
+		if name := e.Name(); strings.HasPrefix(name, "metainfo") && !e.IsDir() {
+			return name + " is there: the package's build makes metainfo" + path.Ext(name) +
+				" of it; without one, copy it"
+		}
+		for _, name := range names {
+			if _, err := fs.Stat(fsys, path.Join(e.Name(), name)); err == nil && e.IsDir() {
+				return "the folder " + e.Name() + " has it, and is the package"
+			}
+		}
+	}
+	return "the folder of an app package has it"
 }
 
 // errLarge is the error of readSmall for a file over the limit.
@@ -204,20 +246,78 @@ func readSmall(fsys fs.FS, name string) ([]byte, error) {
 // trimBOM drops the mark that some editors put before UTF-8.
 func trimBOM(data []byte) []byte { return bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")) }
 
-// dictionaries reads the package's defaults, package/configuration/<dict>.xml.
+// configurations are the folders of the dictionaries' defaults, the one that wins last: Slider reads the first of them.
+var configurations = [...]string{"package/configuration", "configuration"}
+
+// dictionaries reads the package's defaults: DIRECTORY/<dict>.xml.
 func (l *loading) dictionaries() {
-	files, err := fs.Glob(l.fsys, "package/configuration/*.xml")
-	if err != nil || len(files) == 0 {
+	for _, dir := range configurations {
+		files, err := fs.Glob(l.fsys, dir+"/*.xml")
+		if err != nil {
+			continue // the pattern is right
+		}
+		for _, name := range files {
+			l.dictionary(name)
+		}
+	}
+}
+
+func (l *loading) dictionary(name string) {
+	doc := &document{file: name, found: &l.found}
+	data, err := readSmall(l.fsys, name)
+	if err != nil {
+		doc.add(doc.place("", 0).Problem(err.Error(), "Hadoop's XML of properties", ""))
 		return
 	}
-	l.app.Defaults = map[string]map[string]string{}
-	for _, name := range files {
-		doc := &document{file: name, found: &l.found}
-		data, err := readSmall(l.fsys, name)
-		if err != nil {
-			doc.add(doc.place("", 0).Problem(err.Error(), "Hadoop's XML of properties", ""))
-		} else if values := doc.dictionary(trimBOM(data)); len(values) > 0 {
-			l.app.Defaults[strings.TrimSuffix(path.Base(name), ".xml")] = values
+	values := doc.dictionary(trimBOM(data))
+	if len(values) == 0 {
+		return
+	}
+	dict := strings.TrimSuffix(path.Base(name), ".xml")
+	if l.app.Defaults == nil {
+		l.app.Defaults = map[string]map[string]string{}
+	}
+	if l.app.Defaults[dict] == nil {
+		l.app.Defaults[dict] = map[string]string{}
+	}
+	maps.Copy(l.app.Defaults[dict], values)
+	l.put(doc.place("", 0), "defaults", dict)
+}
+
+// undeclared reports dictionaries that no configFiles declares although they have a file, and those without any value.
+func (l *loading) undeclared() {
+	declared := l.app.Declared("")
+	for _, dict := range sortedKeys(l.app.Defaults) {
+		if !declared[dict] {
+			l.found = append(l.found, l.app.Places[appdef.Pointer("defaults", dict)].Warning(
+				"the dictionary "+appdef.Quote(dict)+", which no configFiles declares", "it in configFiles",
+				"Slider does not read the file"))
 		}
+	}
+	l.unfilled(l.app.ConfigFiles, l.app.Config, "config_files")
+	for i, c := range l.app.Components {
+		l.unfilled(c.ConfigFiles, c.Config, "components", strconv.Itoa(i), "config_files")
+	}
+}
+
+// unfilled reports declared dictionaries without a file and without a value.
+func (l *loading) unfilled(files []appdef.ConfigFile, config map[string]string, at ...string) {
+	for n, f := range files {
+		has := func(config map[string]string) bool {
+			for key := range config {
+				if strings.HasPrefix(key, "site."+f.Dictionary+".") {
+					return true
+				}
+			}
+			return false
+		}
+		if f.Dictionary == "" || l.app.Defaults[f.Dictionary] != nil || has(config) ||
+			slices.ContainsFunc(l.app.Components, func(c appdef.Component) bool { return has(c.Config) }) {
+			continue
+		}
+		place := l.app.Places[appdef.Pointer(append(slices.Clone(at), strconv.Itoa(n))...)]
+		l.found = append(l.found, place.Warning("the dictionary "+appdef.Quote(f.Dictionary)+" without a value",
+			"configuration/"+f.Dictionary+".xml or a value site."+f.Dictionary+".KEY in appConfig",
+			"scripts get it without keys"))
 	}
 }

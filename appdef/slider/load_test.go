@@ -141,8 +141,13 @@ func TestFailureThresholds(t *testing.T) {
 
 // The same app as XML is the same app.
 func TestXMLMetainfo(t *testing.T) {
-	asJSON := load(t, base(t, map[string]string{"metainfo.json": fullJSON, "package/files/a.tar": "x"}), slider.Options{})
-	files := base(t, map[string]string{"metainfo.xml": fullXML, "package/files/a.tar": "x"})
+	const values = `<configuration><property><name>a</name><value>1</value></property></configuration>`
+	beside := map[string]string{"package/files/a.tar": "x", "configuration/c-site.xml": values, "configuration/x-env.xml": values}
+	files := base(t, beside)
+	files["metainfo.json"] = &fstest.MapFile{Data: []byte(fullJSON)}
+	asJSON := load(t, files, slider.Options{})
+	files = base(t, beside)
+	files["metainfo.xml"] = &fstest.MapFile{Data: []byte(fullXML)}
 	delete(files, "metainfo.json")
 	asXML := load(t, files, slider.Options{})
 	if diff := cmp.Diff(asXML, asJSON, cmp.FilterPath(func(p cmp.Path) bool { return p.String() == "Provenance.Places" }, cmp.Ignore())); diff != "" {
@@ -354,7 +359,7 @@ func TestWhatIsNotActedUponIsKept(t *testing.T) {
 	files := base(t, map[string]string{
 		"metainfo.json": meta, "package/files/a.tar": "x",
 		"appConfig.json": `{"schema": "http://example.org/specification/v2.0.0", "metadata": {"a": 1}, "credentials": {"jceks://x": ["alias"]},
-			"global": {"site.global.ps.port": "1", "site.global.worker.port": "2", "wait.heartbeat": 3}, "components": {"slider-appmaster": {"jvm.heapsize": "256M"}}}`,
+			"global": {"site.global.ps.port": "1", "site.global.worker.port": "2", "site.c-site.a": "1", "site.x-env.a": "1", "wait.heartbeat": 3}, "components": {"slider-appmaster": {"jvm.heapsize": "256M"}}}`,
 	})
 	a, found := slider.Load(files, slider.Options{})
 	if len(found.Errors()) > 0 || len(a.Warnings) != 2 {

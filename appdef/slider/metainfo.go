@@ -20,7 +20,7 @@ func (l *loading) metainfo(root cursor) bool {
 		if _, addon := root.get("applicationPackage"); addon {
 			root.bad("an add-on package", "an application", "add-ons are added to an application, not run")
 		} else if root.member("application") == nil {
-			root.bad("no application", "an application", "")
+			root.bad("no application", "the application, with its name, version and components", "")
 		}
 		return false
 	}
@@ -28,7 +28,7 @@ func (l *loading) metainfo(root cursor) bool {
 	l.name(app)
 	l.app.Release, l.app.Comment = app.text("version"), app.text("comment")
 	l.app.ExportedConfigs = commaList(app.text("exportedConfigs"))
-	l.app.ConfigFiles = configFiles(app)
+	l.app.ConfigFiles = l.configFiles(app)
 	l.exportGroups(app)
 	l.packages(app)
 	l.put(app.at("components"), "components")
@@ -120,7 +120,8 @@ func commaList(text string) []string {
 	return list
 }
 
-func configFiles(c cursor) []appdef.ConfigFile {
+// configFiles reads the dictionaries that an application or a component declares; at is its pointer in the App.
+func (l *loading) configFiles(c cursor, at ...string) []appdef.ConfigFile {
 	types := []string{"xml", "hadoop-xml", "properties", "json", "yaml", "env", "template"}
 	var files []appdef.ConfigFile
 	for _, f := range c.objects("configFiles") {
@@ -133,6 +134,7 @@ func configFiles(c cursor) []appdef.ConfigFile {
 			f.doc.add(f.at("type").Warning(appdef.Quote(file.Type), "one of "+strings.Join(types, ", "),
 				appdef.DidYouMean(file.Type, types)))
 		}
+		l.put(f.place(), append(slices.Clone(at), "config_files", strconv.Itoa(len(files)))...)
 		files = append(files, file)
 	}
 	return files
@@ -184,14 +186,24 @@ func (l *loading) packageList(c cursor) {
 		case "":
 		default:
 			l.keep(p)
-			types := []string{"folder", "tarball", "zip"}
-			hint := appdef.DidYouMean(read.Type, types)
-			if hint == "" {
-				hint = "packages of the operating system are kept and not installed"
-			}
-			l.doc.add(p.at("type").Warning(appdef.Quote(read.Type), "folder, tarball or zip", hint))
+			l.doc.add(p.at("type").Warning(appdef.Quote(read.Type), "folder, tarball or zip", typeHint(read)))
 		}
 	}
+}
+
+// typeHint says what would do in place of a type that is not brought.
+func typeHint(p appdef.Package) string {
+	systems := []string{"rpm", "deb", "yum", "apt", "apt-get", "zypper", "msi"}
+	switch {
+	case slices.Contains(systems, strings.ToLower(p.Type)):
+		return "packages of the operating system are kept and not installed: put them into the image"
+	case strings.HasSuffix(p.Name, ".zip") || strings.HasSuffix(p.Name, ".jar"):
+		return "did you mean zip?"
+	case strings.Contains(p.Name, ".tar") || strings.HasSuffix(p.Name, ".tgz"):
+		return "did you mean tarball?"
+	}
+	return orElse(appdef.DidYouMean(p.Type, []string{"folder", "tarball", "zip"}),
+		"it is kept and not brought: Slider takes other types for packages of the operating system")
 }
 
 // there reports a package that the app package lacks.
@@ -203,19 +215,35 @@ func (l *loading) there(c cursor, p appdef.Package) {
 	info, err := fs.Stat(l.fsys, name)
 	switch {
 	case err != nil:
-		hint := ""
-		if entries, err := fs.ReadDir(l.fsys, "package"); err == nil {
-			names := make([]string, len(entries))
-			for i, e := range entries {
-				names[i] = e.Name()
-			}
-			hint = appdef.DidYouMean(p.Name, names)
-		}
-		c.doc.add(c.at("name").Problem(appdef.Quote(p.Name), "a "+p.Type+" in package/", hint))
+		c.doc.add(c.at("name").Problem("no "+p.Type+" "+appdef.Quote(name), "a "+p.Type+" in package/", l.nearFile(p)))
 	case info.IsDir() != (p.Type == "folder"):
-		c.doc.add(c.at("name").Problem(appdef.Quote(p.Name)+", which is of another kind", "a "+p.Type+" in package/",
-			""))
+		c.doc.add(c.at("name").Problem("the "+kindOf(info)+" "+appdef.Quote(name)+" as a "+p.Type,
+			"a "+p.Type+" in package/", ""))
 	}
+}
+
+// nearFile says what would do where a package of metainfo is not there.
+func (l *loading) nearFile(p appdef.Package) string {
+	if strings.Contains(p.Name, "${") {
+		return "the package's build fills in what is between ${ and }: take what it has built, or write the name"
+	}
+	dir := path.Dir(p.Name)
+	entries, err := fs.ReadDir(l.fsys, path.Join("package", dir))
+	if err != nil {
+		return "put it there: it is the application's own, and is not fetched"
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = path.Join(dir, e.Name())
+	}
+	return orElse(appdef.DidYouMean(p.Name, names), "put it there: it is the application's own, and is not fetched")
+}
+
+func kindOf(info fs.FileInfo) string {
+	if info.IsDir() {
+		return "folder"
+	}
+	return "file"
 }
 
 // inside reports a path that leads out of the package.
@@ -245,7 +273,8 @@ func (l *loading) component(c cursor) {
 		MinInstances: c.whole("minInstanceCount", 0, 0), MaxInstances: c.whole("maxInstanceCount", 0, -1),
 		Scripts: appdef.Scripts{
 			PublishConfig: yes(c, "publishConfig"), AutoStart: yes(c, "autoStartOnFailure"),
-			ConfigFiles: configFiles(c), CommandScript: l.commandScript(c), Commands: l.commands(c),
+			ConfigFiles:   l.configFiles(c, "components", index),
+			CommandScript: l.commandScript(c), Commands: l.commands(c),
 		},
 	}
 	read.CompExports, read.AppExports = l.exportRefs(c, "compExports"), l.exportRefs(c, "appExports")

@@ -95,6 +95,24 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
+// env.NAME is Slider's variable of a container, at the level where it stands; muster's own key wins there.
+func TestVariables(t *testing.T) {
+	const run = `"commands": [{"exec": "true"}]`
+	a := load(t, small(run, run, `"global": {"env.ARENAS": "4", "env.BOTH": "slider", "muster.env.BOTH": "muster", "env.OPTS": "-Dhome=${JAVA_HOME}", "env.": "x", "environment": "y"},
+		"components": {"web": {"env.ARENAS": "8", "env.BOTH": "web"}}`, nil), slider.Options{Set: []string{"env.GIVEN=by hand"}})
+	want := map[string]string{"ARENAS": "4", "BOTH": "muster", "OPTS": "-Dhome=${JAVA_HOME}", "GIVEN": "by hand"}
+	if got := a.Component("side").Settings.Env; !maps.Equal(got, want) {
+		t.Errorf("side: got %v, want %v", got, want)
+	}
+	want["ARENAS"], want["BOTH"] = "8", "web"
+	if got := a.Component("web").Settings.Env; !maps.Equal(got, want) {
+		t.Errorf("web: got %v, want %v", got, want)
+	}
+	if got := a.Origins["web.muster.env.ARENAS"]; got != "appConfig.json#/components/web/env.ARENAS" {
+		t.Errorf("origin: %s", got)
+	}
+}
+
 func TestAddons(t *testing.T) {
 	const run, metainfo = `"commands": [{"exec": "true"}]`, `{"schemaVersion": "2.1", "applicationPackage": {"name": "extra", "version": "3", "components": [
 		{"name": "ALL", "commandScript": {"script": "scripts/all.py"}}, {"name": "web", "commands": [{"exec": "true", "name": "INSTALL"}]}]}}`

@@ -28,7 +28,7 @@ type node struct {
 	line    int
 }
 
-// member is one key of an object. Each name stands once: the parsers report repeats.
+// member is one key of an object. Each name stands once: the parsers keep the last of repeated ones, and warn.
 type member struct {
 	name  string
 	value *node

@@ -176,7 +176,8 @@ func (d *document) xmlMembers(n *node, e *element, pointer string) {
 	}
 }
 
-// dictionary reads package/configuration/<dict>.xml, Hadoop's form of properties. Empty values do not count.
+// dictionary reads configuration/<dict>.xml, Hadoop's form of properties. Only name and value count (Slider's
+// DefaultConfigParser): `final` and includes have no effect, and a property with an empty value is none.
 func (d *document) dictionary(data []byte) map[string]string {
 	root := d.elements(data)
 	if root == nil {
