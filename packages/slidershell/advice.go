@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/muster-agent/muster/packages/python2"
 )
 
 // Advice says in one line what a script must change to run by Python 3, from what Python wrote to stderr: file and
@@ -24,13 +26,18 @@ func Advice(script, stderr string) string {
 		if !ok {
 			continue
 		}
-		text := fmt.Sprintf("%s:%s: `%s` does not run on Python 3: write %s", name, f.line, f.source, write)
-		if r.byHand {
-			return text
-		}
-		return text + "; muster package modernize DIR --write does it"
+		return fmt.Sprintf("%s:%s: %s", name, f.line, Rewrite(f.source, write, !r.byHand))
 	}
 	return ""
+}
+
+// Rewrite is the advice to write something else in place of a source line, which 2to3 does or leaves to the author.
+func Rewrite(source, write string, by2to3 bool) string {
+	text := fmt.Sprintf("`%s` does not run on Python 3: write %s", source, write)
+	if by2to3 {
+		text += "; muster package modernize DIR --write does it"
+	}
+	return text
 }
 
 // frame is where a traceback ends, and the line that says why.
@@ -95,7 +102,7 @@ func (r rule) match(f frame) (write string, ok bool) {
 
 var syntax = regexp.MustCompile(`^SyntaxError: `)
 
-var rules = append(append(spellings, names()...), modules()...)
+var rules = append(spellings, gone()...)
 
 // spellings are what the parser refuses, and attributes that are gone. The wording of the parser differs between
 // Pythons, so most are known by the source.
@@ -122,14 +129,7 @@ var spellings = []rule{
 		failure: regexp.MustCompile(`exceptions must derive from BaseException`),
 		source:  regexp.MustCompile(`^raise\s+['"]`), write: `raise Fail("…")`, byHand: true,
 	},
-	{failure: regexp.MustCompile(`has no attribute 'has_key'`), write: "key in dictionary"},
-	{failure: regexp.MustCompile(`has no attribute 'iter(items|keys|values)'`), write: ".$1()"},
 	{failure: regexp.MustCompile(`has no attribute 'next'`), write: "next(…)"},
-	{failure: regexp.MustCompile(`module 'os' has no attribute 'getcwdu'`), write: "os.getcwd()"},
-	{
-		failure: regexp.MustCompile(`module 'string' has no attribute '(letters|lowercase|uppercase)'`),
-		write:   "string.ascii_$1", byHand: true,
-	},
 	{
 		failure: regexp.MustCompile(`'str' object has no attribute 'decode'`),
 		write:   "the text as it is: str is Unicode",
@@ -139,73 +139,71 @@ var spellings = []rule{
 		failure: regexp.MustCompile(`a bytes-like object is required, not 'str'|can't concat str to bytes`),
 		write:   "b'…', or .decode() on what was read: bytes are no text", byHand: true,
 	},
-	{failure: regexp.MustCompile(
-		`(?:cannot import name|module 'urllib' has no attribute) '(urlencode|quote|quote_plus|unquote|unquote_plus)'`,
-	), write: "urllib.parse.$1"},
 	{
-		failure: regexp.MustCompile(`(?:cannot import name|module 'urllib' has no attribute) '(urlopen|urlretrieve)'`),
-		write:   "urllib.request.$1",
+		failure: regexp.MustCompile(`No module named '(\w+)': it is beside the script`),
+		write:   "from . import $1, or from .$1 import …",
+	},
+	{
+		failure: regexp.MustCompile(
+			`sort\(\) takes no positional arguments|'cmp' is an invalid keyword argument for sort`,
+		),
+		write: "sort(key=functools.cmp_to_key(…))", byHand: true,
+	},
+	{
+		failure: regexp.MustCompile(`sorted expected 1 argument`),
+		write:   "sorted(…, key=functools.cmp_to_key(…))", byHand: true,
+	},
+	{
+		failure: regexp.MustCompile(`LookupError: '(\w+)' is not a text encoding`),
+		write:   `codecs.encode(…, "$1") or codecs.decode(…, "$1") of bytes`, byHand: true,
+	},
+	{failure: regexp.MustCompile(`has no attribute 'message'`), write: "str(…)", byHand: true},
+	{
+		failure: regexp.MustCompile(
+			`'(?:dict_\w+|filter|map|zip)' object (?:is not subscriptable|has no attribute 'sort')`,
+		),
+		write: "list(…) around what is no list in Python 3", byHand: true,
+	},
+	{
+		failure: regexp.MustCompile(`unsupported operand type\(s\) for \+: .*'(?:dict_\w+|filter|map|zip)'`),
+		write:   "list(…) around what is no list in Python 3", byHand: true,
+	},
+	{
+		failure: regexp.MustCompile(`object of type '(?:filter|map|zip)' has no len\(\)`),
+		write:   "list(…) around what is no list in Python 3", byHand: true,
 	},
 }
 
-// names are the built-in functions that are gone.
-func names() []rule {
-	return table(`^NameError: name '%s' is not defined`, false, [][2]string{
-		{"unicode", "str"},
-		{"basestring", "str"},
-		{"xrange", "range"},
-		{"raw_input", "input"},
-		{"long", "int"},
-		{"unichr", "chr"},
-		{"reduce", "functools.reduce"},
-		{"execfile", "exec(open(…).read())"},
-		{"reload", "importlib.reload"},
-		{"intern", "sys.intern"},
-	}, [][2]string{
-		{"file", "open"},
-		{"cmp", "(a > b) - (a < b)"},
-	})
+// gone are the rules for what the table of Python 2 has: builtins, methods, modules, and names of modules.
+func gone() []rule {
+	changed, left := python2.Table()
+	return append(tabled(changed, false), tabled(left, true)...)
 }
 
-// modules are those of the standard library that were renamed.
-func modules() []rule {
-	return table(`^(?:ModuleNotFoundError|ImportError): No module named '%s'`, true, [][2]string{
-		{"urllib2", "urllib.request"},
-		{"urlparse", "urllib.parse"},
-		{"robotparser", "urllib.robotparser"},
-		{"httplib", "http.client"},
-		{"cookielib", "http.cookiejar"},
-		{"Cookie", "http.cookies"},
-		{"BaseHTTPServer", "http.server"},
-		{"SimpleHTTPServer", "http.server"},
-		{"HTMLParser", "html.parser"},
-		{"SocketServer", "socketserver"},
-		{"xmlrpclib", "xmlrpc.client"},
-		{"ConfigParser", "configparser"},
-		{"Queue", "queue"},
-		{"StringIO", "io"},
-		{"cStringIO", "io"},
-		{"cPickle", "pickle"},
-		{"commands", "subprocess"},
-		{"thread", "_thread"},
-		{"__builtin__", "builtins"},
-	}, [][2]string{
-		{"md5", "hashlib"},
-		{"sha", "hashlib"},
-	})
-}
-
-// table makes a rule of each pair: those that 2to3 changes, then those that it leaves.
-func table(failure string, imports bool, changed, left [][2]string) []rule {
+func tabled(gone python2.Gone, byHand bool) []rule {
 	var out []rule
-	for i, pair := range append(changed, left...) {
-		write := strings.ReplaceAll(pair[1], "$", "$$")
-		if imports {
+	add := func(failure, write string) {
+		out = append(out, rule{
+			failure: regexp.MustCompile(failure), write: strings.ReplaceAll(write, "$", "$$"), byHand: byHand,
+		})
+	}
+	for name, write := range gone.Builtins {
+		add(`^NameError: name '`+name+`' is not defined`, write)
+	}
+	for name, write := range gone.Methods {
+		add(`has no attribute '`+name+`'`, write)
+	}
+	for name, write := range gone.Modules {
+		if !strings.Contains(write, " ") { // a module; else what to do without one
 			write = "import " + write
 		}
-		out = append(out, rule{
-			failure: regexp.MustCompile(fmt.Sprintf(failure, pair[0])), write: write, byHand: i >= len(changed),
-		})
+		add(`^(?:ModuleNotFoundError|ImportError): No module named '`+name+`'$`, write)
+	}
+	for module, names := range gone.Members {
+		for name, write := range names {
+			const failure = `cannot import name '%[2]s' from '%[1]s'|module '%[1]s' has no attribute '%[2]s'`
+			add(fmt.Sprintf(failure, module, name), write)
+		}
 	}
 	return out
 }

@@ -37,11 +37,20 @@ class FolderCase(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder, True)
         self.addCleanup(os.chdir, os.getcwd())
         os.chdir(self.folder)
+        self.variable("HOME", self.folder)  # a login shell reads no profile of whoever runs the tests
         for name in ("package/scripts", "package/files", "package/templates"):
             os.makedirs(name)
         self.env = Environment(os.path.join(self.folder, "package"))
         self.env.__enter__()
         self.addCleanup(self.env.__exit__, None, None, None)
+
+    def variable(self, name, value):
+        """Sets an environment variable for the test."""
+        if name in os.environ:
+            self.addCleanup(os.environ.__setitem__, name, os.environ[name])
+        else:
+            self.addCleanup(os.environ.pop, name)
+        os.environ[name] = value
 
     def write(self, path, text):
         with open(path, "w", encoding="utf-8") as file:

@@ -30,12 +30,18 @@ class ConfigDictionaryTest(unittest.TestCase):
         self.assertEqual(have.get("t"), "true")
         self.assertIn(("i", "8080"), have.items())
 
-    def test_it_is_read_only(self):
+    def test_nothing_is_assigned_but_updates_work(self):
         have = self.config["configurations"]
-        for change in (lambda: have.__setitem__("x", 1), lambda: have.update(x=1), lambda: have.pop("global"),
-                       lambda: have.__delitem__("global"), have.clear, lambda: have.setdefault("x", 1), have.popitem):
-            self.assertRaises(Fail, change)
+        with self.assertRaisesRegex(Fail, "configuration /configurations/x cannot be assigned"):
+            have["x"] = 1
         self.assertEqual(list(have), ["global"])
+        have["global"].update(added="7")
+        self.assertEqual((have["global"]["added"], have["global"].pop("t")), (7, "true"))
+        self.assertTrue(is_empty(have["global"]["t"]))
+
+    def test_it_has_the_methods_of_python_2(self):
+        have = ConfigDictionary({"a": "1"})
+        self.assertEqual((list(have.iteritems()), have.has_key("a"), have.has_key("b")), ([("a", "1")], True, False))
 
     def test_a_missing_key_fails_when_it_is_used(self):
         port = self.config["configurations"]["hbase-site"]["a.port"]
@@ -48,6 +54,7 @@ class ConfigDictionaryTest(unittest.TestCase):
                 use(port)
             self.assertEqual(str(caught.exception), "configuration /configurations/hbase-site/a.port is not set")
         self.assertEqual(repr(port), "UnknownConfiguration('/configurations/hbase-site/a.port')")
+        self.assertEqual(port.name, "a.port")
         self.assertTrue(is_empty(port))
         self.assertFalse(is_empty(""))
         self.assertEqual({port: 1}[port], 1)
@@ -116,6 +123,21 @@ class FunctionsTest(harness.FolderCase):
         self.env.set_params(module)
         self.assertEqual(sorted(self.env.config.params), ["_x", "gone", "port"])
 
+    def test_dictionaries_among_the_parameters_have_attributes(self):
+        conf = {"a": {"b": 1}, "n": 2}
+        self.env.set_params({"conf": conf, "site": Script.get_config()["configurations"]["site"]})
+        self.assertEqual(format("{conf[a][b]} {conf[n]}"), "1 2")  # the same dictionary, here and among the parameters
+        del conf
+        self.assertEqual(format("{conf.a.b} {conf[n]}"), "1 2")
+        text = "{% for k, v in conf.a.iteritems() %}{{ k }}={{ v }};{% endfor %}{{ site.has_key('a.b') }}"
+        self.assertEqual(InlineTemplate(text)(), "b=1;True\n")
+
+    def test_update_config(self):
+        self.env.update_config({"a.b": 1, "basedir": "/other"}, overwrite=False)
+        self.assertEqual((self.env.config.a.b, self.env.config.basedir), (1, self.folder + "/package"))
+        self.env.update_config({"a.b": 2})
+        self.assertEqual(self.env.config.a.b, 2)
+
     def test_checked_unite(self):
         same = ["x"]
         self.assertEqual(checked_unite({"a": 1, "s": same}, {"b": 2, "s": same}), {"a": 1, "b": 2, "s": same})
@@ -160,6 +182,7 @@ class NamesTest(unittest.TestCase):
         for name in ("Script ConfigDictionary format default Execute File Directory check_process_status Template "
                      "InlineTemplate StaticFile TemplateConfig PropertiesFile XmlConfig Logger Fail "
                      "ComponentIsNotRunning ClientComponentHasNoStatusCommand ClientComponentHasNoStatus HdfsDirectory "
+                     "Link ExecuteScript Tarball ExecuteHadoop CopyFromLocal DownloadSource "
                      "substitute_vars is_empty get_kinit_path Environment checked_unite functions source re").split():
             self.assertIn(name, names)
         self.assertTrue(callable(names["format"]) and callable(names["default"]))
@@ -174,7 +197,8 @@ class NamesTest(unittest.TestCase):
                 "from resource_management.core.logger import Logger",
                 "from resource_management.core.exceptions import Fail, ComponentIsNotRunning",
                 "from resource_management.core.resources.system import Execute, File, Directory",
-                "from resource_management.core.resources import Execute",
+                "from resource_management.core.resources import Execute, Link, Tarball",
+                "from resource_management.core.resources.tarball import Tarball",
                 "from resource_management.core.source import Template, InlineTemplate, StaticFile",
                 "from resource_management.core.utils import checked_unite, AttributeDictionary",
                 "from resource_management.core import *",

@@ -1,8 +1,10 @@
 """Execute, and check_process_status of what it leaves behind."""
 
+import functools
 import os
 import signal
 import subprocess
+import sys
 import time
 import unittest
 
@@ -44,6 +46,30 @@ class ExecuteTest(harness.FolderCase):
         Execute("exit 3", returns=[0, 3])
         Execute("exit 3", ignore_failures=True)
 
+    def test_a_failure_says_nothing_of_the_profile(self):
+        with open(".profile", "w") as file:
+            file.write("echo the profile complains >&2\n")
+        for command, want in (
+                ("exit 3", r"ended with 3\Z"), ("echo mine >&2; exit 3", r"ended with 3: mine\Z"),
+                ("(echo theirs >&2; exit 3) 2> said.err", r"ended with 3: said.err: theirs\Z"),
+                ("(echo theirs >&2; exit 3) > said.log 2>&1", r"ended with 3; what it said is in said.log\Z"),
+                ("(echo out; echo err >&2; exit 3) >said.log 2>said.err", r"ended with 3: said.err: err\Z"),
+                ("(exit 3) 2>/dev/null", r"ended with 3\Z"), ("echo open '", r"ended with [0-9]+: .*unexpected EOF")):
+            with self.assertRaisesRegex(Fail, want):
+                Execute(command, environment={"HOME": os.getcwd()})
+        self.assertEqual(self.read("application.profile"), "the profile complains\n")
+
+    def test_a_failure_quotes_no_file_of_stdout(self):
+        for into in ("> conf.key", ">conf.key", "1> conf.key", "&> conf.key", "> conf.key 2>&1", "> conf.key 2> conf.key",
+                     ">> conf.key"):
+            os.path.exists("conf.key") and os.unlink("conf.key")
+            with self.assertRaises(Fail) as failed:
+                Execute('echo "$DB_PASSWORD" ' + into + "; false", environment={"DB_PASSWORD": "hunter2"})
+            self.assertEqual(self.read("conf.key"), "hunter2\n", into)
+            self.assertNotIn("hunter2", str(failed.exception))
+            if ">>" not in into:
+                self.assertRegex(str(failed.exception), r"; what it said is in conf.key\Z")
+
     def test_tries(self):
         start = time.monotonic()
         Execute("echo x >> n; [ $(wc -l < n) -ge 3 ]", tries=5, try_sleep=0.05)
@@ -82,6 +108,9 @@ class ExecuteTest(harness.FolderCase):
         start = time.monotonic()
         with self.assertRaisesRegex(Fail, "'sleep 1000' ran longer than 0.3 s and was killed"):
             Execute("sleep 1000", timeout=0.3, tries=3)
+        with self.assertRaisesRegex(ExecuteTimeoutException, "ran longer"):
+            call("sleep 1000", timeout=0.3)
+        self.assertFalse(issubclass(ExecuteTimeoutException, Fail))
         self.assertLess(time.monotonic() - start, harness.WATCHDOG)
         Execute("sleep 1000", timeout=0.3, on_timeout="touch late")
         self.assertTrue(os.path.exists("late"))
@@ -115,6 +144,16 @@ class ExecuteTest(harness.FolderCase):
         Execute("true", initial_wait=0.1)
         self.assertGreaterEqual(time.monotonic() - start, 0.1)
 
+    def test_a_switch_is_true_or_false(self):
+        for make in (functools.partial(Execute, "true", wait_for_finish="false"),
+                     functools.partial(Directory, "d", recursive="yes"), functools.partial(Link, "l", to="d", hard=2),
+                     functools.partial(File, "f", ignore_failures=None),
+                     functools.partial(ExecuteHadoop, "fs", security_enabled="simple"),
+                     functools.partial(HdfsDirectory, "/d", recursive_chmod="no")):
+            self.assertRaisesRegex(InvalidArgument, "is .*, want True or False", make)
+        Execute("echo 1", logoutput=0, wait_for_finish=1)
+        File("f", content="", replace="yes")
+
     def test_unknown_arguments(self):
         with self.assertRaisesRegex(Fail, r"Execute\['true'\] has no argument 'tryes'; it takes .*tries"):
             Execute("true", tryes=3)
@@ -125,6 +164,47 @@ class ExecuteTest(harness.FolderCase):
     def test_checked_call(self):
         self.assertEqual(shell.call("exit 4"), (4, None))
         self.assertRaisesRegex(Fail, "ended with 4", shell.checked_call, "exit 4")
+
+
+class ScriptTextTest(harness.FolderCase):
+    def test_an_interpreter_runs_it(self):
+        ExecuteScript("greet", code="import os\nprint('from', os.environ['WHO'])", interpreter=sys.executable,
+                      environment={"WHO": "python"})
+        self.assertEqual(self.read("application.log"), "from python\n")
+        ExecuteScript("shell", code="cd package; pwd", cwd="/")
+        self.assertIn("package", self.read("application.err"))
+        with self.assertLogs("resource_management", "WARNING") as logs:
+            ExecuteScript("bad", code="exit 3")
+        self.assertIn("ended with 3", logs.output[0])
+        with self.assertRaisesRegex(Fail, "the argument code is missing"):
+            ExecuteScript("none")
+
+
+class HadoopTest(harness.FolderCase):
+    """What Hadoop's client is told, by a client that writes it down."""
+
+    def setUp(self):
+        super().setUp()
+        for name in ("hadoop", "kinit"):
+            os.chmod(self.write("package/files/" + name, "#!/bin/sh\nprintf '%s|' {} \"$@\" >>{}/told; echo >>told\n"
+                                'case " $* " in *" -ls "*) exit 1;; esac\n'.format(name, self.folder)), 0o755)
+        self.write(".bash_profile", "PATH={}/package/files:$PATH\n".format(self.folder))
+
+    def test_a_command(self):
+        ExecuteHadoop("fs -ls /", conf_dir="/etc/hadoop", ignore_failures=True)
+        ExecuteHadoop(("fs", "-mkdir", "/a b"), conf_dir="/c", security_enabled=True, keytab="k.keytab",
+                      kinit_path_local="kinit", user="hbase")
+        self.assertEqual(self.read("told").splitlines(), [
+            "hadoop|--config|/etc/hadoop|fs|-ls|/|", "kinit|-kt|k.keytab|hbase|", "hadoop|--config|/c|fs|-mkdir|/a b|"])
+
+    def test_a_file_is_copied_once(self):
+        CopyFromLocal("/l/f", dest_dir="/d", owner="ann", group="staff", mode=0o640)
+        self.assertEqual(self.read("told").splitlines(), [
+            "hadoop|fs|-ls|/d/f|", "hadoop|--config|/etc/hadoop/conf|fs|-copyFromLocal|/l/f|/d|",
+            "hadoop|--config|/etc/hadoop/conf|fs|-chown|ann:staff|/d/f|",
+            "hadoop|--config|/etc/hadoop/conf|fs|-chmod|640|/d/f|"])
+        with self.assertRaisesRegex(InvalidArgument, "the argument owner is missing"):
+            CopyFromLocal("/l/f", dest_dir="/d")
 
 
 class BackgroundTest(harness.FolderCase):
@@ -159,14 +239,24 @@ App().execute()
         start = time.monotonic()
         run = self.run_script(self.START.format("echo port taken >&2; exit 5", 1000))
         self.assertEqual(run.returncode, 1)
-        self.assertEqual(run.stderr, "app.py: START: 'echo port taken >&2; exit 5' ended with 5 within 1000 s: port taken\n")
+        self.assertEqual(
+            run.stderr, "app.py: START: 'echo port taken >&2; exit 5' ended with 5: port taken (app.py, line 5)\n")
         self.assertLess(time.monotonic() - start, harness.WATCHDOG)
 
-    def test_one_that_ends_well_but_early_fails_too(self):
-        with self.assertRaisesRegex(Fail, "ended with 0 within 1000 s"):
-            Execute("true", wait_for_finish=False, pid_file="app.pid", poll_after=1000)
-        with self.assertLogs("resource_management", "WARNING"):  # a daemon that nobody follows by this pid
-            Execute("true", wait_for_finish=False, poll_after=1000)
+    def test_one_that_ends_well_but_early_is_left_to_status(self):
+        # a daemon that has written its own pid by then
+        with self.assertLogs("resource_management", "WARNING") as logs:
+            Execute("sleep 1000 & echo $! >app.pid.of-it; mv app.pid.of-it app.pid", wait_for_finish=False,
+                    pid_file="app.pid", poll_after=1000)
+        self.assertIn("was to be left running and ended with 0 within 1000 s", logs.output[0])
+        self.kill_later(int(self.read("app.pid")))
+        check_process_status("app.pid")
+
+    def test_call_leaves_the_code_to_the_script(self):
+        self.assertEqual(call("exit 5", wait_for_finish=False, poll_after=1000), (5, None))
+        self.assertEqual(call("exit 5", False, None, None, None, "nobody", False), (None, None))
+        with self.assertRaisesRegex(Fail, "ended with 5"):
+            checked_call("exit 5", wait_for_finish=False, poll_after=1000)
 
     def test_without_poll_after_it_is_left_alone(self):
         Execute("exit 5", wait_for_finish=False)

@@ -1,10 +1,12 @@
 """Files, folders and the configuration files made from the command's dictionaries."""
 
 import functools
+import hashlib
 import http.server
 import json
 import os
 import stat
+import tarfile
 import threading
 import unittest
 import xml.etree.ElementTree
@@ -41,8 +43,9 @@ class FileTest(harness.FolderCase):
         self.assertEqual((mode("f"), os.stat("f").st_uid), (0o640, os.getuid()))
         File("f", content="y")
         self.assertEqual(mode("f"), 0o640)
-        File("f", mode="0755")
-        self.assertEqual(mode("f"), 0o755)
+        for given in ("0755", 0):
+            File("f", mode=given)
+            self.assertEqual(mode("f"), 0o755)
 
     def test_an_equal_file_is_not_written_again(self):
         File("f", content="x")
@@ -90,6 +93,58 @@ class FileTest(harness.FolderCase):
             with self.assertRaisesRegex(Fail, want):
                 File(path, content=content)
         self.assertFalse(os.path.exists("f"))
+
+
+class LinkTest(harness.FolderCase):
+    def test_a_link_is_made_and_replaced(self):
+        self.write("a", "a")
+        self.write("b", "b")
+        for to in ("a", "b", "b"):
+            Link("l", to=to)
+            self.assertEqual(os.readlink("l"), to)
+        with self.assertLogs("resource_management", "WARNING") as logs:
+            Link("dangling", to="gone")
+        self.assertIn("gone does not exist", logs.output[0])
+        Link(["l", "dangling", "never"], action="delete", to="a")
+        self.assertEqual(sorted(os.listdir(".")), ["a", "b", "package"])
+
+    def test_a_hard_one(self):
+        self.write("a", "a")
+        for _ in range(2):
+            Link("h", to="a", hard=True)
+        self.assertEqual(os.stat("h").st_ino, os.stat("a").st_ino)
+
+    def test_refusals(self):
+        self.write("f", "")
+        for name, how, want in (
+                ("f", {"to": "package"}, "has that name"), ("l", {"to": "package", "hard": True}, "is no file"),
+                ("l", {"to": "gone", "hard": True}, "gone is no file"), ("l", {}, "the argument to is missing")):
+            with self.assertRaisesRegex(Fail, want):
+                Link(name, **how)
+        self.assertFalse(os.path.lexists("l"))
+
+
+class TarballTest(harness.FolderCase):
+    def test_it_is_unpacked_beside_what_is_there(self):
+        os.mkdir("into")
+        self.write("into/kept", "")
+        with tarfile.open("a.tgz", "w:gz") as archive:
+            archive.add("package", "p")
+        Tarball("a.tgz", location="into")
+        self.assertEqual(sorted(os.listdir("into")), ["kept", "p"])
+
+
+class DownloadTest(harness.FolderCase):
+    def test_content_of_a_url(self):
+        url = "file://" + self.folder + "/" + self.write("f", "x")
+        File("got", content=DownloadSource(url, md5sum=hashlib.md5(b"x").hexdigest()))
+        self.assertEqual(self.read("got"), "x")
+        for source, want in (
+                (DownloadSource(url, md5sum="00"), "md5sum: want 00, got "),
+                (DownloadSource(url + "x"), "No such file"), (DownloadSource("what"), "unknown url")):
+            with self.assertRaisesRegex(Fail, want):
+                File("bad", content=source)
+        self.assertFalse(os.path.exists("bad"))
 
 
 class DirectoryTest(harness.FolderCase):

@@ -32,15 +32,23 @@ class ScriptTest(harness.FolderCase):
 
     def test_failures_are_one_line(self):
         for body, want in (
-                ('raise Fail("no\\n disk")', "app.py: START: no | disk\n"),
+                ('raise Fail("no\\n disk")', "app.py: START: no | disk (app.py, line 5)\n"),
                 ("raise ComponentIsNotRunning()", "app.py: START: the component is not running\n"),
                 ("raise ClientComponentHasNoStatusCommand()", "app.py: START: the component has no status\n"),
                 ("raise ClientComponentHasNoStatus()", "app.py: START: the component has no status\n"),
-                ('Script.get_config()["hostname"] + "x"', "app.py: START: configuration /hostname is not set\n"),
+                ('Script.get_config()["hostname"] + "x"',
+                 "app.py: START: configuration /hostname is not set (app.py, line 5)\n"),
                 ('self.fail_with_error("so")', "app.py: START: so\n"),
-                ("self.configure(env)", "app.py: START: the script has no method 'configure'\n"),
+                ('try: self.fail_with_error("so")\n        except Exception: print("caught")', "app.py: START: so\n"),
+                ('call("sleep 1000", timeout=0.2)',
+                 "app.py: START: 'sleep 1000' ran longer than 0.2 s and was killed (app.py, line 5)\n"),
+                ("import params",
+                 "app.py: START: configuration /configurations/site/a.port is not set (params.py, line 2)\n"),
+                ("self.configure(env)", "app.py: START: the script has no method 'configure' (app.py, line 5)\n"),
         ):
             with self.subTest(body):
+                self.write("package/scripts/params.py", "from resource_management import *\n"
+                           "url = 'h:' + str(Script.get_config()['configurations']['site']['a.port'])\n")
                 run = self.start(body)
                 self.assertEqual((run.returncode, run.stderr), (1, want))
 
@@ -75,6 +83,12 @@ class ScriptTest(harness.FolderCase):
         self.assertEqual(run.returncode, 0, run.stderr)
         with open("out.json", encoding="utf-8") as file:
             self.assertEqual(json.load(file), {"a": 1, "b": [2]})
+
+    def test_structured_output_that_cannot_be_written(self):
+        os.mkdir("out.json")
+        run = self.start('self.put_structured_out({"a": 1})')
+        self.assertEqual(run.returncode, 0)
+        self.assertIn("structured output out.json: Is a directory", run.stderr)
 
     def test_too_few_arguments(self):
         self.start("pass")
@@ -136,10 +150,21 @@ class InstallTest(harness.FolderCase):
             self.assertEqual(self.listed(), ["bin/run", "link"])
         self.assertEqual(os.readlink("install/link"), "bin/run")
 
+    def test_links_that_lead_out_of_a_folder(self):
+        for name in ("conf", "own"):
+            os.makedirs("package/" + name)
+        self.write("package/conf/a.xml", "a")
+        for link, to in (("conf", "../conf"), ("a.xml", "../conf/a.xml"), ("gone", "../gone"), ("b", "a.xml")):
+            os.symlink(to, "package/own/" + link)
+        self.install('[{"type": "folder", "name": "own"}]')
+        self.assertEqual([self.read("install/" + name) for name in ("conf/a.xml", "a.xml")], ["a", "a"])
+        self.assertFalse(os.path.islink("install/conf") or os.path.islink("install/a.xml"))
+        self.assertEqual(os.readlink("install/gone"), "../gone")
+
     def test_a_tarball(self):
-        for name in ("a.tar", "a.tar.gz", "a.tgz", "a.tar.bz2"):
-            with tarfile.open("package/files/" + name, "w:" + {"gz": "gz", "gz2": "", "tgz": "gz", "bz2": "bz2"}.get(
-                    name.rpartition(".")[2], "")) as archive:
+        for name, compression in (
+                ("a.tar", ""), ("a.tar.gz", "gz"), ("a.TGZ", "gz"), ("a.tar.bz2", "bz2"), ("a.bin", "xz")):
+            with tarfile.open("package/files/" + name, "w:" + compression) as archive:
                 archive.add("tree/bin", "bin")
                 archive.add("tree/data", "data")
             self.install(json.dumps([{"type": "tarball", "name": "files/" + name}]))
@@ -147,9 +172,9 @@ class InstallTest(harness.FolderCase):
             self.assertTrue(os.access("install/bin/run", os.X_OK))
 
     def test_a_zip_with_an_absolute_name(self):
-        with zipfile.ZipFile("a.zip", "w") as archive:
+        with zipfile.ZipFile("a.ZIP", "w") as archive:
             archive.write("tree/bin/run", "bin/run")
-        self.install(json.dumps([{"type": "zip", "name": os.path.join(self.folder, "a.zip")}]))
+        self.install(json.dumps([{"type": "tarball", "name": os.path.join(self.folder, "a.ZIP")}]))
         self.assertEqual(self.listed(), ["bin/run"])
         self.assertTrue(os.access("install/bin/run", os.X_OK))
 
@@ -181,7 +206,7 @@ class InstallTest(harness.FolderCase):
         for packages, want in (
                 ('[{"type": "rpm", "name": "curl"}]', "type 'rpm' is not known; there are tarball, zip and folder"),
                 ('[{"type": "tarball", "name": "bad.tar"}]', "bad.tar: "),
-                ('[{"type": "tarball", "name": "x.rar"}]', "want a name that ends with one of"),
+                ('[{"type": "folder", "name": "gone"}]', "gone: no such folder"),
                 ('[{"type": "zip", "name": "gone.zip"}]', "No such file"),
         ):
             self.assertIn(want, self.install(packages, 1))

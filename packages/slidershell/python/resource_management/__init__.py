@@ -14,21 +14,24 @@ from resource_management.core.exceptions import (
     ClientComponentHasNoStatus, ClientComponentHasNoStatusCommand, ComponentIsNotRunning, ExecuteTimeoutException,
     Fail, InvalidArgument)
 from resource_management.core.logger import Logger
-from resource_management.core.resources.system import Directory, Execute, File
+from resource_management.core.resources.system import Directory, Execute, ExecuteScript, File, Link
+from resource_management.core.resources.tarball import Tarball
 from resource_management.core.shell import call, checked_call, quote_bash_args
-from resource_management.core.source import InlineTemplate, Source, StaticFile, Template
+from resource_management.core.source import DownloadSource, InlineTemplate, Source, StaticFile, Template
 from resource_management.core.utils import checked_unite
 from resource_management.libraries import functions, resources, script
 from resource_management.libraries.functions import (
     check_process_status, default, format, get_kinit_path, get_port_from_url, is_empty, substitute_vars)
-from resource_management.libraries.resources import HdfsDirectory, PropertiesFile, TemplateConfig, XmlConfig
+from resource_management.libraries.resources import (
+    CopyFromLocal, ExecuteHadoop, HdfsDirectory, PropertiesFile, TemplateConfig, XmlConfig)
 from resource_management.libraries.script import ConfigDictionary, Script, UnknownConfiguration
 
 __all__ = [
     "ClientComponentHasNoStatus", "ClientComponentHasNoStatusCommand", "ComponentIsNotRunning", "ConfigDictionary",
-    "Directory", "Environment", "Execute", "ExecuteTimeoutException", "Fail", "File", "HdfsDirectory",
-    "InlineTemplate", "InvalidArgument", "Logger", "PropertiesFile", "Resource", "Script", "Source", "StaticFile",
-    "Template", "TemplateConfig", "UnknownConfiguration", "XmlConfig", "call", "check_process_status", "checked_call",
+    "CopyFromLocal", "Directory", "DownloadSource", "Environment", "Execute", "ExecuteHadoop", "ExecuteScript",
+    "ExecuteTimeoutException", "Fail", "File", "HdfsDirectory", "InlineTemplate", "InvalidArgument", "Link", "Logger",
+    "PropertiesFile", "Resource", "Script", "Source", "StaticFile", "Tarball", "Template", "TemplateConfig",
+    "UnknownConfiguration", "XmlConfig", "call", "check_process_status", "checked_call",
     "checked_unite", "default", "environment", "exceptions", "format", "functions", "get_kinit_path",
     "get_port_from_url", "is_empty", "logger", "quote_bash_args", "re", "resources", "script", "shell", "source",
     "substitute_vars",

@@ -13,10 +13,12 @@ __all__ = ["Fail", "Resource"]
 class Resource:
     """`File(path, mode=0o644)` acts where it stands. A list of names acts on each, in order.
 
-    A subclass lists its arguments with their defaults in `arguments`, and has a method `action_NAME` for each action.
+    A subclass lists its arguments with their defaults in `arguments`, those that are True or False in `switches`, and
+    has a method `action_NAME` for each action.
     """
 
     arguments = {}
+    switches = ()
     default_action = "create"
     # what every resource takes; initial_wait in seconds
     common = {"ignore_failures": False, "not_if": None, "only_if": None, "initial_wait": None}
@@ -34,6 +36,8 @@ class Resource:
         for unknown in sorted(set(given) - set(known)):
             raise InvalidArgument("{} has no argument {!r}; it takes {}".format(self, unknown, ", ".join(sorted(known))))
         for key, value in {**known, **given}.items():
+            if key in ("ignore_failures", *self.switches) and value not in (True, False):
+                raise InvalidArgument("{}: {} is {!r}, want True or False".format(self, key, value))
             setattr(self, key, value)
         action = action or self.default_action
         self._run(action if isinstance(action, (list, tuple)) else [action])

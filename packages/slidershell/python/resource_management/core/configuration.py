@@ -25,7 +25,10 @@ def typed(value):
 
 
 class ConfigDictionary(dict):
-    """A read-only dictionary. `d[key]` converts; items(), values() and get() give the text as it was written."""
+    """A dictionary that refuses `d[key] = value`; update(), pop() and their like work, as they do in Slider.
+
+    `d[key]` converts; items(), values() and get() give the text as it was written.
+    """
 
     def __init__(self, dictionary, path=""):
         super().__init__()
@@ -44,10 +47,11 @@ class ConfigDictionary(dict):
         except KeyError:
             return UnknownConfiguration(self._below(key))
 
-    def _refuse(self, *_args, **_kwargs):
-        raise Fail("the configuration is read-only")
+    def __setitem__(self, key, _value):
+        raise Fail("configuration {} cannot be assigned: copy the dictionary first".format(self._below(key)))
 
-    __setitem__ = __delitem__ = update = pop = popitem = clear = setdefault = __ior__ = _refuse
+    # The methods that dictionaries had in Python 2: scripts use them, and templates, which 2to3 does not read.
+    iteritems, iterkeys, itervalues, has_key = dict.items, dict.keys, dict.values, dict.__contains__
 
     def __reduce__(self):  # copied and pickled as the plain dictionary that it holds
         return ConfigDictionary, (dict(self.items()), self._path)
@@ -61,6 +65,11 @@ class UnknownConfiguration:
 
     def __repr__(self):
         return "UnknownConfiguration({!r})".format(self._path)
+
+    @property
+    def name(self):
+        """The key that is missing, without the dictionaries that it was looked for in."""
+        return self._path.rpartition("/")[2]
 
     def __getitem__(self, key):
         return UnknownConfiguration("{}/{}".format(self._path, key))

@@ -6,7 +6,7 @@ import shutil
 import tempfile
 import types
 
-from resource_management.core.configuration import UnknownConfiguration
+from resource_management.core.configuration import ConfigDictionary, UnknownConfiguration
 from resource_management.core.exceptions import Fail
 from resource_management.core.logger import Logger
 from resource_management.core.utils import AttributeDictionary
@@ -23,15 +23,28 @@ class Environment:
         """basedir holds the package's `files` and `templates`."""
         now = datetime.datetime.now()
         self.config = AttributeDictionary(
-            basedir=basedir, params={}, date=now,
+            basedir=basedir, params=AttributeDictionary(), date=now,
             backup=AttributeDictionary(path=backup_folder(), prefix=now.strftime("%Y%m%d%H%M%S")))
 
     def set_params(self, params):
-        """Adds the variables of a module, or of a dictionary; functions, classes and modules are left out."""
+        """Adds the variables of a module, or of a dictionary; functions, classes and modules are left out.
+
+        Dictionaries among them get attributes, for format and templates.
+        """
         names = params if isinstance(params, dict) else vars(params)
         for name, value in names.items():
             if not name.startswith("__") and is_variable(value):
-                self.config.params[name] = value
+                self.config.params[name] = with_attributes(value)
+
+    def update_config(self, attributes, overwrite=True):
+        """Adds to the configuration; the dots of a name lead into dictionaries."""
+        for path, value in attributes.items():
+            *folders, name = path.split(".")
+            place = self.config
+            for folder in folders:
+                place = place.setdefault(folder, AttributeDictionary())
+            if overwrite or name not in place:
+                place[name] = value
 
     def backup_file(self, path):
         """Keeps a copy of a file that is about to be replaced."""
@@ -52,7 +65,7 @@ class Environment:
         """Another environment with the configuration of the one that is entered."""
         new = cls()
         new.config = cls.get_instance().config.copy()
-        new.config.params = dict(new.config.params)
+        new.config.params = new.config.params.copy()
         return new
 
     def __enter__(self):
@@ -68,6 +81,12 @@ def is_variable(value):
     if isinstance(value, UnknownConfiguration):
         return True
     return not callable(value) and not isinstance(value, types.ModuleType)
+
+
+def with_attributes(value):
+    if not isinstance(value, dict) or isinstance(value, ConfigDictionary):
+        return value
+    return AttributeDictionary((name, with_attributes(one)) for name, one in value.items())
 
 
 def backup_folder():

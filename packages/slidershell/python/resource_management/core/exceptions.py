@@ -1,4 +1,4 @@
-"""What a script raises to end its command; each of them ends it with exit code 1 and one line."""
+"""What a script raises to end its command; each of these ends it with exit code 1 and one line."""
 
 __all__ = [
     "ClientComponentHasNoStatus", "ClientComponentHasNoStatusCommand", "ComponentIsNotRunning",
@@ -14,8 +14,8 @@ class InvalidArgument(Fail):
     """A resource was given an argument that it cannot use."""
 
 
-class ExecuteTimeoutException(Fail):
-    """A command line ran longer than its timeout and was killed with all that it started."""
+class ExecuteTimeoutException(Exception):
+    """call() killed a command line that ran longer than its timeout, with all that it started. No Fail, as in Slider."""
 
 
 class ComponentIsNotRunning(Fail):

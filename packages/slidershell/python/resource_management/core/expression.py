@@ -1,6 +1,8 @@
-"""Expressions of the template subset: names, a.b, a[b], calls, literals, filters, comparisons, and/or/not, x if y else z.
+"""Expressions of the template subset: names, a.b, a[b], calls, literals, filters, arithmetic, comparisons, and/or/not,
+x if y else z.
 
-parse() makes a function of the variables. Values and errors are those of jinja2 with StrictUndefined.
+Parser makes a function of the variables. Values and errors are those of jinja2, with StrictUndefined where what is
+undefined is Missing, with its default where it is Empty.
 """
 
 import ast
@@ -8,17 +10,20 @@ import operator
 import re
 
 from resource_management.core.exceptions import Fail
-from resource_management.core.filters import FILTERS, Missing
+from resource_management.core.filters import FILTERS, Empty, Missing
 
 TOKEN = re.compile(r"""
     \s*(?:
       (?P<number>[0-9]+(?:\.[0-9]+)?(?![0-9A-Za-z_]))
     | (?P<string>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
     | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
-    | (?P<sign>==|!=|<=|>=|[-+*/%~<>=|.,()\[\]{}:])
+    | (?P<sign>==|!=|<=|>=|//|[-+*/%~<>=|.,()\[\]{}:])
     )""", re.VERBOSE | re.DOTALL)
 WORDS = {"true": True, "True": True, "false": False, "False": False, "none": None, "None": None}
 RESERVED = frozenset({"and", "or", "not", "in", "is", "if", "else"})
+SUM = {"+": operator.add, "-": operator.sub}
+PRODUCT = {"*": operator.mul, "/": operator.truediv, "//": operator.floordiv, "%": operator.mod}
+JOINED = {"~": lambda left, right: str(left) + str(right)}
 COMPARE = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
     "in": lambda item, group: item in group, "not in": lambda item, group: item not in group,
@@ -30,8 +35,8 @@ class Beyond(Exception):
 
 
 def use(value):
-    """The value, which must be one."""
-    if isinstance(value, Missing):
+    """The value, which must be one, or empty."""
+    if isinstance(value, Missing) and not isinstance(value, Empty):
         raise Fail(value.what)
     return value
 
@@ -52,10 +57,10 @@ def tokens(text, start, end):
 
 
 class Parser:
-    """Reads tokens one by one; each method returns a function of the variables."""
+    """Reads tokens one by one; each method returns a function of the variables. missing makes what is undefined."""
 
-    def __init__(self, found):
-        self.left = list(found)
+    def __init__(self, found, missing=Missing):
+        self.left, self.missing = list(found), missing
 
     def peek(self, *words):
         """Tells whether the next token is one of these signs or words."""
@@ -85,8 +90,8 @@ class Parser:
         if not self.take("if"):
             return value
         condition = self.either()
-        self.want("else")
-        other = self.expression()
+        nothing = self.missing("the value of an if without else is undefined")
+        other = self.expression() if self.take("else") else lambda names: nothing
         return lambda names: value(names) if use(condition(names)) else other(names)
 
     def either(self):
@@ -116,7 +121,7 @@ class Parser:
         return self.comparison()
 
     def comparison(self):
-        first, rest = self.postfix(), []
+        first, rest = self.sum(), []
         while True:
             sign = self.take("==", "!=", "<", "<=", ">", ">=", "in")
             if not sign and self.peek("not"):
@@ -125,7 +130,7 @@ class Parser:
                 sign = "not in"
             if not sign:
                 return self._compare(first, rest) if rest else first
-            rest.append((COMPARE[sign], self.postfix()))
+            rest.append((COMPARE[sign], self.sum()))
 
     @staticmethod
     def _compare(first, rest):
@@ -138,6 +143,28 @@ class Parser:
                 left = other
             return True
         return value
+
+    def sum(self):
+        return self._chain(SUM, self.joined)
+
+    def joined(self):
+        return self._chain(JOINED, self.product)
+
+    def product(self):
+        return self._chain(PRODUCT, self.postfix)
+
+    def _chain(self, operators, operand):
+        """Operands with operators of one rank between them, from the left."""
+        value = operand()
+        while True:
+            sign = self.take(*operators)
+            if not sign:
+                return value
+            value = self._both_of(operators[sign], value, operand())
+
+    @staticmethod
+    def _both_of(operate, left, right):
+        return lambda names: operate(use(left(names)), use(right(names)))
 
     def postfix(self):
         value = self.primary()
@@ -165,13 +192,11 @@ class Parser:
                 self.want(",")
         return found
 
-    @staticmethod
-    def _attribute(value, name):
-        return lambda names: attribute(use(value(names)), name)
+    def _attribute(self, value, name):
+        return lambda names: attribute(use(value(names)), name, self.missing)
 
-    @staticmethod
-    def _item(value, key):
-        return lambda names: item(use(value(names)), use(key(names)))
+    def _item(self, value, key):
+        return lambda names: item(use(value(names)), use(key(names)), self.missing)
 
     @staticmethod
     def _call(value, arguments):
@@ -182,10 +207,12 @@ class Parser:
         if name not in FILTERS:
             raise Beyond("no filter {!r}; there are {}".format(name, ", ".join(sorted(FILTERS))))
         arguments = self.arguments() if self.take("(") else []
-        takes = FILTERS[name]
-        if name in ("d", "default"):
-            return lambda names: takes(value(names), *[use(one(names)) for one in arguments])
-        return lambda names: takes(use(value(names)), *[use(one(names)) for one in arguments])
+        takes, look = FILTERS[name], (lambda one: one) if name in ("d", "default") else use
+
+        def filtered(names):
+            result = takes(look(value(names)), *[use(one(names)) for one in arguments])
+            return self.missing(result.what) if isinstance(result, Missing) else result
+        return filtered
 
     def _test(self, value):
         negated = bool(self.take("not"))
@@ -215,7 +242,8 @@ class Parser:
             self.left.pop(0)
             return lambda names: WORDS[text]
         name = self.name()
-        return lambda names: names.get(name, Missing("{!r} is undefined".format(name)))
+        undefined = self.missing("{!r} is undefined".format(name))
+        return lambda names: names.get(name, undefined)
 
     def _list(self):
         found = []
@@ -226,8 +254,10 @@ class Parser:
         return lambda names: [use(one(names)) for one in found]
 
 
-def attribute(value, name):
+def attribute(value, name, missing):
     """a.b: an attribute, else an item."""
+    if isinstance(value, Missing):
+        raise Fail(value.what)
     try:
         return getattr(value, name)
     except AttributeError:
@@ -235,11 +265,13 @@ def attribute(value, name):
     try:
         return value[name]
     except (AttributeError, TypeError, LookupError):
-        return Missing("{} has no attribute {!r}".format(type(value).__name__, name))
+        return missing("{} has no attribute {!r}".format(type(value).__name__, name))
 
 
-def item(value, key):
+def item(value, key, missing):
     """a[b]: an item, else an attribute."""
+    if isinstance(value, Missing):
+        raise Fail(value.what)
     try:
         return value[key]
     except (AttributeError, TypeError, LookupError):
@@ -249,4 +281,4 @@ def item(value, key):
             return getattr(value, key)
         except AttributeError:
             pass
-    return Missing("{} has no element {!r}".format(type(value).__name__, key))
+    return missing("{} has no element {!r}".format(type(value).__name__, key))

@@ -1,11 +1,51 @@
 """The filters of the template subset; each does what jinja2's of that name does."""
 
 
+from resource_management.core.exceptions import Fail
+
+
 class Missing:
     """An undefined name or attribute: only `default` and `is defined` may touch it."""
 
     def __init__(self, what):
         self.what = what
+
+
+class Empty(Missing):
+    """An undefined name or attribute of a lenient template: it prints as nothing, is false, and has no items.
+
+    It equals its like alone. Whatever needs a value, such as an attribute of it, a call or a sum, fails.
+    """
+
+    def __str__(self):
+        return ""
+
+    def __bool__(self):
+        return False
+
+    def __len__(self):
+        return 0
+
+    def __iter__(self):
+        return iter(())
+
+    def __eq__(self, other):
+        return type(self) is type(other)
+
+    def __hash__(self):
+        return hash(type(self))
+
+    def __getattr__(self, name):
+        if name.startswith("__"):  # probes of Python's own machinery, not uses
+            raise AttributeError(name)
+        self.fail()
+
+    def fail(self, *_args):
+        raise Fail(self.what)
+
+    __call__ = __getitem__ = __lt__ = __le__ = __gt__ = __ge__ = __int__ = __float__ = __neg__ = fail
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = fail
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = fail
 
 
 def default(value, other="", falsy=False):

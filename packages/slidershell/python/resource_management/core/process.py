@@ -6,6 +6,7 @@ are opened for appending, so that emptying them under a background process leave
 """
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -15,6 +16,7 @@ from resource_management.core.logger import Logger
 
 STDOUT = "application.log"
 STDERR = "application.err"
+PROFILE = "application.profile"  # what the login shell says before the command begins
 TAIL = 4096  # bytes of application.err that a failure quotes
 SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%_-+=:,./")
 
@@ -34,11 +36,16 @@ def line(command):
     return str(command)
 
 
-def argv(command, path=()):
-    """The shell's arguments. A profile may set PATH anew, so what the caller wants is put in front of it afterwards."""
+def argv(command, path=(), stderr=2):
+    """The shell's arguments. A profile may set PATH anew, so what the caller wants is put in front of it afterwards.
+
+    From the command on stderr is the descriptor of that number: what a profile writes is none of the command's.
+    """
     text = line(command)
     if path:
         text = 'export PATH={}:"$PATH"\n{}'.format(":".join(quote(folder) for folder in path), text)
+    if stderr != 2:
+        text = "exec 2>&{0} {0}>&-\n{1}".format(stderr, text)
     return ["/bin/bash", "--login", "-c", text]
 
 
@@ -48,18 +55,18 @@ def environ(extra):
 
 
 def start(command, cwd=None, environment=None, path=()):
-    """Starts a command line with its output in the two files."""
+    """Starts a command line with its output in the two files, and what the profile complains of in a third."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC
-    out, err = os.open(STDOUT, flags, 0o644), os.open(STDERR, flags, 0o644)
+    out, err, profile = (os.open(name, flags, 0o644) for name in (STDOUT, STDERR, PROFILE))
     try:
         return subprocess.Popen(
-            argv(command, path), stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=cwd,
-            env=environ(environment), start_new_session=True)
+            argv(command, path, err), stdin=subprocess.DEVNULL, stdout=out, stderr=profile, cwd=cwd,
+            env=environ(environment), start_new_session=True, pass_fds=(err,))
     except OSError as why:
         raise Fail("run {!r}: {}".format(line(command), why)) from why
     finally:
-        os.close(out)
-        os.close(err)
+        for one in (out, err, profile):
+            os.close(one)
 
 
 def finish(process, command, timeout=None):
@@ -86,23 +93,22 @@ def test(condition):
 
 
 def background(command, pid_file=None, poll_after=None, **how):
-    """Leaves a command line running, detached from the script. It must still live after poll_after seconds."""
+    """Leaves a command line running, detached from the script. Returns its exit code if it has ended within poll_after
+    seconds, else None.
+    """
     process = start(command, **how)
     if pid_file:
         write_pid(pid_file, process.pid)
     if not poll_after:
         _left.append(process)
-        return
+        return None
     try:
         code = process.wait(poll_after)
     except subprocess.TimeoutExpired:
         _left.append(process)
-        return
-    code = 128 - code if code < 0 else code
-    if code == 0 and not pid_file:  # it made a daemon of itself, and nobody asked for its pid
-        Logger.warning("{!r} ended with 0 within {} s".format(line(command), poll_after))
-        return
-    raise Fail("{!r} ended with {} within {} s{}".format(line(command), code, poll_after, tail()))
+        return None
+    Logger.warning("{!r} was to be left running and ended with {} within {} s".format(line(command), code, poll_after))
+    return 128 - code if code < 0 else code
 
 
 _left = []  # Popen complains of a process that still runs when it is collected
@@ -120,15 +126,44 @@ def write_pid(path, pid):
         raise Fail("pid file {}: {}".format(path, err.strerror)) from err
 
 
-def tail():
-    """The end of application.err, to be put behind a failure."""
+def tail(command="", cwd=None):
+    """The end of application.err, to be put behind a failure; where that is empty, of a file that the command line sends
+    its stderr to. A file that its stdout goes to is named alone: what is written there, a password perhaps, is for no log.
+    """
+    text = end_of(STDERR)
+    if text:
+        return ": " + text
+    errors, outputs = redirected(line(command))
+    for name in errors:
+        path = os.path.join(cwd or "", name)
+        text = end_of(path) if os.path.isfile(path) else ""
+        if text:
+            return ": {}: {}".format(name, text)
+    said = [name for name in outputs if holds_text(os.path.join(cwd or "", name))]
+    return "; what it said is in " + ", ".join(said) if said else ""
+
+
+def holds_text(path):
+    return os.path.isfile(path) and os.path.getsize(path) > 0
+
+
+def end_of(path):
     try:
-        with open(STDERR, "rb") as file:
+        with open(path, "rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL))
-            text = file.read().decode("utf-8", "replace").strip()
+            return file.read().decode("utf-8", "replace").strip()
     except OSError:
         return ""
-    return ": " + text if text else ""
+
+
+def redirected(text):
+    """The files that a command line empties for its stderr alone, and those that its stdout goes to as well; names that
+    need the shell are not known.
+    """
+    found = re.findall(r"(?:^|[\s;&|(])([12]?|&)>\s*([A-Za-z0-9_@%+=:,./-]+)(?=[\s;&|)]|$)", text)
+    outputs = [name for kind, name in found if kind != "2"]
+    # what `cmd >x 2>x` left may be stdout's
+    return [name for kind, name in found if kind == "2" and name not in outputs], list(dict.fromkeys(outputs))
 
 
 def end_tree(pid):

@@ -8,6 +8,7 @@ import re
 
 from resource_management.core.exceptions import Fail
 from resource_management.core.expression import Beyond, Parser, tokens, use
+from resource_management.core.filters import Empty, Missing
 
 OPEN = re.compile(r"\{[{%#]-?")
 END = {"{{": re.compile(r"\s*(-?)\}\}"), "{%": re.compile(r"\s*(-?)%\}")}
@@ -24,20 +25,23 @@ class Loop:
         self.first, self.last, self.length = index == 0, index == length - 1, length
 
 
-def render(text, name, variables):
-    """The text with the variables filled in; the variables win over the functions that jinja2 gives."""
+def render(text, name, variables, lenient=False):
+    """The text with the variables filled in; the variables win over the functions that jinja2 gives.
+
+    lenient: what is undefined is empty, and the newline behind a block stays.
+    """
     text = re.sub(r"\r\n|\r", "\n", text)
     text = text[:-1] if text.endswith("\n") else text
     out = []
-    Blocks(Pieces(text, name)).body()({**GLOBALS, **variables}, out)
+    Blocks(Pieces(text, name, not lenient), Empty if lenient else Missing).body()({**GLOBALS, **variables}, out)
     return "".join(out)
 
 
 class Pieces:
     """Cuts a template: ("text", …) and ("{{" or "{%", tokens), each with its line; comments are gone."""
 
-    def __init__(self, text, name):
-        self.name, self.line, self.found = name, 1, []
+    def __init__(self, text, name, trim):
+        self.name, self.line, self.found, self.trim = name, 1, [], trim
         try:
             self._cut(text)
         except Beyond as err:
@@ -71,14 +75,14 @@ class Pieces:
             else:
                 words, close = tokens(text, tag.end(), END[kind])
                 self.found.append((kind, words, self.line))
-            at, dash, block = close.end(), close.group(1) == "-", kind != "{{"
+            at, dash, block = close.end(), close.group(1) == "-", self.trim and kind != "{{"
 
 
 class Blocks:
     """Makes functions (variables, out) of the pieces."""
 
-    def __init__(self, pieces):
-        self.pieces, self.at = pieces, 0
+    def __init__(self, pieces, missing):
+        self.pieces, self.at, self.missing = pieces, 0, missing
 
     def body(self, *until):
         """The pieces up to a statement of these names, which stays to be read."""
@@ -101,7 +105,7 @@ class Blocks:
         if kind == "text":
             return lambda names, out: out.append(content)
         if kind == "{{":
-            value = self._value(Parser(content), line, str)
+            value = self._value(self._parser(content), line, str)
             return lambda names, out: out.append(value(names))
         word = content[0][1] if content else ""
         if word == "if":
@@ -109,6 +113,9 @@ class Blocks:
         if word == "for":
             return self._for(content, line)
         raise self.pieces.beyond("no {{% {} %}}; there are if and for".format(word), line)
+
+    def _parser(self, content):
+        return Parser(content, self.missing)
 
     def _value(self, parser, line, kind, level="expression"):
         """A whole expression as str, bool or list; errors get the line."""
@@ -129,14 +136,14 @@ class Blocks:
         return value
 
     def _if(self, content, line):
-        branches = [(self._value(Parser(content[1:]), line, bool), self.body("elif", "else", "endif"))]
+        branches = [(self._value(self._parser(content[1:]), line, bool), self.body("elif", "else", "endif"))]
         otherwise = None
         while True:
             word, rest, line = self._statement()
             if word == "endif":
                 break
             if word == "elif" and otherwise is None:
-                branches.append((self._value(Parser(rest), line, bool), self.body("elif", "else", "endif")))
+                branches.append((self._value(self._parser(rest), line, bool), self.body("elif", "else", "endif")))
             elif otherwise is None:
                 otherwise = self.body("elif", "else", "endif")
             else:
@@ -167,7 +174,7 @@ class Blocks:
 
     def _head(self, content, line):
         """`for a, b in values`: the names and the values."""
-        parser = Parser(content[1:])
+        parser = self._parser(content[1:])
         try:
             targets = [parser.name()]
             while parser.take(","):

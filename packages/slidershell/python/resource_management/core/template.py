@@ -1,6 +1,7 @@
 """Renders templates: by jinja2 where this Python has it, else by the built-in subset of its language.
 
-Both are told the same: an undefined name is an error, the newline behind a block goes with it.
+Both are told the same. A file of `templates/` is strict: an undefined name is an error, the newline behind a block goes
+with it. A template that is written in the script is lenient: what is undefined is empty, the newline stays.
 """
 
 from resource_management.core import subset
@@ -12,13 +13,20 @@ except ImportError:
     jinja2 = None
 
 
-def render(text, name, variables):
-    """The text with the variables filled in; fails with the template's name and the line."""
-    return with_jinja2(text, name, variables) if jinja2 else subset.render(text, name, variables)
+def render(text, name, variables, lenient=False, included=None):
+    """The text with the variables filled in; fails with the template's name and the line.
+
+    included gives the text of a template that this one names.
+    """
+    if not jinja2:
+        return subset.render(text, name, variables, lenient)
+    return with_jinja2(text, name, variables, lenient, included)
 
 
-def with_jinja2(text, name, variables):
-    engine = jinja2.Environment(autoescape=False, undefined=jinja2.StrictUndefined, trim_blocks=True)
+def with_jinja2(text, name, variables, lenient=False, included=None):
+    engine = jinja2.Environment(
+        autoescape=False, undefined=jinja2.Undefined if lenient else jinja2.StrictUndefined, trim_blocks=not lenient,
+        loader=jinja2.FunctionLoader(included) if included else None)
     try:
         return engine.from_string(text).render(variables)
     except jinja2.TemplateSyntaxError as err:

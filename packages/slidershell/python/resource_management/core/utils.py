@@ -7,7 +7,9 @@ __all__ = ["AttributeDictionary", "checked_unite"]
 
 
 class AttributeDictionary(dict):
-    """A dictionary whose keys are attributes too."""
+    """A dictionary whose keys are attributes too, with the methods that dictionaries had in Python 2."""
+
+    iteritems, iterkeys, itervalues, has_key = dict.items, dict.keys, dict.values, dict.__contains__
 
     def __getattr__(self, name):
         try:
@@ -28,6 +30,8 @@ def same(one, other):
         return True
     if isinstance(one, UnknownConfiguration) or isinstance(other, UnknownConfiguration):
         return False
+    if isinstance(one, dict) and isinstance(other, dict):
+        return dict.__eq__(one, other)
     return type(one) is type(other) and bool(one == other)
 
 

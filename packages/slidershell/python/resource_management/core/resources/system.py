@@ -1,7 +1,8 @@
-"""Execute, File and Directory. Owners and users are ignored: a container has one user."""
+"""Execute, ExecuteScript, File, Directory and Link. Owners and users are ignored: a container has one user."""
 
 import os
 import shutil
+import tempfile
 import time
 
 from resource_management.core import process, shell
@@ -10,7 +11,7 @@ from resource_management.core.configuration import UnknownConfiguration
 from resource_management.core.exceptions import ExecuteTimeoutException, Fail
 from resource_management.core.logger import Logger
 
-__all__ = ["Directory", "Execute", "File"]
+__all__ = ["Directory", "Execute", "ExecuteScript", "File", "Link"]
 
 
 class Execute(Resource):
@@ -18,7 +19,7 @@ class Execute(Resource):
 
     A timeout kills all that the command started, and then fails, or runs on_timeout where there is one. Not waited
     for, a command stays in the background: pid_file gets the shell's pid, which is the command's own where bash
-    executes it in its place, and after poll_after it must still live.
+    executes it in its place, and within poll_after it may not end with another code than 0.
     """
 
     arguments = {
@@ -26,6 +27,7 @@ class Execute(Resource):
         "returns": 0, "tries": 1, "try_sleep": 0, "path": [], "logoutput": False, "timeout": None,
         "on_timeout": None, "wait_for_finish": True, "pid_file": None, "poll_after": None,
     }
+    switches = ("logoutput", "wait_for_finish")
     default_action = "run"
 
     def action_run(self):
@@ -47,20 +49,16 @@ class Execute(Resource):
                 time.sleep(self.try_sleep)
 
     def _once(self):
-        how = {"cwd": self.cwd, "environment": self.environment, "path": self._path()}
-        if not self.wait_for_finish:
-            process.background(self._line(), pid_file=self.pid_file, poll_after=self.poll_after, **how)
-            return
-        code = process.run(self._line(), timeout=self.timeout, **how)
-        if self.logoutput:
-            shell.log_output()
+        code, _ = shell.call(
+            self._line(), logoutput=self.logoutput, cwd=self.cwd, env=self.environment, timeout=self.timeout,
+            wait_for_finish=self.wait_for_finish, pid_file=self.pid_file, poll_after=self.poll_after, path=self._path())
         good = self.returns if isinstance(self.returns, (list, tuple)) else [self.returns]
-        if code not in good:
-            raise Fail("{!r} ended with {}{}".format(process.line(self._line()), code, process.tail()))
+        if code is not None and code not in good:
+            raise shell.ended(self._line(), code, self.cwd)
 
     def _timed_out(self, err):
         if not self.on_timeout:
-            raise err
+            raise Fail(str(err)) from None
         Logger.info("{}; now {!r}".format(err, self.on_timeout))
         shell.checked_call(self.on_timeout)
 
@@ -69,6 +67,24 @@ class Execute(Resource):
 
     def _path(self):
         return self.path if isinstance(self.path, (list, tuple)) else str(self.path).split(os.pathsep)
+
+
+class ExecuteScript(Resource):
+    """A text that an interpreter runs. Its exit code is logged and fails nothing, as in Slider."""
+
+    arguments = {
+        "code": None, "cwd": None, "environment": None, "interpreter": "/bin/bash", "user": None, "group": None}
+    default_action = "run"
+
+    def action_run(self):
+        if self.code is None:
+            raise Fail("{}: the argument code is missing".format(self))
+        with tempfile.NamedTemporaryFile("w", prefix="script-", encoding="utf-8") as file:
+            file.write(self.code)
+            file.flush()
+            code, _ = shell.call([self.interpreter, file.name], cwd=self.cwd, env=self.environment)
+        if code:
+            Logger.warning("{}".format(shell.ended(str(self), code)))
 
 
 class File(Resource):
@@ -128,6 +144,7 @@ class Directory(Resource):
     """A folder; recursive makes its parents too. content names a folder whose files and folders are copied into it."""
 
     arguments = {"path": None, "mode": None, "owner": None, "group": None, "content": None, "recursive": False}
+    switches = ("recursive",)
 
     def action_create(self):
         path = self.path or self.name
@@ -154,6 +171,39 @@ class Directory(Resource):
             shutil.rmtree(path)
         elif os.path.lexists(path):
             raise Fail("{}: it is no folder".format(self))
+
+
+class Link(Resource):
+    """A symbolic link to `to`, in place of another one; hard makes another name of a file. What is no link is not
+    replaced.
+    """
+
+    arguments = {"path": None, "to": None, "hard": False}
+    switches = ("hard",)
+
+    def action_create(self):
+        path, to = self.path or self.name, self.to
+        if to is None:
+            raise Fail("{}: the argument to is missing".format(self))
+        if os.path.lexists(path):
+            if os.path.realpath(path) == to or self.hard and os.path.exists(to) and os.path.samefile(path, to):
+                return
+            if not os.path.islink(path):
+                raise Fail("{}: a file or a folder has that name".format(self))
+            Logger.info("replacing {}, which led to {}".format(self, os.readlink(path)))
+            os.unlink(path)
+        if self.hard and not os.path.isfile(to):
+            raise Fail("{}: {} is no file".format(self, to))
+        if not os.path.exists(to):
+            Logger.warning("{}: {} does not exist".format(self, to))
+        Logger.info("making {} to {}".format(self, to))
+        (os.link if self.hard else os.symlink)(to, path)
+
+    def action_delete(self):
+        path = self.path or self.name
+        if os.path.lexists(path):
+            Logger.info("deleting {}".format(self))
+            os.unlink(path)
 
 
 def copy_tree(source, target):
@@ -191,8 +241,8 @@ def write(path, content):
 
 
 def set_mode(path, mode):
-    """mode: a number, or octal digits."""
-    if mode is None:
+    """mode: a number, or octal digits; None and 0 leave it as it is."""
+    if not mode:
         return
     if isinstance(mode, str):
         mode = int(mode, 8)

@@ -28,6 +28,7 @@ class HdfsDirectory(Resource):
         "recursive_chmod": False, "conf_dir": None, "security_enabled": False, "keytab": None,
         "kinit_path_local": None, "hdfs_user": None,
     }
+    switches = ("recursive_chown", "recursive_chmod", "security_enabled")
 
     def action_create_delayed(self):
         name = self.dir_name or self.name

@@ -11,10 +11,12 @@ import json
 import logging
 import os
 import sys
+import traceback
 
 from resource_management.core.configuration import ConfigDictionary
 from resource_management.core.environment import Environment
-from resource_management.core.exceptions import ClientComponentHasNoStatusCommand, Fail
+from resource_management.core.exceptions import (
+    ClientComponentHasNoStatusCommand, ComponentIsNotRunning, ExecuteTimeoutException, Fail)
 from resource_management.core.logger import Logger
 from resource_management.libraries.script import packages
 
@@ -43,9 +45,8 @@ class Script:
             Script.config = read_command(command_file)
             with Environment(basedir) as env:
                 self._dispatch(command, env)
-        except Fail as err:
-            text = Logger.get_protected_text("{}: {}: {}".format(os.path.basename(sys.argv[0]), command, err))
-            print(" | ".join(line.strip() for line in text.splitlines() if line.strip()), file=sys.stderr)
+        except (Fail, ExecuteTimeoutException) as err:
+            complain("{}: {}: {}{}".format(os.path.basename(sys.argv[0]), command, err, place_of(err, basedir)))
             sys.exit(1)
 
     def _dispatch(self, command, env):
@@ -81,7 +82,7 @@ class Script:
         return Script.config
 
     def put_structured_out(self, more):
-        """Merges into what the agent reads beside the exit code."""
+        """Merges into what the agent reads beside the exit code. If the file cannot be written, the log says so."""
         Script.structuredOut.update(more)
         if not Script.stroutfile:
             return
@@ -91,7 +92,7 @@ class Script:
                 json.dump(Script.structuredOut, file)
             os.replace(new, Script.stroutfile)
         except OSError as err:
-            raise Fail("structured output {}: {}".format(Script.stroutfile, err.strerror)) from err
+            Logger.error("structured output {}: {}".format(Script.stroutfile, err.strerror))
 
     def install(self, env):
         """Unless the script has its own: the packages that the metainfo lists."""
@@ -116,8 +117,27 @@ class Script:
 
     @staticmethod
     def fail_with_error(message):
-        """Ends the command with a line on stderr."""
-        raise Fail(message)
+        """Ends the command with a line on stderr. It is no failure that a script could catch, as in Slider."""
+        complain("{}: {}".format(": ".join([os.path.basename(sys.argv[0]), *sys.argv[1:2]]), message))
+        sys.exit(1)
+
+
+def complain(text):
+    """Prints a failure as one line on stderr."""
+    lines = Logger.get_protected_text(text).splitlines()
+    print(" | ".join(line.strip() for line in lines if line.strip()), file=sys.stderr)
+
+
+def place_of(err, basedir):
+    """Where in the package's own files a failure comes from, as " (params.py, line 7)"; empty outside of them, and for
+    the answers of STATUS, which are none.
+    """
+    if isinstance(err, (ComponentIsNotRunning, ClientComponentHasNoStatusCommand)):
+        return ""
+    for frame in reversed(traceback.extract_tb(err.__traceback__)):
+        if os.path.realpath(frame.filename).startswith(os.path.realpath(basedir) + os.sep):
+            return " ({}, line {})".format(os.path.basename(frame.filename), frame.lineno)
+    return ""
 
 
 def read_command(path):
