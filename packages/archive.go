@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -145,6 +146,14 @@ type archive struct {
 	size int64
 }
 
+// documents are the files of a package that are taken for the package itself.
+func documents() []string {
+	return []string{
+		"metainfo.json", "metainfo.xml", "appConfig.json", "resources.json", "appConfig.default.json",
+		"resources.default.json", "appConfig-default.json", "resources-default.json",
+	}
+}
+
 // openArchive tells what the file is. name is what it is called where its path does not say.
 func openArchive(path, name string) (_ *archive, err error) {
 	if name == "" {
@@ -175,6 +184,8 @@ func openArchive(path, name string) (_ *archive, err error) {
 	is, what := kindOfContent(head[:n])
 	says, known := kindOfName(name)
 	switch {
+	case is == "" && slices.Contains(documents(), filepath.Base(path)):
+		return nil, refuse(notAnArchive, "got a file of a package", "the package: its folder, "+filepath.Dir(path))
 	case is == "":
 		return nil, refuse(notAnArchive, "got "+what, "an archive: pack it as one of "+strings.Join(endings(), " "))
 	case known && says != is:

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-//go:embed all:handwriting all:jax all:jupyter all:lightgbm all:mpi
+//go:embed all:handwriting all:horovod all:jax all:jupyter all:lightgbm all:mpi
 //go:embed all:mxnet all:pytorch all:tensorflow all:vpc all:xgboost
 var files embed.FS
 

@@ -60,7 +60,8 @@ func problems(ctx context.Context, pkg *packages.Package) appdef.Problems {
 		found = append(found, plan.Check(app, vars)...)
 	}
 	scripts, unread := readScripts(ctx, pkg, app)
-	found = slices.Concat(found, unread, slider.Lint(pkg.FS, app), slider.LintScripts(pkg.FS, app, scripts)).Sort()
+	found = slices.Concat(found, unread, slider.Lint(pkg.FS, app), slider.LintScripts(pkg.FS, app, scripts),
+		slider.LintValues(app, scripts, told()), javaHomes(app)).Sort()
 	if found == nil {
 		return appdef.Problems{}
 	}

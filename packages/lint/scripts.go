@@ -38,8 +38,9 @@ const (
 
 // scriptQuestion is what scripts.py reads.
 type scriptQuestion struct {
-	Oldest bool           `json:"oldest"`
-	Files  []scriptSource `json:"files"`
+	Oldest   bool           `json:"oldest"`
+	Programs []string       `json:"programs"` // folders of scripts that are run as programs
+	Files    []scriptSource `json:"files"`
 }
 
 type scriptSource struct {
@@ -55,19 +56,28 @@ type scriptAnswer struct {
 
 type scriptFacts struct {
 	Name     string        `json:"name"`
-	Refused  *scriptFault  `json:"refused"`
+	Refused  []scriptFault `json:"refused"`
 	Oldest   *scriptFault  `json:"oldest"`
 	Doubts   []scriptFault `json:"doubts"`
+	More     *scriptsMore  `json:"more"`
 	Class    *slider.Class `json:"class"`
 	Template []slider.Name `json:"templates"`
 	Programs []string      `json:"programs"`
+	Reads    []slider.Read `json:"reads"`
 }
 
-// scriptFault is a line and what Python 3 says of it, or would.
+// scriptFault is a line and what Python 3 says of it, or would, and what 2to3 writes there, where that is known.
 type scriptFault struct {
 	Line    int    `json:"line"`
 	Source  string `json:"source"`
 	Failure string `json:"failure"`
+	Write   string `json:"write"`
+}
+
+// scriptsMore counts the findings of a file that are left out.
+type scriptsMore struct {
+	Count int `json:"count"`
+	Line  int `json:"line"` // of the first
 }
 
 // readScripts has a Python of this host read the package's scripts; nothing of the package runs. What cannot be looked
@@ -78,7 +88,9 @@ func readScripts(ctx context.Context, pkg *packages.Package, app appdef.App) ([]
 		return nil, nil
 	}
 	python, plain := interpreter(pkg, app)
-	answer, err := askPython(ctx, python, scriptQuestion{Oldest: plain, Files: sources})
+	answer, err := askPython(ctx, python, scriptQuestion{
+		Oldest: plain, Programs: python2.Programs(pkg.FS), Files: sources,
+	})
 	if err != nil {
 		at := appdef.Place{File: "package/scripts"}
 		return nil, appdef.Problems{at.Warning(err.Error(), "a Python 3.8 or later", "the scripts were not looked at")}
@@ -179,11 +191,14 @@ func askPython(ctx context.Context, python string, question scriptQuestion) (scr
 
 // script is what was found as the advice wants it.
 func (f scriptFacts) script(python, text string) slider.Script {
-	s := slider.Script{Name: f.Name, Text: text, Class: f.Class, Templates: f.Template, Programs: f.Programs}
-	if f.Refused != nil {
+	s := slider.Script{
+		Name: f.Name, Text: text, Class: f.Class, Templates: f.Template, Programs: f.Programs,
+		Reads: f.Reads,
+	}
+	for _, refused := range f.Refused {
 		s.Faults = append(s.Faults, slider.ScriptFault{
-			Line: f.Refused.Line, Got: f.Refused.Failure, Want: "what Python " + python + " can read",
-			Hint: f.Refused.advice(f.Name), Fatal: true,
+			Line: refused.Line, Got: refused.Failure, Want: "what Python " + python + " can read",
+			Hint: refused.advice(f.Name), Fatal: true,
 		})
 	}
 	if f.Oldest != nil {
@@ -200,11 +215,20 @@ func (f scriptFacts) script(python, text string) slider.Script {
 			})
 		}
 	}
+	if f.More != nil {
+		s.Faults = append(s.Faults, slider.ScriptFault{
+			Line: f.More.Line, Got: appdef.Counted(f.More.Count, "more finding") + ", the first",
+			Want: "Python 3", Hint: "change those above and run lint again",
+		})
+	}
 	return s
 }
 
 // advice is what the agent would say once the script had failed so.
 func (f scriptFault) advice(name string) string {
+	if f.Write != "" {
+		return slidershell.Rewrite(f.Source, f.Write, true)
+	}
 	const root = "/"
 	file := root + name
 	text := slidershell.Advice(file, fmt.Sprintf("  File %q, line %d\n    %s\n%s\n", file, f.Line, f.Source, f.Failure))

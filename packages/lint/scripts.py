@@ -1,30 +1,51 @@
 """What can be said of Python sources by reading them: nothing of the package is imported or run here.
 
-stdin: {"oldest": bool, "files": [{"name", "source" (base64)}…]}
-stdout: {"python": "3.11", "files": [{"name", "refused", "oldest", "doubts", "class", "templates", "programs"}…]}, in order.
+stdin: {"oldest": bool, "programs": [folder…], "files": [{"name", "source" (base64)}…]}
+stdout: {"python": "3.11", "files": [{"name", "refused", "oldest", "doubts", "more", "class", "templates", "programs",
+"reads"}…]}, in order.
 
-refused and oldest: {"line", "source", "failure"} or null; oldest is what Python 3.8 lacks, where it was asked for.
+refused: [{"line", "source", "failure", "write"}…], the lines that Python 3 cannot read: all of them where 2to3 knows
+what to write and this Python has it, else the first. oldest: the same or null, what Python 3.8 lacks, where asked for.
 doubts: what may fail when it is run, in the same form, each with the words of Python 3's own failure.
+more: {"count", "line"} of the refused and doubts that were left out, and where they begin, or null.
 class: {"name", "line", "methods", "whole"} of the class whose execute() is called, or null; whole: no base is unknown.
 templates: [{"name", "line"}…] that Template() names. programs: the last part of the path of what strings begin with.
+reads: [{"path", "line"}…] of the command's JSON, such as ["configurations", "global", "x"], that must be there; not
+those that the file tests for (in, get, is_empty), nor those in a try.
 """
 
 import ast
 import base64
 import builtins
+import difflib
+import importlib
+import importlib.util
+import io
 import json
 import sys
+import time
+import tokenize
 import warnings
 
 warnings.simplefilter("ignore")
-MOST = 20  # doubts of a file
+MOST = 20  # refused lines, and doubts, of a file
+PATIENCE = time.monotonic() + 5  # until which 2to3 is asked
 
-GONE = BUILTINS | {"file", "cmp"}
+# The objects of a command's JSON, as Slider has it and as Ambari has it.
+ROOTS = {"configurations", "hostLevelParams", "commandParams", "roleParams", "componentConfig", "clusterHostInfo"}
+
+# What fixers of 2to3 change that no Python 3 can read.
+SYNTAX = ["except", "exec", "ne", "numliterals", "paren", "print", "raise", "repr", "throw", "tuple_params"]
+
+CODECS = {"base64", "bz2", "hex", "rot13", "rot_13", "string_escape", "unicode_internal", "uu", "zlib"}
+VIEWS = {"keys": "dict_keys", "values": "dict_values", "items": "dict_items"}
+LAZY = {"filter", "map", "zip"}
+ANYTHING = {"Exception", "BaseException", "StandardError", ""}
 
 
-def fault(line, lines, failure):
+def fault(line, lines, failure, write=""):
     text = lines[line - 1].strip() if 0 < line <= len(lines) else ""
-    return {"line": line, "source": text[:200], "failure": failure[:300]}
+    return {"line": line, "source": text[:200], "failure": failure[:300], "write": write.strip()[:200]}
 
 
 def parse(source, lines, **how):
@@ -44,38 +65,179 @@ def named(node):
     return node.attr if isinstance(node, ast.Attribute) else ""
 
 
-def guarded(tree):
-    """The nodes of try statements: who tries knows that it may fail."""
-    return {id(inner) for node in ast.walk(tree) if isinstance(node, ast.Try) for inner in ast.walk(node)}
-
-
-def doubts(tree, lines, modules):
-    own, tried, found = own_names(tree), guarded(tree), []
+def repaired(name, source, lines):
+    """The tree of a source of Python 2 once 2to3 has changed its syntax, with the lines that it had, and the lines that
+    Python 3 cannot read; None where 2to3 is of no help.
+    """
+    refactor = fixers() if time.monotonic() < PATIENCE else None
+    if refactor is None:
+        return None, []
+    try:
+        text = source.decode(tokenize.detect_encoding(io.BytesIO(source).readline)[0])
+        new = refactored(refactor, text, name, SYNTAX)
+        tree = ast.parse(new)
+    except Exception:  # of another kind for each thing that it does not understand
+        return None, []
+    new, found, back = new.splitlines(), [], {}
+    for kind, a, b, c, d in difflib.SequenceMatcher(None, lines, new, autojunk=False).get_opcodes():
+        back.update((c + i + 1, min(a + i, max(b - 1, 0)) + 1) for i in range(d - c))
+        if kind == "equal":
+            continue
+        each = [(a + i, 1, c + i, 1) for i in range(b - a)] if b - a == d - c else [(a, b - a, c, d - c)]
+        for old, count, at, length in each:
+            if parse("\n".join(new[:at] + lines[old:old + count] + new[at + length:]) + "\n", lines)[1]:
+                found.append(fault(old + 1, lines, "SyntaxError", "; ".join(map(str.strip, new[at:at + length]))))
     for node in ast.walk(tree):
-        failure = "" if id(node) in tried else doubt(node, own, modules)
-        if failure:
-            found.append(fault(node.lineno, lines, failure))
-    return sorted(found, key=lambda one: one["line"])[:MOST]
+        if hasattr(node, "lineno"):
+            node.lineno = back.get(node.lineno, node.lineno)
+    return tree, found
 
 
-def doubt(node, own, modules):
-    imported = []
-    if isinstance(node, ast.Import):
-        imported = [alias.name for alias in node.names]
-    elif isinstance(node, ast.ImportFrom) and not node.level:
-        imported = [node.module or ""]
-    for name in imported:
-        if name.partition(".")[0] not in modules and name != "urllib":
-            return "ModuleNotFoundError: No module named '{}'".format(name)
-    if isinstance(node, ast.ImportFrom) and node.module == "urllib" and not node.level:
-        return "ImportError: cannot import name '{}' from 'urllib'".format(node.names[0].name)
-    if isinstance(node, ast.Name) and node.id in GONE - own and not hasattr(builtins, node.id):
-        return "NameError: name '{}' is not defined".format(node.id)
-    if isinstance(node, ast.Attribute) and node.attr in DICT_METHODS:
-        return "AttributeError: 'dict' object has no attribute '{}'".format(node.attr)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.RShift) and named(node.left) == "print":
-        return "TypeError: unsupported operand type(s) for >>: 'builtin_function_or_method' and 'file'"
-    return ""
+def guarded(tree, kind):
+    """The nodes whose failure of this kind is reckoned with: in a try that names it, alone in one that takes anything,
+    or where the version of Python is asked.
+    """
+    found = set()
+    for node in ast.walk(tree):
+        bodies = []
+        if isinstance(node, ast.Try):
+            caught = {named(one) for handler in node.handlers for one in (
+                handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type])}
+            if kind in caught or kind == "ImportError" and caught & (ANYTHING | {"ModuleNotFoundError"}):
+                bodies = node.body + node.handlers
+            elif caught & ANYTHING and len(node.body) == 1:
+                bodies = node.body
+        elif isinstance(node, (ast.If, ast.IfExp)) and any(
+                named(one) in ("version_info", "version", "PY2", "PY3", "hexversion") for one in ast.walk(node.test)):
+            bodies = [node]
+        found.update(id(inner) for body in bodies for inner in ast.walk(body))
+    return found
+
+
+def lacks(module, name):
+    """Tells whether this Python has no module.name."""
+    try:
+        return not hasattr(importlib.import_module(module), name)
+    except ImportError:
+        return False
+
+
+class Doubts:
+    """What may fail in one file, in Python's own words."""
+
+    def __init__(self, name, tree, neighbours, siblings):
+        self.name, self.neighbours, self.siblings = name, neighbours, siblings
+        self.own, self.modules = own_names(tree), imported(tree)
+        self.caught = {}  # id of a node → names that an except around it gives
+        self.views = {}  # names → the type of what they are given
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ExceptHandler) and node.name and self.builtin(node.type):
+                for inner in ast.walk(node):
+                    self.caught.setdefault(id(inner), set()).add(node.name)
+        self.views = self.given(tree)
+
+    def given(self, tree):
+        """Names that are given d.keys() or the like, and nothing else anywhere in the file."""
+        given, stored = {}, []
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+                given.setdefault(node.targets[0].id, []).append(self.lazy(node.value))
+            if isinstance(node, ast.arg):
+                stored.append(node.arg)
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                stored.append(node.id)
+        return {name: kinds[0] for name, kinds in given.items() if all(kinds) and stored.count(name) == len(kinds)}
+
+    @staticmethod
+    def builtin(types):
+        """Tells whether all that an except takes is Python's own: others may have a message."""
+        each = types.elts if isinstance(types, ast.Tuple) else [types]
+        return all(hasattr(builtins, named(one)) for one in each)
+
+    def lazy(self, node):
+        """The type of what is a list in Python 2 alone, else an empty text."""
+        if not isinstance(node, ast.Call):
+            return self.views.get(node.id, "") if isinstance(node, ast.Name) else ""
+        if isinstance(node.func, ast.Attribute) and not node.args and not node.keywords:
+            return VIEWS.get(node.func.attr, "")
+        return node.func.id if isinstance(node.func, ast.Name) and node.func.id in LAZY - self.own else ""
+
+    def of(self, node):
+        """Pairs of the failure's kind and its words."""
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield from self.module(alias.name)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield from self.module(node.module)
+            for alias in node.names:
+                if alias.name in gone_members(node.module) and lacks(node.module, alias.name):
+                    yield "ImportError", "cannot import name '{}' from '{}'".format(alias.name, node.module)
+        elif isinstance(node, ast.Name) and node.id in BUILTINS and node.id not in self.own:
+            if not hasattr(builtins, node.id):
+                yield "NameError", "name '{}' is not defined".format(node.id)
+        elif isinstance(node, ast.Attribute):
+            yield from self.attribute(node)
+        elif isinstance(node, ast.Call):
+            yield from self.call(node)
+        elif isinstance(node, ast.Subscript) and self.lazy(node.value):
+            yield "TypeError", "'{}' object is not subscriptable".format(self.lazy(node.value))
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.RShift) and named(node.left) == "print":
+            yield "TypeError", "unsupported operand type(s) for >>: 'builtin_function_or_method' and 'file'"
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+            kind = self.lazy(node.left) or self.lazy(node.right)
+            if kind:
+                yield "TypeError", "unsupported operand type(s) for +: '{}' and 'list'".format(kind)
+
+    def module(self, name):
+        if self.siblings.has(self.name, name):
+            yield "ImportError", "No module named '{}': it is beside the script".format(name)
+            return
+        first = name.partition(".")[0]
+        if first in MODULES and first not in self.neighbours and importlib.util.find_spec(first) is None:
+            yield "ImportError", "No module named '{}'".format(first)
+
+    def attribute(self, node):
+        module = member(node, self.modules)
+        if node.attr in DICT_METHODS:
+            yield "AttributeError", "'dict' object has no attribute '{}'".format(node.attr)
+        elif node.attr in gone_members(module) and module not in self.neighbours and lacks(module, node.attr):
+            yield "AttributeError", "module '{}' has no attribute '{}'".format(module, node.attr)
+        elif node.attr == "message" and named(node.value) in self.caught.get(id(node), ()):
+            yield "AttributeError", "'Exception' object has no attribute 'message'"
+        elif node.attr == "sort" and self.lazy(node.value):
+            yield "AttributeError", "'{}' object has no attribute 'sort'".format(self.lazy(node.value))
+
+    def call(self, node):
+        method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        by = {word.arg for word in node.keywords}
+        first = node.args[0] if node.args else None
+        if method == "sort" and (isinstance(first, (ast.Name, ast.Attribute, ast.Lambda)) or "cmp" in by):
+            yield "TypeError", "sort() takes no positional arguments"
+        if named(node.func) == "sorted" and not method and (len(node.args) > 1 or "cmp" in by):
+            yield "TypeError", "sorted expected 1 argument, got {}".format(len(node.args))
+        if method in ("encode", "decode") and text_of(first) in CODECS and named(node.func.value) != "codecs":
+            yield "LookupError", "'{}' is not a text encoding".format(first.value)
+        if named(node.func) == "len" and not method and first is not None and self.lazy(first) in LAZY:
+            yield "TypeError", "object of type '{}' has no len()".format(self.lazy(first))
+
+
+def gone_members(module):
+    return {**CHANGED_MEMBERS.get(module, {}), **LEFT_MEMBERS.get(module, {})}
+
+
+CHANGED_MEMBERS, LEFT_MEMBERS = GONE["changed"]["members"], GONE["left"]["members"]
+
+
+def doubts(name, tree, lines, neighbours, siblings):
+    all_of_it, found, guards = Doubts(name, tree, neighbours, siblings), {}, {}
+    for node in ast.walk(tree):
+        for kind, words in all_of_it.of(node):
+            if kind not in guards:
+                guards[kind] = guarded(tree, kind)
+            if id(node) not in guards[kind]:
+                failure = "{}: {}".format(kind, words)
+                found.setdefault((node.lineno, failure), fault(node.lineno, lines, failure))
+    return [found[key] for key in sorted(found)]
 
 
 def run_class(tree):
@@ -139,26 +301,124 @@ def programs(tree):
                    if id(node) not in written and node.value.strip()})
 
 
-def one(file, oldest, modules):
-    source = base64.b64decode(file["source"])
+def text_of(node):
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
+def key_of(node):
+    """The text of x["text"], else None."""
+    if not isinstance(node, ast.Subscript):
+        return None
+    return text_of(node.slice.value if type(node.slice).__name__ == "Index" else node.slice)  # Index: Python 3.8's
+
+
+def asks(node):
+    """Tells whether the node is x.get("text", …)."""
+    return (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get"
+            and bool(node.args) and text_of(node.args[0]) is not None)
+
+
+def tries(tree):
+    """The nodes of try statements: who tries knows that it may fail."""
+    return {id(inner) for node in ast.walk(tree) if isinstance(node, ast.Try) for inner in ast.walk(node)}
+
+
+class Values:
+    """What a file reads of the command's JSON, whatever it calls that."""
+
+    def __init__(self, tree):
+        self.names = {}  # of variables that have one value each → its path
+        self.given = {}  # of variables → the paths that they are given
+        for _ in range(3):  # a = config["configurations"]; b = a["global"]; c = b["x"]
+            self.names = self.assigned(tree)
+        self.asked = [path for node in ast.walk(tree) for path in self.tested(node)]
+
+    def assigned(self, tree):
+        self.given, count = {}, {}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                count[node.id] = count.get(node.id, 0) + 1
+            elif isinstance(node, ast.arg):
+                count[node.arg] = 2
+            elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+                self.given.setdefault(node.targets[0].id, []).append(self.path(node.value))
+        return {name: paths[0] for name, paths in self.given.items() if paths[0] and count[name] == 1}
+
+    def path(self, node, gets=False):
+        """The keys below the JSON's top, or None. gets: x.get("key", …) counts as x["key"]."""
+        keys = []
+        while len(keys) < 8:
+            if isinstance(node, ast.Name) and node.id in self.names:
+                return self.names[node.id] + keys
+            asked = gets and asks(node)
+            key = node.args[0].value if asked else key_of(node)
+            if key is None:
+                return None
+            keys.insert(0, key)
+            if key in ROOTS:
+                return keys
+            node = node.func.value if asked else node.value
+        return None
+
+    def inside(self, node, key):
+        """The path of a key that a node may have, or None."""
+        path = self.path(node, True)
+        return path + [key] if path else [key] if key in ROOTS else None
+
+    def tested(self, node):
+        """The paths of which a node asks whether they are there, or has a default for: each whole, no part of it."""
+        if asks(node):
+            yield self.inside(node.func.value, node.args[0].value)
+        elif isinstance(node, ast.Call) and named(node.func) in ("is_empty", "isinstance"):
+            for value in node.args:
+                yield from self.given.get(getattr(value, "id", ""), [self.path(value)])
+        elif isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)) and text_of(node.left):
+            yield self.inside(node.comparators[0], node.left.value)
+
+    def reads(self, tree):
+        """The paths that must be there, but for those that the file tests for."""
+        tried, found = tries(tree), {}
+        for node in ast.walk(tree):
+            path = self.path(node) if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) else None
+            if path and id(node) not in tried and path not in self.asked:
+                found.setdefault(tuple(path), node.lineno)
+                found[tuple(path)] = min(found[tuple(path)], node.lineno)
+        return [{"path": path, "line": line} for path, line in sorted(found.items())]
+
+
+def one(file, oldest, neighbours, siblings):
+    name, source = file["name"], file["source"]
     lines = source.decode("utf-8", "replace").splitlines()
-    answer = {"name": file["name"], "refused": None, "oldest": None, "doubts": [], "class": None, "templates": [],
-              "programs": []}
-    tree, answer["refused"] = parse(source, lines)
-    if tree is None:
-        return answer
-    if oldest:
+    answer = {"name": name, "refused": [], "oldest": None, "doubts": [], "more": None, "class": None, "templates": [],
+              "programs": [], "reads": []}
+    tree, refused = parse(source, lines)
+    if refused:
+        tree, answer["refused"] = repaired(name, source, lines)
+        for one in answer["refused"]:
+            if one["line"] == refused["line"]:
+                refused["write"] = one["write"]
+        answer["refused"] = [one for one in answer["refused"] if one["line"] != refused["line"]] + [refused]
+        answer["refused"].sort(key=lambda one: one["line"])
+    elif oldest:
         answer["oldest"] = parse(source, lines, feature_version=(3, 8))[1]
-    answer["doubts"], answer["class"] = doubts(tree, lines, modules), run_class(tree)
-    answer["templates"], answer["programs"] = templates(tree), programs(tree)
+    if tree is not None:
+        answer["doubts"], answer["class"] = doubts(name, tree, lines, neighbours, siblings), run_class(tree)
+        answer["templates"], answer["programs"] = templates(tree), programs(tree)
+        answer["reads"] = Values(tree).reads(tree)
+    rest = answer["refused"][MOST:] + answer["doubts"][MOST:]
+    if rest:
+        answer["more"] = {"count": len(rest), "line": min(one["line"] for one in rest)}
+    answer["refused"], answer["doubts"] = answer["refused"][:MOST], answer["doubts"][:MOST]
     return answer
 
 
 def main():
     asked = json.load(sys.stdin)
+    files = [{"name": file["name"], "source": base64.b64decode(file["source"])} for file in asked["files"]]
     # a script may import its neighbours, whatever they are called
-    modules = {part for file in asked["files"] for part in file["name"].replace(".py", "").split("/")}
-    answers = [one(file, asked["oldest"], modules) for file in asked["files"]]
+    neighbours = {part for file in files for part in file["name"].replace(".py", "").split("/")}
+    siblings = Siblings(files, asked["programs"])
+    answers = [one(file, asked["oldest"], neighbours, siblings) for file in files]
     json.dump({"python": "{}.{}".format(*sys.version_info), "files": answers}, sys.stdout)
 
 

@@ -1,13 +1,14 @@
 """2to3 on sources that come and go as JSON: nothing of the package is imported or written here.
 
-stdin: [{"name", "source" (base64)}…]; stdout: [{"name", "source" (base64), "diff", "error", "line" of the
-error or 0}…], one each, in order.
-2to3 is the standard library's lib2to3, else its fork fissix. Exit code 3: this Python has neither.
+stdin: {"programs": [folder…], "files": [{"name", "source" (base64)}…]}; stdout: [{"name", "source" (base64), "diff",
+"error", "line" of the error or 0}…], one for each file, in order.
+Exit code 3: this Python has neither lib2to3 nor fissix.
 """
 
 import ast
 import base64
 import difflib
+import importlib
 import io
 import json
 import sys
@@ -15,27 +16,19 @@ import tokenize
 import warnings
 
 warnings.simplefilter("ignore")
-try:
-    from lib2to3 import refactor
-except ImportError:
-    try:
-        from fissix import refactor
-    except ImportError:
-        sys.exit(3)
+refactor = fixers()
+if refactor is None:
+    sys.exit(3)
 
-FIXERS = refactor.__name__.partition(".")[0] + ".fixes"
+PACKAGE = refactor.__name__.partition(".")[0]
+RELATIVE = "import"  # the fixer of imports of siblings, which goes first
+ALL = [one.rpartition(".fix_")[2] for one in refactor.get_fixers_from_package(PACKAGE + ".fixes")]
 
-# A script is run as a file: its folder is on the path, and `from . import` would not work.
-SKIP = {FIXERS + ".fix_import"}
+# In scripts these are text. 2to3 has bytes.
+importlib.import_module(PACKAGE + ".fixes.fix_types")._TYPE_MAPPING["StringType"] = "str"
 
 # What 2to3 changes and no program for Python 3 says. The other fixers change good Python 3 as well.
-ATTRIBUTES = DICT_METHODS | {"viewitems", "viewkeys", "viewvalues", "getcwdu"}
-MODULES = {
-    "urllib2", "urlparse", "robotparser", "httplib", "cookielib", "Cookie", "BaseHTTPServer", "SimpleHTTPServer",
-    "CGIHTTPServer", "HTMLParser", "SocketServer", "xmlrpclib", "ConfigParser", "Queue", "StringIO", "cStringIO",
-    "cPickle", "commands", "thread", "dummy_thread", "__builtin__", "copy_reg", "Tkinter", "htmlentitydefs",
-}
-URLLIB = {"urlencode", "quote", "quote_plus", "unquote", "unquote_plus", "urlopen", "urlretrieve"}
+CHANGED = GONE["changed"]
 
 
 def python3(text):
@@ -46,45 +39,67 @@ def python3(text):
         return None
 
 
-def is_python2(node, own):
+def is_python2(node, own, modules):
     if isinstance(node, ast.Name):
-        return node.id in BUILTINS - own
+        return node.id in CHANGED["builtins"] and node.id not in own
     if isinstance(node, ast.Attribute):
-        return node.attr in ATTRIBUTES or (
-            node.attr in URLLIB and isinstance(node.value, ast.Name) and node.value.id == "urllib")
+        return node.attr in CHANGED["methods"] or node.attr in CHANGED["members"].get(member(node, modules), {})
     if isinstance(node, ast.Import):
-        return any(alias.name in MODULES for alias in node.names)
+        return any(alias.name in CHANGED["modules"] for alias in node.names)
     if isinstance(node, ast.ImportFrom):
-        return not node.level and (node.module in MODULES or (
-            node.module == "urllib" and any(alias.name in URLLIB for alias in node.names)))
-    # print >>file, "x" parses, as a shift of the function
+        return not node.level and (node.module in CHANGED["modules"] or any(
+            alias.name in CHANGED["members"].get(node.module, {}) for alias in node.names))
+    return shifts(node)
+
+
+def shifts(node):
+    """print >>file, "x" parses in Python 3, as a shift of the function."""
     return (isinstance(node, ast.BinOp) and isinstance(node.op, ast.RShift) and isinstance(node.left, ast.Name)
             and node.left.id == "print")
 
 
-def fixed(name, text):
+def relative(fixer, siblings):
+    """Has 2to3's fixer of imports ask what is in the package, and part `import os, sibling` as well."""
+    util = importlib.import_module(PACKAGE + ".fixer_util")
+    given = fixer.transform
+
+    def near(self, module):
+        return siblings.has(self.filename, module)
+
+    def transform(self, node, results):
+        imp = results["imp"]
+        if node.type == util.syms.import_from or self.skip:
+            return given(self, node, results)
+        several = imp.type == util.syms.dotted_as_names
+        modules = [str(one).strip() for one in (imp.children[::2] if several else [imp])]
+        # from . import a.b is no Python
+        ours = [one for one in modules if "." not in one and near(self, one.split()[0])]
+        rest = [one for one in modules if one not in ours]
+        lines = ["from . import " + ", ".join(ours)] + (["import " + ", ".join(rest)] if rest else [])
+        return util.Name("; ".join(lines), prefix=node.prefix) if ours else None
+
+    fixer.probably_a_local_import, fixer.transform = near, transform
+
+
+def fixed(name, text, siblings):
     """The text as 2to3 would have it."""
-    tree = python3(text)
+    tree, chosen = python3(text), ALL
     if tree is not None:
-        own = own_names(tree)
-        if not any(is_python2(node, own) for node in ast.walk(tree)):
-            return text
-    shifts = tree is not None and any(
-        isinstance(node, ast.BinOp) and isinstance(node.op, ast.RShift) and isinstance(node.left, ast.Name)
-        and node.left.id == "print" for node in ast.walk(tree))
-    fixers = [one for one in refactor.get_fixers_from_package(FIXERS) if one not in SKIP]
+        own, modules = own_names(tree), imported(tree)
+        if not any(is_python2(node, own, modules) for node in ast.walk(tree)):
+            chosen = [RELATIVE]
     # print(a, b) is a function's call to Python 3 and prints a pair in Python 2: what parses is taken by its word
-    options = {"print_function": tree is not None and not shifts}
-    tool = refactor.RefactoringTool(fixers, options)
-    ends = "" if text.endswith("\n") else "\n"  # its grammar wants a last newline
-    changed = str(tool.refactor_string(text + ends, name))
-    return changed[:-1] if ends else changed
+    function = tree is not None and not any(shifts(node) for node in ast.walk(tree))
+    if tree is None or siblings.imports(name, tree):
+        text = refactored(refactor, text, name, [RELATIVE], function)
+    chosen = [one for one in chosen if one != RELATIVE]
+    return refactored(refactor, text, name, chosen, function) if chosen else text
 
 
-def one(name, source):
+def one(name, source, siblings):
     encoding, _ = tokenize.detect_encoding(io.BytesIO(source).readline)
     text = source.decode(encoding)
-    new = fixed(name, text)
+    new = fixed(name, text, siblings)
     diff = difflib.unified_diff(
         text.splitlines(True), new.splitlines(True), "a/" + name, "b/" + name)
     lines = (line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in diff)
@@ -104,11 +119,15 @@ def why_not(err):
 
 
 def main():
+    asked = json.load(sys.stdin)
+    files = [{"name": file["name"], "source": base64.b64decode(file["source"])} for file in asked["files"]]
+    siblings = Siblings(files, asked["programs"])
+    relative(importlib.import_module(PACKAGE + ".fixes.fix_import").FixImport, siblings)
     answers = []
-    for file in json.load(sys.stdin):
+    for file in files:
         answer = {"name": file["name"], "source": "", "diff": "", "error": "", "line": 0}
         try:
-            source, answer["diff"] = one(file["name"], base64.b64decode(file["source"]))
+            source, answer["diff"] = one(file["name"], file["source"], siblings)
             answer["source"] = base64.b64encode(source).decode("ascii")
         except Exception as err:  # one file that cannot be read does not hide the others
             answer["error"], answer["line"] = why_not(err)

@@ -24,6 +24,8 @@ const scriptsFolder = "package/scripts"
 var (
 	// ErrNoFixers is that the Python asked has no 2to3: the standard library has lost lib2to3 with 3.13.
 	ErrNoFixers = errors.New("it has no lib2to3, which Python 3.13 and later lack, and no fissix in its place")
+	// ErrFile is that the folder asked about is a file, such as an archive.
+	ErrFile = errors.New("it is a file")
 	// ErrNoScripts is that the folder holds no package/scripts.
 	ErrNoScripts = errors.New("no folder " + scriptsFolder)
 	// ErrOnlyLinks is that all scripts are symbolic links: nothing there is the package's own.
@@ -48,6 +50,9 @@ var fixer string
 // Changes asks 2to3 of the named python about every *.py below package/scripts of dir, in the order of their names.
 // Files with nothing to do are left out. Links are named behind them, and nothing is asked about them.
 func Changes(ctx context.Context, python, dir string) ([]Change, error) {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("modernize %s: %w", dir, ErrFile)
+	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("modernize: %w", err)
@@ -63,7 +68,7 @@ func Changes(ctx context.Context, python, dir string) ([]Change, error) {
 	if len(files) == 0 {
 		return nil, nil
 	}
-	answers, err := ask(ctx, python, files)
+	answers, err := ask(ctx, python, question{Programs: python2.Programs(root.FS()), Files: files})
 	if err != nil {
 		return nil, fmt.Errorf("modernize %s: %w", dir, err)
 	}
@@ -130,6 +135,12 @@ type file struct {
 	Line   int    `json:"line,omitempty"` // of Error; 0: not known
 }
 
+// question is what fix.py reads.
+type question struct {
+	Programs []string `json:"programs"` // folders of scripts that are run as programs
+	Files    []file   `json:"files"`
+}
+
 func read(root *os.Root) (files []file, modes []fs.FileMode, links []string, err error) {
 	if info, err := root.Stat(scriptsFolder); err != nil || !info.IsDir() {
 		return nil, nil, nil, ErrNoScripts
@@ -156,14 +167,14 @@ func read(root *os.Root) (files []file, modes []fs.FileMode, links []string, err
 }
 
 // ask runs fix.py in isolation (-I): no variable, no user's folder and no file of the current one has a say.
-func ask(ctx context.Context, python string, files []file) ([]file, error) {
-	question, err := json.Marshal(files)
+func ask(ctx context.Context, python string, q question) ([]file, error) {
+	text, err := json.Marshal(q)
 	if err != nil {
 		return nil, err
 	}
 	var out, said bytes.Buffer
 	cmd := exec.CommandContext(ctx, python, "-I", "-c", python2.Names+fixer)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(question), &out, &said
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(text), &out, &said
 	if err := cmd.Run(); err != nil {
 		return nil, failure(ctx, python, err, said.String())
 	}
@@ -171,8 +182,8 @@ func ask(ctx context.Context, python string, files []file) ([]file, error) {
 	if err := json.NewDecoder(io.LimitReader(&out, 1<<30)).Decode(&answers); err != nil {
 		return nil, fmt.Errorf("%s: answer of 2to3: %w", python, err)
 	}
-	if len(answers) != len(files) {
-		return nil, fmt.Errorf("%s: answer of 2to3: %d files, want %d", python, len(answers), len(files))
+	if len(answers) != len(q.Files) {
+		return nil, fmt.Errorf("%s: answer of 2to3: %d files, want %d", python, len(answers), len(q.Files))
 	}
 	return answers, nil
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/muster-agent/muster/packages/modernize"
+	"github.com/muster-agent/muster/packages/python2"
 	"github.com/muster-agent/muster/tests/need"
 )
 
@@ -40,6 +41,9 @@ func TestChanges(t *testing.T) {
 		{"basestring", "isinstance(a, basestring)\n", "isinstance(a, str)\n"},
 		{"urllib2", "import urllib2\nurllib2.urlopen(u)\n", "import urllib.request, urllib.error, urllib.parse\nurllib.request.urlopen(u)\n"},
 		{"a call of print in what parses", "print('a', 'b')\nd.has_key(1)\n", "print('a', 'b')\n1 in d\n"},
+		{"reduce", "x = reduce(f, a)\n", "from functools import reduce\nx = reduce(f, a)\n"},
+		{"itertools", "import itertools\nitertools.izip(a, b)\n", "import itertools\nzip(a, b)\n"},
+		{"types", "import types\nisinstance(a, types.StringType)\n", "import types\nisinstance(a, str)\n"},
 		{"sibling modules", "import params\nprint params.x\n", "import params\nprint(params.x)\n"},
 		{"no last newline", "print 1", "print(1)"},
 		{"carriage returns", "print 1\r\nx = 2\r\n", "print(1)\r\nx = 2\r\n"},
@@ -81,6 +85,105 @@ func TestChanges(t *testing.T) {
 	}
 	if again, err := modernize.Changes(t.Context(), fixing(t), dir); err != nil || len(again) > 0 {
 		t.Errorf("once more: got %+v, %v, want nothing to do", again, err)
+	}
+}
+
+// TestTable has each entry of the table on a line of its own: 2to3 changes what is said to be changed by it, and leaves
+// the rest.
+func TestTable(t *testing.T) {
+	changed, left := python2.Table()
+	for _, half := range []struct {
+		name    string
+		gone    python2.Gone
+		changed bool
+	}{{"changed", changed, true}, {"left", left, false}} {
+		t.Run(half.name, func(t *testing.T) {
+			source := uses(half.gone)
+			dir, script := newPackage(t, source+"print 1\n")
+			changes, err := modernize.Changes(t.Context(), fixing(t), dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := modernize.Write(dir, changes); err != nil {
+				t.Fatal(err)
+			}
+			got := read(t, script)
+			for line := range strings.Lines(source) {
+				if changed := !strings.Contains(got, line); changed != half.changed && !strings.HasSuffix(line, "# as it is\n") {
+					t.Errorf("%q: got changed %t, want %t", line, changed, half.changed)
+				}
+			}
+		})
+	}
+}
+
+// uses is a script that uses each entry once.
+func uses(gone python2.Gone) string {
+	var out strings.Builder
+	for name := range gone.Modules {
+		fmt.Fprintf(&out, "import %s # once\n", name)
+	}
+	for name := range gone.Builtins {
+		end := map[string]string{"reduce": "as it is"} // it is imported
+		fmt.Fprintf(&out, "x = %s(a) # %s\n", name, cmp.Or(end[name], "once"))
+	}
+	for name := range gone.Methods {
+		arguments := map[string]string{"has_key": "1"}
+		fmt.Fprintf(&out, "x = a.%s(%s) # once\n", name, arguments[name])
+	}
+	for module, names := range gone.Members {
+		fmt.Fprintf(&out, "import %s # as it is\n", module)
+		for name := range names { // 2to3 knows the functions of two modules by their calls, and types by their names
+			call := map[string]string{"operator": "(a)", "itertools": "(a)"}
+			fmt.Fprintf(&out, "x = [%s.%s%s] # once\n", module, name, call[module])
+		}
+	}
+	return out.String()
+}
+
+// TestSiblings has modules that import those beside them, as Python 2 finds them. Python 3 looks in the folders of
+// programs alone.
+func TestSiblings(t *testing.T) {
+	for _, tt := range []struct{ name, file, source, want string }{
+		{"a module", "lib/a.py", "import consts\n", "from . import consts\n"},
+		{"a package", "lib/a.py", "import sub as s\n", "from . import sub as s\n"},
+		{"names of a module", "lib/a.py", "from consts import (A,\n  B)\n", "from .consts import (A,\n  B)\n"},
+		{"names of a package's module", "lib/a.py", "from sub.deep import A\n", "from .sub.deep import A\n"},
+		{"in a function", "lib/a.py", "def f():\n  import consts # why\n", "def f():\n  from . import consts # why\n"},
+		{"beside others", "lib/a.py", "import os, consts, md5, sub\n", "from . import consts, sub; import os, md5\n"},
+		{"with a statement of Python 2", "lib/a.py", "import consts, urllib2\nprint 1\n", "from . import consts; import urllib.request, urllib.error, urllib.parse\nprint(1)\n"},
+		{"of the same name as one above", "lib/a.py", "import params\n", "from . import params\n"},
+		{"absolute", "lib/a.py", "from __future__ import absolute_import\nimport consts\n", ""},
+		{"relative already", "lib/a.py", "from . import consts\nfrom .consts import A\n", ""},
+		{"another's", "lib/a.py", "import os, resource_management\n", ""},
+		{"a package's module by its whole name", "lib/a.py", "import sub.deep\n", ""},
+		{"at the top", "a.py", "import params\nfrom lib import consts\nprint(1)\n", ""},
+		{"beside a program", "run/a.py", "import consts\n", ""},
+		{"in a folder that is no package", "loose/a.py", "import consts\n", ""},
+		{"where a script changes sys.path", "lib/a.py", "import sys\nsys.path.append('lib')\nimport consts\n", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			scripts := filepath.Join(dir, "package/scripts")
+			for _, name := range []string{
+				"params.py", "__init__.py", "lib/__init__.py", "lib/consts.py", "lib/params.py", "lib/sub/__init__.py",
+				"lib/sub/deep.py", "run/__init__.py", "run/consts.py", "loose/consts.py",
+			} {
+				write(t, filepath.Join(scripts, name), "A = B = 1\n")
+			}
+			write(t, filepath.Join(dir, "metainfo.xml"), "<script>scripts/run/a.py</script>")
+			write(t, filepath.Join(scripts, tt.file), tt.source)
+			changes, err := modernize.Changes(t.Context(), fixing(t), dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := modernize.Write(dir, changes); err != nil {
+				t.Fatal(err)
+			}
+			if got := read(t, filepath.Join(scripts, tt.file)); got != cmp.Or(tt.want, tt.source) {
+				t.Errorf("got %q, want %q; %+v", got, cmp.Or(tt.want, tt.source), changes)
+			}
+		})
 	}
 }
 

@@ -1,8 +1,55 @@
 package python2
 
-import _ "embed"
+import (
+	_ "embed"
+	"encoding/json"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+)
 
-// Names is a piece of Python: BUILTINS, DICT_METHODS, own_names(tree).
-//
+//go:embed gone.json
+var table string
+
 //go:embed names.py
-var Names string
+var names string
+
+// Names is a piece of Python: GONE, own_names(tree), Siblings and what runs 2to3.
+var Names = "GONE = " + table + names
+
+// Gone is what Python 3 does not have, each with what to write instead.
+type Gone struct {
+	Builtins map[string]string            `json:"builtins"`
+	Methods  map[string]string            `json:"methods"`
+	Modules  map[string]string            `json:"modules"` // the module to import
+	Members  map[string]map[string]string `json:"members"` // of modules that are still there
+}
+
+// Table is what 2to3 changes, and what it leaves to the author.
+func Table() (changed, left Gone) {
+	var both struct{ Changed, Left Gone }
+	if err := json.Unmarshal([]byte(table), &both); err != nil {
+		panic("python2: gone.json: " + err.Error())
+	}
+	return both.Changed, both.Left
+}
+
+var program = regexp.MustCompile(`\bscripts/[\w./-]+\.py\b`)
+
+// Programs are the folders of the scripts that a package's metainfo names, such as package/scripts/lib: Python finds
+// modules in them. The metainfo is taken as text, for that of an old package may have errors.
+func Programs(tree fs.FS) []string {
+	folders := []string{}
+	for _, name := range []string{"metainfo.xml", "metainfo.json"} {
+		text, err := fs.ReadFile(tree, name)
+		if err != nil {
+			continue
+		}
+		for _, script := range program.FindAllString(string(text), -1) {
+			folders = append(folders, path.Dir(path.Join("package", script)))
+		}
+	}
+	slices.Sort(folders)
+	return slices.Compact(folders)
+}

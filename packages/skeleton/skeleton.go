@@ -34,7 +34,9 @@ var ErrKind = errors.New("no skeleton")
 var ErrNotEmpty = errors.New("not empty")
 
 // shown are the frameworks of which the catalog has a program to begin with.
-func shown() []string { return []string{"jax", "lightgbm", "mpi", "mxnet", "pytorch", "xgboost"} }
+func shown() []string {
+	return []string{"horovod", "jax", "lightgbm", "mpi", "mxnet", "pytorch", "xgboost"}
+}
 
 var validName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
 
