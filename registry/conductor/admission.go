@@ -134,7 +134,7 @@ func decideIndex(look Snapshot, me Newcomer, alive func(registry.Process) Life) 
 	if m == nil && slices.Contains(look.Holders, look.Instance.String()) {
 		return Vanished{Why: fmt.Sprintf("it has no record of %s, but its agent lives", look.Instance)}
 	}
-	if m != nil && m.Inc == me.Member.Inc {
+	if m != nil && m.Inc == me.Member.Inc && look.LiveSession != "" {
 		return Retry{Why: look.Instance.String() + " is mine already"}
 	}
 	proof := prove(look, me, alive)
@@ -180,6 +180,8 @@ func prove(look Snapshot, me Newcomer, alive func(registry.Process) Life) Proof 
 	case m == nil:
 		return ProofFree
 	case free && (m.Phase == registry.PhaseLeft || m.Phase == registry.PhaseLost):
+		return ProofFree
+	case free && m.Inc == me.Member.Inc: // my claim's session ended before its answer came; I have started nothing
 		return ProofFree
 	case free && (m.Phase == registry.PhaseFailed || m.Phase == registry.PhaseEnded):
 		return ProofRecord
@@ -270,6 +272,9 @@ func claimRecord(look Snapshot, me Newcomer) registry.Member {
 		return r
 	}
 	r.Was, r.Budget, r.Exit, r.Attempt = m.Inc, m.Budget, m.Exit, max(m.Attempt, 1)
+	if m.Inc == r.Inc {
+		r.Was = m.Was
+	}
 	if m.Exit != nil && m.Exit.Gen != d.Gen {
 		r.Exit = nil
 	}

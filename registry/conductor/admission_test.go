@@ -243,6 +243,11 @@ func TestDecideOtherwise(t *testing.T) {
 		}, conductor.Claim{}},
 		{"locked, without a record", func(c *claimCase) { c.look.Member = nil }, conductor.Retry{}},
 		{"mine already", func(c *claimCase) { c.look.Member.Inc = "new" }, conductor.Retry{}},
+		{"mine, and its session has ended", func(c *claimCase) {
+			c.gone()
+			c.phase(registry.PhaseJoined)
+			c.look.Member.Inc = "new"
+		}, conductor.Claim{}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := newClaimCase()

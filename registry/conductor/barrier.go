@@ -57,6 +57,11 @@ func (r *decision) seal() bool {
 	roster := buildRoster(r.c.Facts, n, n.Resume, func(in registry.Instance) registry.Member {
 		return r.v.Records[in].Member
 	})
+	return r.sealed(n, roster)
+}
+
+// sealed writes a roster and the directive that names it.
+func (r *decision) sealed(n registry.Directive, roster registry.Roster) bool {
 	packed, err := registry.Pack(roster)
 	if err != nil {
 		// A roster consists of strings and numbers: JSON can always express it.

@@ -68,7 +68,7 @@ type decision struct {
 	missing  []*absence // waited instances without a ready key, in rank order
 	joining  []*absence // flex up: instances of the target that are not members yet
 	services []*absence // nobody waits for them
-	removed  []*absence // of a waiting generation: indexes that a flex has removed, whose processes may still run
+	removed  []*absence // indexes that a flex has removed, whose processes may still run
 
 	rest time.Duration // how long the generation that this decision forms waits before it starts
 
@@ -132,22 +132,32 @@ func newDecision(c State, now time.Time, v View) *decision {
 	return r
 }
 
-// findRemoved lists the rows of the last sealed roster that the waiting generation no longer has, until their records
-// say that nothing runs there: nothing of the new generation may start beside it.
+// findRemoved lists the rows of the last sealed roster that the gang no longer has, until their records say that
+// nothing runs there: nothing of a new generation, and no successor, may start beside it.
 func (r *decision) findRemoved() {
-	if r.d.Act != registry.ActWait || r.d.Roster.ID == "" {
+	if r.d.Roster.ID == "" {
 		return
 	}
 	for _, row := range r.v.Roster.Rows {
-		i := slices.IndexFunc(r.c.Facts.Components, func(f ComponentFacts) bool { return f.Name == row.Component })
-		if i < 0 || !r.c.Facts.Components[i].Waited || row.Done || row.Index < r.c.Facts.count(r.d, i) {
+		f, uncounted := r.uncounted(row)
+		if !uncounted || row.Done {
 			continue
 		}
-		a := r.absence(row.Instance, &r.c.Facts.Components[i], -1)
-		if a.rec.At.IsZero() || a.rec.Phase == registry.PhaseReady {
+		a := r.absence(row.Instance, f, -1)
+		a.since = r.c.countsAt // what was read before may be of the time before the last acknowledgement
+		if a.rec.At.Before(a.since) || a.rec.Phase == registry.PhaseJoined || a.rec.Phase == registry.PhaseReady {
 			r.removed = append(r.removed, a)
 		}
 	}
+}
+
+// uncounted tells whether a row is of an awaited index that the gang no longer has.
+func (r *decision) uncounted(row registry.Row) (*ComponentFacts, bool) {
+	i := slices.IndexFunc(r.c.Facts.Components, func(f ComponentFacts) bool { return f.Name == row.Component })
+	if i < 0 || !r.c.Facts.Components[i].Waited || row.Index < r.c.Facts.count(r.d, i) {
+		return nil, false
+	}
+	return &r.c.Facts.Components[i], true
 }
 
 func (r *decision) absence(in registry.Instance, f *ComponentFacts, rank int) *absence {

@@ -1,6 +1,7 @@
 package conductor
 
 import (
+	"slices"
 	"time"
 
 	"github.com/muster-agent/muster/registry"
@@ -45,7 +46,10 @@ type ComponentFacts struct {
 	MinSucceeded *int   // nil: all of the component; else the app succeeds with this many
 	Budget       BudgetRule
 	Grows        bool // it gets more memory after it ran out of memory
-	Saves        bool // its instances have outputs that can be saved during the run
+	// InPlace: a flex starts and stops the difference, and a replacement may be at another address, while the others
+	// run: no process is told who the others are.
+	InPlace bool
+	Saves   bool // its instances have outputs that can be saved during the run
 	// Ranks says how the checkpoints of its instances belong together: RanksAll, RanksSome, RanksEach, or "auto" (also
 	// when empty): if several ranks have stored checkpoints, each must have the step; a single one saves for all.
 	Ranks string
@@ -120,6 +124,13 @@ const (
 	RanksSome = "some" // ranks that have never stored a step do not count
 	RanksEach = "each" // each rank resumes from its own newest step
 )
+
+// FlexRestarts tells whether a change between these counts of all components restarts the gang in a new generation.
+func (f Facts) FlexRestarts(have, want map[string]int) bool {
+	return slices.ContainsFunc(f.Components, func(c ComponentFacts) bool {
+		return c.Waited && !c.InPlace && have[c.Name] != want[c.Name]
+	})
+}
 
 // Resumes tells whether a rank resumes from the step of the whole gang.
 func (f ComponentFacts) Resumes() bool {

@@ -10,18 +10,25 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// flex changes the counts of a running app. With fewer members a new generation begins at once. With more members the
-// directive names the target, newcomers join beside the running generation, and the new generation begins when all are
-// staged. True means that the step's effect is decided.
+// flex changes the counts of a running app. With more members the directive names the target, and newcomers join beside
+// those that run, until all are staged. Where processes are told of the gang a new generation begins then, with fewer
+// members at once. Elsewhere only the difference starts and stops. True means that the step's effect is decided.
 func (r *decision) flex() bool {
 	if r.joined() {
 		n := r.d.Target
 		why := "flex: " + countsText(r.d.Counts, n)
+		restarts := r.c.Facts.FlexRestarts(r.completed(r.d.Counts), r.completed(n))
 		r.d.Counts, r.d.Target = n, nil
-		return r.rebuild("", why, r.d.Budget)
+		if restarts {
+			return r.rebuild("", why, r.d.Budget)
+		}
+		return r.reseal(why)
 	}
-	if r.d.Target != nil && r.flexOverdue() {
+	if r.d.Target != nil && (r.flexFailed() || r.flexOverdue()) {
 		return true
+	}
+	if len(r.removed) == 0 && r.changed() {
+		return r.reseal(r.d.Why)
 	}
 	for _, a := range r.v.Asks {
 		if a.Kind != registry.AskFlex {
@@ -32,38 +39,95 @@ func (r *decision) flex() bool {
 			maps.Equal(want, r.completed(r.d.Counts)) {
 			return r.only(DropAsk{Ask: a}) // it is served, or can never be
 		}
-		return r.retarget(want)
+		if len(r.removed) == 0 { // it may want their indexes
+			return r.retarget(want)
+		}
 	}
 	return false
 }
 
 // retarget writes the counts of a flex into the directive.
 func (r *decision) retarget(want map[string]int) bool {
-	up, members := false, false
-	for _, f := range r.c.Facts.Components {
-		have := r.completed(r.d.Counts)[f.Name]
-		up = up || f.Waited && want[f.Name] > have
-		members = members || f.Waited && want[f.Name] != have
-	}
-	if members && !up {
-		why := "flex: " + countsText(r.d.Counts, want)
+	have := r.completed(r.d.Counts)
+	restarts := r.c.Facts.FlexRestarts(have, want)
+	up := slices.ContainsFunc(r.c.Facts.Components, func(f ComponentFacts) bool {
+		return f.Waited && want[f.Name] > have[f.Name]
+	})
+	why := "flex: " + countsText(r.d.Counts, want)
+	if restarts && !up {
 		r.d.Counts, r.d.Target = want, nil
 		return r.rebuild("", why, r.d.Budget)
 	}
 	n := r.next()
-	n.Why = "flex: " + countsText(r.d.Counts, want)
-	if up {
+	n.Why = why
+	switch {
+	case restarts:
 		n.Target = want
-	} else { // only services change: nothing has to stop
+	case up: // those that go, go now
+		n.Counts, n.Target = fewer(have, want), want
+	default:
 		n.Counts, n.Target = want, nil
 	}
 	return r.only(Retarget{Index: r.v.DirectiveIndex, Directive: n})
 }
 
+// fewer takes of each component the smaller count.
+func fewer(a, b map[string]int) map[string]int {
+	all := maps.Clone(a)
+	for name := range all {
+		all[name] = min(all[name], b[name])
+	}
+	return all
+}
+
+// changed tells whether the running generation has other members than its roster: indexes that a flex removed are gone,
+// or a replacement is at another address.
+func (r *decision) changed() bool {
+	if r.d.Roster.ID == "" {
+		return false
+	}
+	gone := slices.ContainsFunc(r.v.Roster.Rows, func(row registry.Row) bool {
+		_, ok := r.uncounted(row)
+		return ok
+	})
+	return gone || slices.ContainsFunc(r.missing, r.elsewhere)
+}
+
+// elsewhere tells whether a member has come back at another address, and may run there beside the others.
+func (r *decision) elsewhere(a *absence) bool {
+	row, ok := r.row(a)
+	return a.facts.InPlace && r.isStaged(a) && (!ok || moved(r.c.Facts.App, a.rec.Member, row))
+}
+
+// reseal writes the roster of the running generation again (T5). Rows of members that run stay as they are.
+func (r *decision) reseal(why string) bool {
+	rows := make(map[registry.Instance]registry.Row, len(r.v.Roster.Rows))
+	for _, row := range r.v.Roster.Rows {
+		rows[row.Instance] = row
+	}
+	for _, a := range r.missing {
+		if r.elsewhere(a) {
+			delete(rows, a.Instance)
+		}
+	}
+	n := r.next()
+	n.Why = why
+	roster := buildRoster(r.c.Facts, n, n.Resume, func(in registry.Instance) registry.Member {
+		return r.v.Records[in].Member
+	})
+	for i, row := range roster.Rows {
+		if old, ok := rows[row.Instance]; ok {
+			old.Rank = row.Rank
+			roster.Rows[i] = old
+		}
+	}
+	return r.sealed(n, roster)
+}
+
 // joined tells whether every newcomer of the target is staged: the gang does not stop for one that is still fetching,
 // nor for the record of one that has died.
 func (r *decision) joined() bool {
-	if r.d.Target == nil {
+	if r.d.Target == nil || len(r.removed) > 0 {
 		return false
 	}
 	return !slices.ContainsFunc(r.joining, func(a *absence) bool { return !r.isStaged(a) })
@@ -75,8 +139,20 @@ func (r *decision) isStaged(a *absence) bool {
 		(m.Phase == registry.PhaseJoined || m.Phase == registry.PhaseReady)
 }
 
-// flexOverdue gives a flex up whose newcomers are not all staged within the barrier timeout: the gang stays as it is.
-// True means that the step's effect is decided.
+// flexFailed gives a flex up at once of which a newcomer has failed for good: it would be waited for in vain. A record
+// that is older than the directive is of a flex before. True means that the step's effect is decided.
+func (r *decision) flexFailed() bool {
+	for _, a := range r.joining {
+		m := &a.rec
+		if resultOf(m.Member, r.d, registry.ScopeInstance) == failedForGood && m.Index > r.v.DirectiveIndex {
+			return r.giveFlexUp(failure{absence: a, exit: m.Exit, class: m.Exit.Class}.sentence())
+		}
+	}
+	return false
+}
+
+// flexOverdue gives a flex up whose newcomers are not all staged within the barrier timeout. True means that the step's
+// effect is decided.
 func (r *decision) flexOverdue() bool {
 	end := r.c.targetAt.Add(r.limit())
 	if r.now.Before(end) {
@@ -84,12 +160,14 @@ func (r *decision) flexOverdue() bool {
 		return false
 	}
 	late := slices.DeleteFunc(slices.Clone(r.joining), r.isStaged)
-	names := some(late, namedMissing, describe)
-	stays := countsKept(r.completed(r.d.Counts), r.d.Target)
+	return r.giveFlexUp(fmt.Sprintf("not staged after %s: %s", seconds(r.limit()), some(late, namedMissing, describe)))
+}
+
+// giveFlexUp leaves the gang as it is.
+func (r *decision) giveFlexUp(why string) bool {
 	n := r.next()
 	n.Target = nil
-	n.Why = fmt.Sprintf("flex given up after %s, not staged: %s; %s",
-		seconds(r.limit()), names, stays)
+	n.Why = fmt.Sprintf("flex given up: %s; %s", why, countsKept(r.completed(r.d.Counts), r.d.Target))
 	return r.only(Retarget{Index: r.v.DirectiveIndex, Directive: n})
 }
 
@@ -117,21 +195,11 @@ func (r *decision) wanted(a registry.Ask) (map[string]int, error) {
 		}
 		want[name] = n
 	}
-	if r.members(r.completed(r.d.Counts)) > 0 && r.members(want) == 0 {
+	after := r.d
+	if after.Counts = want; r.c.Facts.World(r.d) > 0 && r.c.Facts.World(after) == 0 {
 		return nil, fmt.Errorf("flex %s: no instance would be left whose end ends the run", a.ID)
 	}
 	return want, nil
-}
-
-// members is how many instances are awaited under these counts.
-func (r *decision) members(counts map[string]int) int {
-	n := 0
-	for _, f := range r.c.Facts.Components {
-		if f.Waited {
-			n += counts[f.Name]
-		}
-	}
-	return n
 }
 
 // completed fills the counts up with those of the definition.

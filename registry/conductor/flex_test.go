@@ -65,6 +65,29 @@ func TestFlexOverADeadRecord(t *testing.T) {
 	g.want(registry.ActWait, 3)
 }
 
+// A flex of which a newcomer fails for good is given up at once. Asked again, it waits for another: the old failure does
+// not count.
+func TestFlexOfAFailureIsGivenUp(t *testing.T) {
+	g := twoWorkers(t)
+	g.flexTo("3")
+	g.join("worker-2", "bad", "h3")
+	g.failFinal("worker-2", 1)
+	g.pass(10 * time.Second)
+	g.want(registry.ActRun, 1)
+	if want := "flex given up: worker-2 exited with 1; worker stays 2"; g.dir.Target != nil || g.dir.Why != want {
+		t.Fatalf("target %v, why %q, want %q", g.dir.Target, g.dir.Why, want)
+	}
+	g.flexTo("3")
+	g.pass(time.Minute)
+	if len(g.dir.Target) == 0 {
+		t.Fatalf("given up for the failure of before: %+v", g.dir)
+	}
+	g.join("worker-2", "good", "h3")
+	g.publish("worker-2")
+	g.pass(10 * time.Second)
+	g.want(registry.ActWait, 2)
+}
+
 // A flex for which nobody comes is given up, and leaves the gang as it was.
 func TestFlexIsGivenUp(t *testing.T) {
 	g := twoWorkers(t)
@@ -82,7 +105,7 @@ func TestFlexIsGivenUp(t *testing.T) {
 	if g.dir.Target != nil || g.dir.Counts["worker"] != 2 || len(g.asks) != 0 {
 		t.Errorf("directive %+v, asks %v", g.dir, g.asks)
 	}
-	if want := "flex given up after 1800 s, not staged: worker-2 (joined on h3, still staging); worker stays 2"; g.dir.Why != want {
+	if want := "flex given up: not staged after 1800 s: worker-2 (joined on h3, still staging); worker stays 2"; g.dir.Why != want {
 		t.Errorf("why: %q, want %q", g.dir.Why, want)
 	}
 	g.pass(time.Hour)

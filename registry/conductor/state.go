@@ -36,6 +36,8 @@ type timers struct {
 	stopAt   time.Time                       // when a save before a stop was first asked for; zero: none is
 	target   map[string]int                  // of the flex under way
 	targetAt time.Time                       // when this conductor first saw that target
+	counts   map[string]int                  // in force
+	countsAt time.Time                       // when this conductor first saw these counts
 	absent   map[registry.Instance]time.Time // since when an awaited instance has had no ready key
 	loss     map[registry.Instance]lossTimer // since when a member has had a record, but no live key
 	mass     bool                            // more than half of the gang had no live key at the last check
@@ -63,6 +65,9 @@ func (t timers) entered(d registry.Directive, now time.Time) timers {
 	}
 	if !maps.Equal(t.target, d.Target) {
 		t.target, t.targetAt = d.Target, now
+	}
+	if t.countsAt.IsZero() || !maps.Equal(t.counts, d.Counts) {
+		t.counts, t.countsAt = d.Counts, now
 	}
 	if t.run == d.Run && t.gen == d.Gen && t.act == d.Act {
 		if t.free != len(d.Released) {

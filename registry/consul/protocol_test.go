@@ -101,7 +101,7 @@ func transactionTable() string {
 		{"T2 found", "a newcomer that saw no app", k.found(conductors, text, text, nil)},
 		{"T3 claim", "a newcomer with a proof", k.claim(claim, mine, text, false)},
 		{"T4 acknowledge", "nothing older than the generation runs here; ports are bound", k.record(in, mine, anyMember, text, k.acknowledge(in, mine, 8, 7))},
-		{"T5 seal", "the conductor, when all have acknowledged", k.direct(conductors, anyDirective, text, ops{opCAS(k.roster("ID", 0), 0, text)})},
+		{"T5 seal", "the conductor, when all have acknowledged, or a flex has changed who runs", k.direct(conductors, anyDirective, text, ops{opSet(k.roster("ID", 0), text)})},
 		{"T6 elect", "an agent that sees the directive without a lock", k.elect(conductors, anyDirective, text, false)},
 		{"T7 lost", "the conductor; two operations for each of at most 60 members", k.lost(conductors, []conductor.Lost{{Instance: in, Index: anyMember}})},
 		{"T9 attach", "the own session has ended, the record is still mine", k.attach(in, mine, anyMember, "INC", 7)},

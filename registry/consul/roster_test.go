@@ -217,7 +217,8 @@ func TestNobodyReachesPeers(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if most := slices.Max(slices.Collect(maps.Values(at))) * ref.Bytes / packs; most > registryRate*3/2 {
+		// Some 53 a second, by chance: twice as many would be seven standard deviations away.
+		if most := slices.Max(slices.Collect(maps.Values(at))) * ref.Bytes / packs; most > registryRate*2 {
 			t.Errorf("%d MiB in a second, want about %d: %v", most>>20, registryRate>>20, at)
 		}
 	})

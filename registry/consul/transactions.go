@@ -143,7 +143,7 @@ func (k keys) commitSteps(in registry.Instance, session string, member, index ui
 
 // publishCommon writes the step that all members' checkpoints share.
 func (k keys) publishCommon(session string, common []byte) ops {
-	return ops{opSession(k.directive(), session), op(api.KVTxnOp{Verb: api.KVSet, Key: k.common(), Value: common})}
+	return ops{opSession(k.directive(), session), opSet(k.common(), common)}
 }
 
 // newRun is T15, and T6 with it: nobody conducts, and from here on this agent does. free are indexes that nobody may
@@ -188,7 +188,7 @@ func (k keys) adopt(app, directive, verdict uint64, record []byte, d registry.Di
 func (k keys) put(a registry.Ask, index uint64) ops {
 	return ops{
 		opIndex(k.directive(), index),
-		op(api.KVTxnOp{Verb: api.KVSet, Key: k.ask(a.Kind, a.ID), Value: encode(a)}),
+		opSet(k.ask(a.Kind, a.ID), encode(a)),
 	}
 }
 

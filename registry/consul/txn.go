@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,6 +32,10 @@ func opGet(key string) *api.TxnOp        { return op(api.KVTxnOp{Verb: api.KVGet
 func opGetOrEmpty(key string) *api.TxnOp { return op(api.KVTxnOp{Verb: api.KVGetOrEmpty, Key: key}) }
 func opDelete(key string) *api.TxnOp     { return op(api.KVTxnOp{Verb: api.KVDelete, Key: key}) }
 func opGetTree(prefix string) *api.TxnOp { return op(api.KVTxnOp{Verb: api.KVGetTree, Key: prefix}) }
+
+func opSet(key string, value []byte) *api.TxnOp {
+	return op(api.KVTxnOp{Verb: api.KVSet, Key: key, Value: value})
+}
 
 func opDeleteTree(prefix string) *api.TxnOp {
 	return op(api.KVTxnOp{Verb: api.KVDeleteTree, Key: prefix})
@@ -119,8 +124,12 @@ func (l *connection) transact(ctx context.Context, c consistency, ops api.TxnOps
 }
 
 func (l *connection) send(ctx context.Context, c consistency, ops api.TxnOps) (results, error) {
+	limit := callTime
+	if slices.ContainsFunc(ops, func(o *api.TxnOp) bool { return o.KV.Verb == api.KVGetTree }) {
+		limit = l.large // its answer grows with the gang
+	}
 	var answer api.TxnResponse
-	err := l.do(ctx, "transaction on "+ops[0].KV.Key, func(ctx context.Context) error {
+	err := l.within(ctx, limit, "transaction on "+ops[0].KV.Key, func(ctx context.Context) error {
 		body, err := l.plain(ctx, http.MethodPut, "/v1/txn"+c.query("?"), bytes.NewReader(encode(ops)))
 		if err != nil {
 			return err

@@ -57,7 +57,8 @@ func (c *conducting) counted(ctx context.Context, d registry.Directive) ([]*api.
 	return []*api.TxnOp{opCAS(c.keys.app(), pair.ModifyIndex, encode(app))}, nil
 }
 
-// seal is T5. All chunks but the first are written before: nobody reads them until a directive names them.
+// seal is T5. All chunks but the first are written before: nobody reads them until a directive names them. A chunk that
+// is there has the same content, which it is named by: a flex may lead back to the members of before.
 func (c *conducting) seal(ctx context.Context, e conductor.Seal) error {
 	id := e.Packed.Ref.ID
 	for n := 1; n < len(e.Packed.Chunks); n++ {
@@ -66,7 +67,7 @@ func (c *conducting) seal(ctx context.Context, e conductor.Seal) error {
 			return err
 		}
 	}
-	if err := c.direct(ctx, e.Index, e.Directive, opCAS(c.keys.roster(id, 0), 0, e.Packed.Chunks[0])); err != nil {
+	if err := c.direct(ctx, e.Index, e.Directive, opSet(c.keys.roster(id, 0), e.Packed.Chunks[0])); err != nil {
 		return err
 	}
 	c.view.Roster = &e.Roster

@@ -250,12 +250,7 @@ func foundedForTheNextRun(t *testing.T, s server) {
 	kv := rawOf(t, s.URL())
 	all := a.assemble(t, 1, quickly)
 	_, roster := all[1].roster(all[1].membership.Directive().Roster)
-	for _, g := range all {
-		g.finish(1)
-	}
-	for _, g := range all {
-		g.told(1, registry.ActStop)
-	}
+	all.finish(1)
 	app := all[0].status().App
 	kv.deleteTree(a.facts.App + "/")
 	for _, g := range all {
@@ -280,12 +275,7 @@ func anotherVerdictStands(t *testing.T, s server) {
 	kv := rawOf(t, s.URL())
 	all := a.assemble(t, 1, quickly)
 	_, roster := all[1].roster(all[1].membership.Directive().Roster)
-	for _, g := range all {
-		g.finish(1)
-	}
-	for _, g := range all {
-		g.told(1, registry.ActStop)
-	}
+	all.finish(1)
 	kv.record(a.facts.App+"/verdict/1", registry.Verdict{Version: 1, Run: "1", Outcome: registry.Failed, Class: registry.ClassTimeout, Gen: 1})
 	kv.deleteTree(a.facts.App + "/directive")
 	for _, g := range all {

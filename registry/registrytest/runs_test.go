@@ -10,13 +10,18 @@ import (
 
 // succeed ends the run of a generation with success, and everybody leaves.
 func (all gang) succeed(gen int) {
+	all.finish(gen)
+	all.each((*agent).leave)
+}
+
+// finish has the workers end with 0, and all hear the verdict.
+func (all gang) finish(gen int) {
 	all.each(func(g *agent) {
 		if g.membership.Instance().Component == "worker" {
 			g.finish(gen)
 		}
 	})
 	all.each(func(g *agent) { g.told(gen, registry.ActStop) })
-	all.each((*agent).leave)
 }
 
 func anotherOne(g *agent) { g.me.NewRun = true }

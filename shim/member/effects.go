@@ -129,9 +129,7 @@ func (m *Member) readRoster(ctx context.Context, e machine.Effect, s machine.Sta
 		}
 		roster, text, err = readRoster(ctx, held, e.Roster)
 	}
-	m.mu.Lock()
-	m.roster, m.rosterText = roster, text
-	m.mu.Unlock()
+	m.keepRoster(roster, text, e.Roster.ID)
 	row, ok := m.ownRow(roster)
 	if !ok {
 		return machine.Event{Kind: machine.Mismatch, Gen: roster.Gen}, true

@@ -17,6 +17,7 @@ func (m *Member) report(e registry.Event) {
 	switch e := e.(type) {
 	case registry.DirectiveSeen:
 		tell(machine.Event{Kind: machine.Directed, Directive: &e.Directive})
+		m.fence.lookNow() // its roster may be another
 		m.cfg.Hooks.Save(e.Directive)
 	case registry.StandingBy:
 		h := e.Holder

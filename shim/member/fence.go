@@ -27,10 +27,10 @@ const (
 // a process may run here. It asks the peers when the registry does not answer, and feeds the dead-man timer of the
 // guard.
 type Fence struct {
-	cfg     fenceConfig
-	askOver chan struct{} // a round of questions is over: the next may have to begin at once
-	stop    context.CancelFunc
-	work    sync.WaitGroup
+	cfg  fenceConfig
+	due  chan struct{} // a round of questions is over, or the directive is another: look at once
+	stop context.CancelFunc
+	work sync.WaitGroup
 
 	mu         sync.Mutex
 	membership *consul.Membership // nil before the claim
@@ -50,7 +50,8 @@ type fenceConfig struct {
 	times      registry.Times
 	loop       *machine.Agent
 	log        *slog.Logger
-	roster     func() registry.Roster                     // that was read last
+	roster     func() (r registry.Roster, id string) // that was read last
+	keep       func(r registry.Roster, text []byte, id string)
 	dial       func(registry.Row) (*status.Client, error) // a client of a peer's agent
 }
 
@@ -84,7 +85,7 @@ func (f *Fence) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
-		case <-f.askOver:
+		case <-f.due:
 		}
 		f.findPanel(ctx)
 		f.followMovers(ctx)
@@ -97,6 +98,14 @@ func (f *Fence) run(ctx context.Context) {
 			f.work.Go(func() { f.ask(ctx, rows) })
 		}
 		timer.Reset(f.next())
+	}
+}
+
+// lookNow makes run look at once.
+func (f *Fence) lookNow() {
+	select {
+	case f.due <- struct{}{}:
+	default: // run knows already
 	}
 }
 

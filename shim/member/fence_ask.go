@@ -26,21 +26,26 @@ type round struct {
 // moversEvery is how often the records are read of members whose rows do not say where they answer.
 const moversEvery = 30 * time.Second
 
-// findPanel keeps whom to ask. Members have read the roster to start; a service is not in it and reads it for this.
+// findPanel keeps whom to ask. Members have read the roster to start, and read it again here when it was written again
+// for the generation that they run in; a service is not in it and reads it for this.
 func (f *Fence) findPanel(ctx context.Context) {
 	d := f.membership.Directive()
 	if d.Act != registry.ActRun || d.Roster.ID == "" {
 		return // the members of the last roster still run, or no process does
 	}
-	if f.knows(d) || !f.cfg.loop.State().Policy.Service || !f.inContact() {
+	known, newer := f.knows(d)
+	if known || !newer && !f.cfg.loop.State().Policy.Service || !f.inContact() {
 		return // a member reads it in its own time, and nobody can while the registry is unreachable
 	}
 	ctx, cancel := context.WithTimeout(ctx, f.cfg.times.Renew)
 	defer cancel()
-	roster, _, err := readRoster(ctx, f.membership, d.Roster)
+	roster, text, err := readRoster(ctx, f.membership, d.Roster)
 	if err != nil {
 		f.cfg.log.Debug("roster not read, peers are unknown", "err", err)
 		return
+	}
+	if newer {
+		f.cfg.keep(roster, text, d.Roster.ID)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -48,15 +53,16 @@ func (f *Fence) findPanel(ctx context.Context) {
 }
 
 // knows tells that the panel is of the directive's roster; one that the agent has is taken, even if the registry does
-// not answer by now.
-func (f *Fence) knows(d registry.Directive) bool {
-	roster := f.cfg.roster()
+// not answer by now. newer: the agent has an earlier roster of the same generation.
+func (f *Fence) knows(d registry.Directive) (known, newer bool) {
+	roster, id := f.cfg.roster()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.panel.roster != d.Roster.ID && roster.Gen == d.Gen && roster.Run == d.Run {
+	if f.panel.roster != d.Roster.ID && id == d.Roster.ID {
 		f.empanel(d, roster)
 	}
-	return f.panel.roster == d.Roster.ID
+	known = f.panel.roster == d.Roster.ID
+	return known, !known && roster.Gen == d.Gen && roster.Run == d.Run
 }
 
 // empanel makes a roster's peers the panel, with the mutex held.
@@ -123,10 +129,7 @@ func (f *Fence) ask(ctx context.Context, rows []registry.Row) {
 	f.weigh(began, answers, true)
 	f.round.busy, f.contact.Asked = false, began
 	f.mu.Unlock()
-	select {
-	case f.askOver <- struct{}{}:
-	default: // run knows already
-	}
+	f.lookNow()
 }
 
 // weigh takes what the answers of a round show so far; all of them are in at its end. It is called with the mutex held.

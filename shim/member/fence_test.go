@@ -56,15 +56,19 @@ func TestPanelOfARosterThatIsThere(t *testing.T) {
 	}
 	old := r
 	old.Gen = 1
-	known := old
+	held, id := old, "1-abc"
 	f := &Fence{membership: &consul.Membership{}, facts: facts}
-	f.cfg.roster = func() registry.Roster { return known }
-	if f.knows(d) || len(f.panel.Rows()) != 0 {
+	f.cfg.roster = func() (registry.Roster, string) { return held, id }
+	if known, newer := f.knows(d); known || newer || len(f.panel.Rows()) != 0 {
 		t.Error("the last generation's roster is taken for this one's")
 	}
-	known = r
-	if !f.knows(d) || len(f.panel.Rows()) == 0 {
+	held, id = r, "2-abc"
+	if known, _ := f.knows(d); !known || len(f.panel.Rows()) == 0 {
 		t.Error("the roster that is there is not taken")
+	}
+	d.Roster.ID = "2-def" // a flex has written it again
+	if known, newer := f.knows(d); known || !newer {
+		t.Errorf("known %t, newer %t of a roster that was written again for this generation", known, newer)
 	}
 }
 
@@ -93,7 +97,7 @@ func peerOf(t *testing.T, index int, before func(context.Context)) registry.Row 
 // more.
 func TestPeerThatDoesNotAnswerHoldsUpNobody(t *testing.T) {
 	facts := conductor.Facts{Components: []conductor.ComponentFacts{{Name: "worker", Count: 4, Waited: true}}}
-	f := &Fence{membership: &consul.Membership{}, facts: facts, askOver: make(chan struct{}, 1)}
+	f := &Fence{membership: &consul.Membership{}, facts: facts, due: make(chan struct{}, 1)}
 	f.cfg = fenceConfig{loop: machine.NewAgent(), times: registry.DefaultTimes(), log: slog.New(slog.DiscardHandler), dial: dialer{}.dial}
 	at := func(context.Context) {}
 	deaf := func(ctx context.Context) { <-ctx.Done() }
@@ -111,7 +115,7 @@ func TestPeerThatDoesNotAnswerHoldsUpNobody(t *testing.T) {
 			if shown || !asking {
 				cancel()
 				work.Wait()
-				<-f.askOver
+				<-f.due
 				if shown && asking {
 					return
 				}

@@ -104,6 +104,7 @@ type Member struct {
 	waits      []status.Wait      // for whom this agent waits as the conductor
 	roster     registry.Roster
 	rosterText []byte // the sealed bytes, as the process finds them
+	rosterID   string
 	discovery  *discovery
 }
 
@@ -113,9 +114,9 @@ func New(ctx context.Context, c Config) *Member {
 	dial := dialer{host: c.Host.Allocation.Host, token: m.token}
 	m.fence.cfg = fenceConfig{
 		appID: c.AppID, inc: c.Inc, times: c.Times, loop: c.Loop, log: c.Log, dial: dial.dial,
-		roster: func() registry.Roster { r, _ := m.Roster(); return r },
+		roster: m.lastRoster, keep: m.keepRoster,
 	}
-	m.fence.askOver = make(chan struct{}, 1)
+	m.fence.due = make(chan struct{}, 1)
 	m.probe = probe{cfg: probeConfig{
 		appID: c.AppID, host: c.Host.Allocation.Host, apart: m.mustBeApart, token: m.token,
 		record: m.recordFindings, warn: c.Hooks.Warn, mended: c.Hooks.Mended, log: c.Log,
@@ -198,6 +199,18 @@ func (m *Member) Roster() (roster registry.Roster, text []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.roster, m.rosterText
+}
+
+func (m *Member) lastRoster() (roster registry.Roster, id string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.roster, m.rosterID
+}
+
+func (m *Member) keepRoster(roster registry.Roster, text []byte, id string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.roster, m.rosterText, m.rosterID = roster, text, id
 }
 
 // Waits are the members that this agent waits for as the conductor.

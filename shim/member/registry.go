@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
@@ -15,8 +16,14 @@ import (
 	"github.com/muster-agent/muster/shim/wait"
 )
 
-// RegistryRemedy mends a registry that does not answer.
-const RegistryRemedy = "start Consul there, or give --registry the right address"
+// RegistryRemedyFor mends a registry that does not answer for this reason. A name that the resolver does not know is no
+// matter of Consul's.
+func RegistryRemedyFor(err error) string {
+	if d, ok := errors.AsType[*net.DNSError](err); ok && d.IsNotFound {
+		return "no host is called " + d.Name + " here: correct --registry, or make the name known to this host"
+	}
+	return "start Consul there, or give --registry the right address"
+}
 
 // How long an agent waits for the registry at its start.
 const (
@@ -35,13 +42,14 @@ func AwaitRegistry(ctx context.Context, client *consul.Client, address registry.
 		case err == nil:
 			return nil
 		case ctx.Err() != nil:
-			err = fmt.Errorf("registry %s: %w; %s", address, cmp.Or(last, err), RegistryRemedy)
+			last = cmp.Or(last, err)
+			err = fmt.Errorf("registry %s: %w; %s", address, last, RegistryRemedyFor(last))
 			return exit.With(exit.Registry, err)
 		case !errors.Is(err, registry.ErrUnreachable):
 			return exit.OfRegistry(fmt.Errorf("registry %s: %w", address, err))
 		case last == nil:
 			log.Warn("registry does not answer yet, waiting",
-				"registry", address, "patience", StartPatience, "err", err)
+				"registry", address, "patience", StartPatience, "err", err, "remedy", RegistryRemedyFor(err))
 		}
 		last = err
 		_ = wait.For(ctx, startPoll) // the next round sees that it ended

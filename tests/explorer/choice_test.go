@@ -489,6 +489,7 @@ func (w *world) environment(add adder) {
 	for k, r := range w.Flight {
 		add(event, fmt.Sprintf("%s's %s arrives", w.Agents[r.Agent].Inc, r.Name), func(n *world) {
 			n.Flight = slices.Delete(n.Flight, k, k+1)
+			n.asked(r)
 			n.commit(r.Agent, r.Name, through, r.Ops...)
 		})
 	}

@@ -281,7 +281,7 @@ func (w *world) effect(i int, e conductor.Effect, how way) (got answer, why stri
 		}
 		t.View.Roster = &r
 	case conductor.Seal:
-		got, why = w.direct(i, "T5", how, e.Directive, opCAS(keyRoster(e.Packed.Ref.ID), 0, e.Roster))
+		got, why = w.direct(i, "T5", how, e.Directive, opSet(keyRoster(e.Packed.Ref.ID), e.Roster))
 		if got == done && w.Agents[i].Tenure == t {
 			t.View.Roster = &e.Roster
 		}

@@ -48,7 +48,13 @@ func small() map[string]setting {
 	retry.Budget, retry.Retry = 0, 1
 	saves := two(gang, 2, faults{Save: 2, Wait: 1})
 	saves.Saves = true
+	more, less, moved := two(instance, 3, faults{Up: 1, Wait: 1}), two(instance, 2, faults{Down: 1, Wait: 1}),
+		two(instance, 3, faults{Host: 1, Wait: 1})
+	more.InPlace, less.InPlace, moved.InPlace, moved.Hosts = true, true, true, 2
 	return map[string]setting{
+		"in place, one more":    more,
+		"in place, one less":    less,
+		"in place, moved":       moved,
 		"two, enough":           enough,
 		"two, retry":            retry,
 		"two, saves":            saves,
@@ -131,6 +137,8 @@ func large() map[string]setting {
 		"service, every":  {Workers: 2, Services: 1, Scope: instance, Agents: 12, Hosts: 2, Budget: 3, Runs: 2, Faults: every},
 		"ordered, retry":  {Workers: 2, PS: 1, Scope: gang, Agents: 12, Hosts: 2, Budget: 1, Retry: 2, Ordered: true, Faults: every},
 		"instance, retry": {Workers: 2, Scope: instance, Agents: 12, Hosts: 2, Budget: 1, Retry: 2, Faults: every},
+		"in place, user":  {Workers: 2, Scope: instance, InPlace: true, Agents: 12, Hosts: 2, Budget: 2, Faults: user},
+		"in place, every": {Workers: 2, PS: 1, Scope: instance, InPlace: true, Agents: 14, Hosts: 3, Budget: 3, Runs: 2, Faults: every},
 		"saves":           {Workers: 2, Scope: instance, Agents: 8, Hosts: 2, Budget: 2, Saves: true, Faults: faults{Die: 1, Save: 3, Stop: 1, Fail: 1, Unknown: 1, Early: 1, Slow: 1}},
 		"ordered":         {Workers: 1, PS: 1, Scope: gang, Agents: 8, Hosts: 2, Budget: 2, Ordered: true, Faults: faults{Die: 1, Fail: 1, Cut: 1, Unknown: 1, Early: 1, Slow: 1}},
 		"retry":           {Workers: 2, Scope: instance, Agents: 6, Hosts: 1, Retry: 1, Faults: faults{Fail: 2, Die: 1}},

@@ -153,6 +153,18 @@ func (w *world) deserted() {
 	w.Truth.Stops = map[string]bool{}
 }
 
+// asked: a stop counts that arrives in time, though nobody took part in its run when it was sent.
+func (w *world) asked(r request) {
+	if _, why := w.KV.commit(r.Ops); why != "" {
+		return
+	}
+	for _, o := range r.Ops {
+		if a, ok := o.Value.(registry.Ask); ok && a.Kind == registry.AskStop {
+			w.Truth.Stops = with(w.Truth.Stops, a.Run, true)
+		}
+	}
+}
+
 // stray is an agent that takes part in nothing any more and does not know it, "" if there is none.
 func (w *world) stray() string {
 	app, _, founded := read[registry.AppRecord](w.KV, keyApp)
@@ -203,7 +215,8 @@ func (w *world) fenced() {
 }
 
 func (w *world) directed(o, v registry.Directive, had bool, name string) {
-	if had && (orderOf(v) < orderOf(o) || o.Gen == v.Gen && o.Run != v.Run) {
+	other := o.Gen == v.Gen && o.Run != v.Run && name != "T19" // which replaces the restored copy of a run that is over
+	if had && (orderOf(v) < orderOf(o) || other) {
 		w.bad("D1: the directive went back from %s/%d %s to %s/%d %s", o.Run, o.Gen, o.Act, v.Run, v.Gen, v.Act)
 	}
 	if _, over := w.Truth.Verdicts[v.Run]; over && v.Act != registry.ActStop {
@@ -231,8 +244,14 @@ func (w *world) directed(o, v registry.Directive, had bool, name string) {
 			}
 		}
 	}
-	if name == "T5" {
+	switch {
+	case name == "T5" && o.Gen == v.Gen && o.Act == registry.ActRun:
+		w.resealed(v)
+	case name == "T5":
 		w.sealed(v)
+	}
+	if w.S.InPlace && v.Act == registry.ActWait && strings.HasPrefix(v.Why, "flex") {
+		w.bad("X1: all restart: %s", v.Why)
 	}
 }
 
@@ -259,6 +278,38 @@ func (w *world) sealed(d registry.Directive) {
 			continue
 		}
 		w.bad("B1: generation %d is sealed and %s has not acknowledged it", d.Gen, row.Instance)
+	}
+}
+
+// resealed looks at a roster that was written anew for a generation that runs: it has those that the counts have, and
+// no process runs that it does not have, or at another address.
+func (w *world) resealed(d registry.Directive) {
+	r, _, ok := read[registry.Roster](w.KV, keyRoster(d.Roster.ID))
+	if !ok {
+		w.bad("X2: the roster of generation %d is not there", d.Gen)
+		return
+	}
+	waited := 0
+	for _, row := range r.Rows {
+		if w.waited(row.Component) {
+			waited++
+		}
+	}
+	if n := (*w.Facts)[0].World(d); n != waited {
+		w.bad("X2: a roster of %d for %d", waited, n)
+	}
+	for k := range w.Agents {
+		a := &w.Agents[k]
+		if !a.Proc.Live || a.Proc.Gen != d.Gen || w.facts(a).Run != d.Run || !w.waited(a.In.Component) {
+			continue
+		}
+		row, ok := r.Row(a.In)
+		switch m, _, _ := read[registry.Member](w.KV, keyMember(a.In)); {
+		case !ok:
+			w.bad("X3: %s runs and is in the roster no more", a.In)
+		case m.Inc == a.Inc && !strings.HasPrefix(row.Addr, hostName(a.Host)+":"):
+			w.bad("X4: %s runs on %s and all look for it at %s", a.In, hostName(a.Host), row.Addr)
+		}
 	}
 }
 

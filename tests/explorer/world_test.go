@@ -64,6 +64,7 @@ type setting struct {
 	Shell    bool              `json:",omitzero"`
 	Saves    bool              `json:",omitzero"` // the workers have outputs to save
 	Ordered  bool              `json:",omitzero"` // workers start after ps
+	InPlace  bool              `json:",omitzero"` // a flex of the workers starts and stops the difference
 	Faults   faults            `json:",omitzero"`
 	shapes   map[string]string // of the transactions that were sent → their names
 	Without  rule              `json:",omitzero"` // the rule that is taken away
@@ -202,6 +203,7 @@ func (s *setting) facts(run string) conductor.Facts {
 		add("ps", s.PS, registry.ScopeGang)
 	}
 	c := add("w", s.Workers, s.Scope)
+	c.InPlace = s.InPlace
 	c.Saves = s.Saves
 	if s.Ordered {
 		c.After = []conductor.Requirement{{Component: "ps", State: conductor.OrderStarted}}

@@ -201,7 +201,7 @@ func killedWhileWaiting(t *testing.T, at place) {
 
 // Its ports are gone when the replacement comes: the address has changed, so a new generation forms.
 func portsTaken(t *testing.T, at place) {
-	g := newGang(t, at, workers(2, nil))
+	g := newGang(t, at, workers(2, gangScoped))
 	cast := g.begin()
 	old := cast["worker-0"].port()
 	guard := g.guardPid("worker-0")

@@ -2,8 +2,10 @@ package gang
 
 import (
 	"encoding/json"
+	"net"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,6 +21,8 @@ func TestFlex(t *testing.T) {
 	playAll(t, at, []scenario{
 		{"up", flexUp},
 		{"up, claimed", flexClaimed},
+		{"in place", flexInPlace},
+		{"in place, from elsewhere", flexMoved},
 		{"down", flexDown},
 		{"up, and taken back", flexTakenBack},
 		{"services only", flexServices},
@@ -117,20 +121,101 @@ func flexUp(t *testing.T, at place) {
 // An agent without an index claims one that a flex has added.
 func flexClaimed(t *testing.T, at place) {
 	g := newGang(t, at, workers(1, nil))
-	g.begin()
+	first := g.begin()
 	verb := g.beginVerb("flex", g.app, "worker=2")
 	verb.says("waiting for worker-1 (muster run starts it; elsewhere start its agent)")
 	more := start(t, "agent without an index", g.environment(), "agent", "--app", g.dir, "--app-id", g.app,
 		"--registry", at.consul.URL(), "--host", "127.0.0.1", "--work-dir", g.work, "--state-dir", g.state)
-	for _, a := range g.formed(2, 2, "worker-0", "worker-1") {
-		a.exit(0)
-	}
 	if code := verb.wait(); code != 0 {
 		t.Errorf("flex ended with %d", code)
 	}
+	first["worker-0"].stays()
+	first["worker-0"].exit(0)
+	g.formed(1, 2, "worker-1")["worker-1"].exit(0)
 	if code := more.wait(); code != 0 {
 		t.Errorf("the agent that claimed worker-1 ended with %d, want 0", code)
 	}
+	g.succeeds()
+}
+
+// Processes that are not told of each other run through a flex: only the difference starts and stops.
+func flexInPlace(t *testing.T, at place) {
+	g := newGang(t, at, workers(2, nil))
+	cast := g.begin()
+	out, said, code := g.flex("worker=3", "--explain")
+	if code != 0 || !strings.Contains(out, "starts: worker-2\n") || !strings.Contains(out, "restarts: none") {
+		t.Errorf("flex --explain: exit code %d, %q, %q", code, out, said)
+	}
+	verb := g.beginVerb("flex", g.app, "worker=3")
+	verb.says("waiting for worker-2 (muster run starts it; elsewhere start its agent)")
+	g.launch("worker-2")
+	if code := verb.wait(); code != 0 || !strings.Contains(verb.out(), "worker 2 to 3, in generation 1") {
+		t.Errorf("flex ended with %d: %q", code, verb.out())
+	}
+	cast["worker-2"] = g.formed(1, 3, "worker-2")["worker-2"]
+	cast["worker-2"].do(cue{Do: "trap"})
+	g.flexes("worker 3 to 2, in generation 1", "worker=2")
+	cast["worker-2"].hearsTerm()
+	verb = g.beginVerb("flex", g.app, "worker=3")
+	verb.says("waiting for worker-2, which an earlier flex removed, to be gone")
+	cast["worker-2"].kill()
+	if code := g.agents["worker-2"].wait(); code != 0 {
+		t.Errorf("the agent that was let go ended with %d, want 0", code)
+	}
+	delete(g.agents, "worker-2")
+	verb.says("waiting for worker-2 (muster run starts it; elsewhere start its agent)")
+	g.launch("worker-2")
+	cast["worker-2"] = g.formed(1, 3, "worker-2")["worker-2"]
+	if code := verb.wait(); code != 0 {
+		t.Errorf("flex ended with %d: %q", code, verb.err())
+	}
+	if d, _ := g.directive(); d.Gen != 1 || d.Budget.Used != 0 {
+		t.Errorf("generation %d, budget used %d, want 1, 0", d.Gen, d.Budget.Used)
+	}
+	cast["worker-1"].kill() // restarts stay as they were
+	again := g.cast("worker-1")["worker-1"]
+	if again.attempt() != 2 || again.generation() != 1 {
+		t.Errorf("attempt %d of generation %d after a kill, want 2 of 1", again.attempt(), again.generation())
+	}
+	cast["worker-1"] = again
+	for _, a := range cast {
+		a.stays()
+		a.exit(0)
+	}
+	g.succeeds()
+	for in, want := range map[string]int{"worker-0": 1, "worker-1": 2, "worker-2": 2} {
+		if n := g.stage.starts(in); n != want {
+			t.Errorf("%s was started %d times, want %d", in, n, want)
+		}
+	}
+}
+
+// A replacement that comes up at another port takes its place while the others run.
+func flexMoved(t *testing.T, at place) {
+	def := workers(2, nil)
+	def.components[0].port = true
+	g := newGang(t, at, def)
+	cast := g.begin()
+	port := cast["worker-1"].port()
+	g.agents["worker-1"].signal(syscall.SIGTERM)
+	cast["worker-1"].gone()
+	if code := g.agents["worker-1"].wait(); code != 143 {
+		t.Errorf("the agent ended with %d, want 143", code)
+	}
+	taken, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	delete(g.agents, "worker-1")
+	g.launch("worker-1")
+	next := g.formed(1, 2, "worker-1")["worker-1"]
+	if next.port() == port {
+		t.Errorf("port %d, which another program has", port)
+	}
+	cast["worker-0"].stays()
+	cast["worker-0"].exit(0)
+	next.exit(0)
 	g.succeeds()
 }
 

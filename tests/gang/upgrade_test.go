@@ -157,12 +157,12 @@ func downgraded(t *testing.T, at place, next string) {
 		t.Errorf("the app's record under the conductor %s: %s", by.By, g.keys()["app"].value)
 	}
 	// this build conducts, and rewrites both records
-	g.flexes("worker 2 to 1, in generation 2", "worker=1")
+	g.flexes("worker 2 to 1, in generation 1", "worker=1")
 	if n := g.record().Counts["worker"]; n != 1 || g.novel("app") != "app" {
 		t.Errorf("the app's record has %d workers: %s", n, g.keys()["app"].value)
 	}
-	g.stage.next("worker-0").exit(0)
 	g.agents["worker-1"].wait()
+	cast["worker-0"].exit(0)
 	g.succeeds()
 }
 

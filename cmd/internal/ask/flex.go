@@ -19,17 +19,23 @@ import (
 	"github.com/muster-agent/muster/shim/wait"
 )
 
+// FlexOptions say how a flex is asked for.
+type FlexOptions struct {
+	Patience time.Duration // the longest wait
+	JSON     bool
+	Explain  bool // only say what it would do
+}
+
 // Flex asks a run for other counts, COMPONENT=COUNT each, and waits until they are in force.
 func Flex(
-	ctx context.Context, s console.Streams, k apps.Lookup, app string, args []string, patience time.Duration,
-	asJSON bool,
+	ctx context.Context, s console.Streams, k apps.Lookup, app string, args []string, o FlexOptions,
 ) error {
 	want, err := parseCounts(args)
 	if err != nil {
 		return err
 	}
-	if patience < 0 {
-		return exit.Usagef("flex: --wait %s: want 0s or more", patience)
+	if o.Patience < 0 {
+		return exit.Usagef("flex: --wait %s: want 0s or more", o.Patience)
 	}
 	facts, err := k.App(ctx, app)
 	if err != nil {
@@ -46,6 +52,9 @@ func Flex(
 		return exit.With(exit.Definition, fmt.Errorf("flex: %s would have no instance left whose end ends it; "+
 			"muster stop %s ends it", facts.ID, facts.ID))
 	}
+	if o.Explain {
+		return explain(s, facts.ID, def, facts.Registry.Directive, want, o.JSON)
+	}
 	x := flexing{streams: s, lookup: k, app: app, address: facts.Address, run: facts.Registry.App.Run, want: want}
 	x.before = facts.Registry.Directive.Counts
 	if !x.asked(facts.Registry.Directive) {
@@ -53,11 +62,27 @@ func Flex(
 			return err
 		}
 	}
-	d, err := x.await(ctx, patience)
+	d, err := x.await(ctx, o.Patience)
 	if err != nil {
 		return err
 	}
-	return x.print(d, asJSON)
+	return x.print(d, o.JSON)
+}
+
+// explain prints what a flex to the wanted counts would do.
+func explain(
+	s console.Streams, id string, def appdef.App, d registry.Directive, want map[string]int, asJSON bool,
+) error {
+	now := def.WithCounts(d.Counts)
+	have := now.Counts()
+	after := maps.Clone(have)
+	maps.Copy(after, want)
+	p := explainFlex(now, have, after)
+	if p.App = id; asJSON {
+		return console.PrintJSON(s.Out, p)
+	}
+	p.print(s.Out)
+	return nil
 }
 
 // parseCounts reads `worker=6 ps=2`.
@@ -81,7 +106,9 @@ func parseCounts(args []string) (map[string]int, error) {
 func flexible(f apps.Facts) error {
 	switch v := f.Verdict(); {
 	case v != nil:
-		return fmt.Errorf("%s is over: %s; how many a new run has is said with --instances", f.ID, exit.VerdictText(*v))
+		return fmt.Errorf("%s is over: %s; a new run has the counts of muster run --instances, or of "+
+			"muster slider flex",
+			f.ID, exit.VerdictText(*v))
 	case f.Registry == nil:
 		return f.NoRegistry("nobody else knows its counts")
 	case f.Registry.Interrupted():
@@ -202,7 +229,9 @@ func (x *flexing) await(ctx context.Context, limit time.Duration) (registry.Dire
 		case last.Target != nil && x.meets(last.Target):
 			x.taken = true
 		case x.taken && last.Target == nil:
-			over = exit.With(exit.Timeout, fmt.Errorf("%s: %s", x.app, last.Why))
+			if over = fmt.Errorf("%s: %s", x.app, last.Why); !x.failed(st) {
+				over = exit.With(exit.Timeout, over)
+			}
 			return true
 		}
 		x.tell(st)
@@ -225,14 +254,25 @@ func (x *flexing) await(ctx context.Context, limit time.Duration) (registry.Dire
 		x.app, limit, why))
 }
 
+// failed tells that the flex was given up because a newcomer has failed, not for the time that it took.
+func (x *flexing) failed(st consul.Status) bool {
+	return slices.ContainsFunc(st.Members, func(m consul.MemberStatus) bool {
+		return m.Phase == registry.PhaseFailed && m.Instance.Index >= st.Directive.Counts[m.Instance.Component] &&
+			m.Instance.Index < x.want[m.Instance.Component]
+	})
+}
+
 func (x *flexing) ended() error {
 	return fmt.Errorf("%s: its run ended before the counts were in force", x.app)
 }
 
-// tell names who has to join before the gang can grow, when that has changed.
+// tell names who has to leave, and to join, before the gang can change, when that is different now.
 func (x *flexing) tell(st consul.Status) {
 	absent, staging := newcomers(st)
 	var parts []string
+	if names := leaving(st); len(names) > 0 && !x.taken {
+		parts = append(parts, strings.Join(names, ", ")+", which an earlier flex removed, to be gone")
+	}
 	if len(absent) > 0 {
 		it, agents := "it", "its agent"
 		if len(absent) > 1 {
@@ -251,6 +291,18 @@ func (x *flexing) tell(st consul.Status) {
 		x.told = text
 		fmt.Fprintf(x.streams.Err, "%s: %s\n", x.app, text)
 	}
+}
+
+// leaving are the instances that a flex has removed and whose processes may still run.
+func leaving(st consul.Status) []string {
+	var names []string
+	for _, m := range st.Members {
+		may := m.Live || m.Phase == registry.PhaseReady || m.Phase == registry.PhaseJoined
+		if st.Directive.Drops(m.Instance) && may {
+			names = append(names, m.Instance.String())
+		}
+	}
+	return names
 }
 
 // newcomers are the instances of a flex up that are not there yet, and those that are.
@@ -288,15 +340,6 @@ func (x *flexing) print(d registry.Directive, asJSON bool) error {
 			Generation: d.Gen,
 		})
 	}
-	var changed []string
-	for _, name := range slices.Sorted(maps.Keys(d.Counts)) {
-		if d.Counts[name] != x.before[name] {
-			changed = append(changed, fmt.Sprintf("%s %d to %d", name, x.before[name], d.Counts[name]))
-		}
-	}
-	if len(changed) == 0 {
-		changed = []string{"nothing changes"}
-	}
-	fmt.Fprintf(x.streams.Out, "%s: %s, in generation %d\n", x.app, strings.Join(changed, ", "), d.Gen)
+	fmt.Fprintf(x.streams.Out, "%s: %s, in generation %d\n", x.app, changesText(x.before, d.Counts), d.Gen)
 	return nil
 }

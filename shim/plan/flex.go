@@ -1,0 +1,25 @@
+package plan
+
+import "github.com/muster-agent/muster/appdef"
+
+// WhyFlexRestarts is the reason for which a flex of this component restarts the whole gang: something is laid out for
+// all members, and those that run would go on with what they were told. "": its instances come and go while the others
+// run.
+func WhyFlexRestarts(app *appdef.App, c *appdef.Component) string {
+	s := &c.Settings
+	switch {
+	case s.Role == appdef.RoleService:
+		return ""
+	case app.Dialect == "pai" || app.Dialect == "hbox":
+		return "each process of a job of " + app.Dialect + " is told who the others are"
+	case len(s.Inputs.From) > 0:
+		return "its instances share the files of their inputs out among themselves"
+	case app.Settings.Framework != "none" && s.Role != appdef.RoleEvaluator: // it is in no cluster
+		return "each process of " + app.Settings.Framework + " is told who the others are"
+	case s.Restart.Scope == appdef.ScopeNever:
+		return "muster.restart is never: no instance starts beside others that run"
+	case s.Restart.Scope != appdef.ScopeInstance:
+		return "muster.restart is " + string(s.Restart.Scope) + ": its processes belong together"
+	}
+	return ""
+}
