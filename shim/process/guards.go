@@ -130,8 +130,13 @@ func (p *Process) hear(l *ledger, event sandbox.Event) {
 	switch e := event.(type) {
 	case sandbox.Started:
 		l.started[e.Attempt] = time.Now()
+		if w := p.watchOf(e.Attempt); w != nil {
+			w.born(e.Own)
+		}
 	case sandbox.Lingers:
-		p.work.Go(func() { p.startEnded(e.Attempt, e.Left) })
+		if w := p.watchOf(e.Attempt); w != nil {
+			w.left(e)
+		}
 	case sandbox.Adopted: // Adopt has logged it
 	case sandbox.Exited:
 		l.exits[e.Attempt] = e.Exit

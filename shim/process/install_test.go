@@ -43,3 +43,22 @@ func TestOfLife(t *testing.T) {
 		}
 	}
 }
+
+// A program that is not there: the cause says what to do about it.
+func TestRemedy(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  *sandbox.StartError
+		says string // empty: nothing
+	}{
+		"a name":           {&sandbox.StartError{Act: "exec", Path: "mpirun", Err: syscall.ENOENT, Hint: "looked for in PATH: install it"}, ""},
+		"a path":           {&sandbox.StartError{Act: "exec", Path: "/opt/mpirun", Err: syscall.ENOENT}, "; the path is looked up where the process runs: on this host, or in the image of muster.image"},
+		"its interpreter":  {&sandbox.StartError{Act: "exec", Path: "/opt/mpirun", Err: syscall.ENOENT, Hint: "the file is there"}, ""},
+		"its folder":       {&sandbox.StartError{Act: "chdir", Path: "/opt", Err: syscall.ENOENT}, ""},
+		"not for its user": {&sandbox.StartError{Act: "exec", Path: "mpirun", Err: syscall.EACCES}, ""},
+	} {
+		x := notStarted(c.err)
+		if x.Message != c.err.Error()+c.says || x.Class != registry.ClassDefinition || !x.Final {
+			t.Errorf("%s: got %s, %q, final %v", name, x.Class, x.Message, x.Final)
+		}
+	}
+}

@@ -83,21 +83,12 @@ func (p *Process) judge(x sandbox.Exit, lived time.Duration) *machine.Exit {
 		Code: x.Code, Signal: x.Signal, At: x.At.UTC().Truncate(time.Millisecond),
 		Peak: cmp.Or(x.Usage.Peak, x.MaxRSS), Limit: x.Usage.Limit,
 	}
-	gone, served := p.leftBehind(out)
-	if gone.PID != 0 {
-		if x, err := p.guards.now().Ended(p.life, gone.PID); err == nil { // a short process: its end is known
-			out.Code, out.Signal, gone = x.Code, x.Signal, script.PID{}
-		}
-	}
+	p.takeOutcome(x, out)
 	blamed := p.blamed.now()
 	switch {
 	case blamed.whatever:
 		out.Code, out.Unseen = nil, true
-	case x.Starter && served:
-		out.Code, out.Unseen, out.Message = nil, true, "what START had left behind is gone"
-	case gone.PID != 0:
-		out.Code, out.Unseen = nil, true
-		out.Message = fmt.Sprintf("START ended with 0, but process %d of %s was gone", gone.PID, gone.File)
+	case out.Unseen:
 	case x.Code == nil && x.Signal == 0:
 		out.Unseen, out.Message = true, x.Message
 	}
@@ -121,8 +112,8 @@ func (p *Process) judge(x sandbox.Exit, lived time.Duration) *machine.Exit {
 	case lived <= soon && len(p.Ports.Numbers()) > 0 && p.addressInUse(marks):
 		out.Free, out.Class, out.Message = true, registry.ClassNetwork, "address already in use"
 	case p.Plan.Script != nil && out.Message == "":
-		out.Message = slidershell.Advice(pathOf(p.Plan.Script),
-			p.logs.Tail("stderr.log", marks["stderr.log"], mostTail))
+		out.Message = cmp.Or(slidershell.Advice(pathOf(p.Plan.Script),
+			p.logs.Tail("stderr.log", marks["stderr.log"], mostTail)), p.tip())
 	}
 	return out
 }
@@ -147,15 +138,32 @@ func (p *Process) Marks() map[string]int64 {
 	return p.current.marks
 }
 
-// leftBehind finds what a script's START that ended with 0 has left: a process that ended with START, or a running
-// service.
-func (p *Process) leftBehind(x *machine.Exit) (gone script.PID, served bool) {
-	w := p.watching()
-	if w == nil || !x.OK() {
-		return gone, false
+// tip is what an author can declare where the end is of a process that START had started.
+func (p *Process) tip() string {
+	if w := p.watching(); w != nil {
+		_, outcome := w.decided()
+		return outcome.Tip
 	}
-	gone, _ = w.lost()
-	return gone, w.served()
+	return ""
+}
+
+// takeOutcome puts the end of what START had left behind in the place of START's own 0, which says nothing. A start
+// that was ended before anybody could decide what it had left has not succeeded.
+func (p *Process) takeOutcome(x sandbox.Exit, out *machine.Exit) {
+	w := p.watching()
+	if w == nil || !out.OK() {
+		return
+	}
+	switch owner, outcome := w.decided(); {
+	case owner == script.Named && !x.Starter, w.isTold():
+	case owner != script.Over || x.Starter:
+		out.Code, out.Unseen = nil, true
+		out.Message = "START had ended with 0, and what it had left behind was ended"
+	case outcome.End != nil && outcome.End.Signal != 0:
+		out.Code, out.Signal = nil, outcome.End.Signal
+	case outcome.End != nil:
+		out.Code = &outcome.End.Code
+	}
 }
 
 // outOfMemory describes an end for want of memory: the figures, and which limit.

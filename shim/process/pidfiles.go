@@ -13,8 +13,8 @@ import (
 	"github.com/muster-agent/muster/shim/script"
 )
 
-// pidFiles are the pid files in the instance's own folders, pid_file first.
-func (p *Process) pidFiles(s *plan.Script) []script.PID {
+// pidFiles are the pid files in the instance's own folders, pid_file first; warn: say which cannot be used.
+func (p *Process) pidFiles(s *plan.Script, warn bool) []script.PID {
 	var found []script.PID
 	for _, path := range p.pidPaths(s) {
 		text, err := p.readOwn(path)
@@ -23,7 +23,7 @@ func (p *Process) pidFiles(s *plan.Script) []script.PID {
 		}
 		if pid, ok := script.ParsePID(text); ok {
 			found = append(found, script.PID{File: path, PID: pid})
-		} else {
+		} else if warn {
 			p.Log.Warn("pid file has no number", "file", path)
 		}
 	}

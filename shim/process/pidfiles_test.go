@@ -45,7 +45,7 @@ func TestPIDFilesAreTheInstancesOwn(t *testing.T) {
 	look := func(s *plan.Script) []int {
 		go func() {
 			var pids []int
-			for _, found := range p.pidFiles(s) {
+			for _, found := range p.pidFiles(s, true) {
 				pids = append(pids, found.PID)
 			}
 			found <- pids

@@ -104,7 +104,7 @@ func (p *Process) Do(ctx context.Context, e machine.Effect, s machine.State) (ma
 		p.Log.Info("process started", "pid", pid, "attempt", e.Attempt)
 		p.Started()
 		p.Loop.Tell(machine.Event{Kind: machine.Started, Attempt: e.Attempt})
-		p.attend(e.Attempt, pid)
+		p.attend(e.Attempt)
 		return machine.Event{}, false
 	case machine.DoTerminate:
 		p.terminate(s)
@@ -122,7 +122,8 @@ func (p *Process) Do(ctx context.Context, e machine.Effect, s machine.State) (ma
 // notStarted is the exit of a process that never ran. A missing program or folder stays missing.
 func notStarted(err error) *machine.Exit {
 	x := &machine.Exit{At: time.Now(), Message: err.Error(), Class: registry.ClassMuster}
-	if _, ok := errors.AsType[*sandbox.StartError](err); ok {
+	if e, ok := errors.AsType[*sandbox.StartError](err); ok {
+		x.Message += remedy(e)
 		x.Class = registry.ClassDefinition
 		x.Final = slices.ContainsFunc([]error{fs.ErrNotExist, fs.ErrPermission, syscall.ENOEXEC, syscall.E2BIG},
 			func(lasting error) bool {
@@ -138,6 +139,14 @@ func notStarted(err error) *machine.Exit {
 		x.Class, x.CutOff = registry.ClassRegistry, true
 	}
 	return x
+}
+
+// remedy is what to do about a program that is not there, where the hint does not say so: a path is at fault.
+func remedy(e *sandbox.StartError) string {
+	if e.Act != "exec" || e.Hint != "" || !errors.Is(e, fs.ErrNotExist) {
+		return ""
+	}
+	return "; the path is looked up where the process runs: on this host, or in the image of muster.image"
 }
 
 // cutOff is a start that the partition guard has refused.
@@ -296,7 +305,8 @@ func (p *Process) grow(guard *sandbox.Guard) {
 // terminate asks the process to end, and before that to save a checkpoint if the definition says how.
 func (p *Process) terminate(s machine.State) {
 	over := p.Over()
-	if !p.Checkpoints.AsksToSave() || over == nil {
+	w := p.watching()
+	if !p.Checkpoints.AsksToSave() || over == nil || w != nil && w.isEmpty() {
 		p.stop()
 		return
 	}
@@ -316,7 +326,7 @@ func (p *Process) stop() {
 		now.watch.stop()
 	}
 	sides.stop()
-	if p.Plan.Script != nil && p.Plan.Script.Has(plan.CommandStop) && now.over != nil {
+	if now.watch != nil && now.over != nil {
 		p.work.Go(func() { now.watch.runStop(plan.Seconds(p.Plan.Stop.Grace)) })
 		return
 	}

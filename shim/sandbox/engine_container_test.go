@@ -83,6 +83,25 @@ func sortedLines(s string) string {
 	return strings.Join(lines, "\n")
 }
 
+// A program that the host has in its /tmp is not there, whatever its interpreter.
+func TestContainerHidesTheHostsTemporaryFiles(t *testing.T) {
+	parallel(t)
+	dir, err := os.MkdirTemp("/tmp", "muster-test-") //nolint:usetesting // TMPDIR may be elsewhere
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	program := filepath.Join(dir, "program")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	_, err = containerGuard(t, nil).Start(Spec{Argv: []string{program}, Dir: "/"})
+	if want := "(the host has it, but /tmp in the container is the container's own: take a place outside of /tmp)"; err == nil ||
+		!strings.HasSuffix(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 func TestContainerOfAnImage(t *testing.T) {
 	parallel(t)
 	image := newImage(t).

@@ -14,18 +14,23 @@ type Event interface{ event() }
 
 // The events.
 type (
-	// Started says that the exec has happened. Ticks is the start in clock ticks after boot.
+	// Started says that the exec has happened. Ticks is the start in clock ticks after boot; Own is the process's
+	// number in the guard's pid namespace, by which it knows itself.
 	Started struct {
 		Attempt int
 		PID     int
+		Own     int
 		Ticks   uint64
 	}
 	// Lingers says that the main process of a start with Spec.Linger has exited with 0 and that Left of its descendants
-	// live. They continue, and the guard waits for Adopt, Finish or Kill. When the last of them ends before that,
-	// Exited with Exit.Starter follows. A starter that leaves nothing has no such event.
+	// live. They continue, and the guard waits for Adopt, Finish or Kill. When the last of them ends before that, it is
+	// sent once more, with 0; and again when an adopted process has ended whose parent alone knows how. Ended is how
+	// something that the main process left had ended before this event and after the one before: the first that failed,
+	// else the last; nil: no such end was seen.
 	Lingers struct {
 		Attempt int
 		Left    int
+		Ended   *Exit
 	}
 	// Adopted says that a living process has become the main one. Ticks is its start in clock ticks after boot.
 	Adopted struct {

@@ -255,7 +255,7 @@ func TestExecSaysWhyNot(t *testing.T) {
 		want string
 		is   error
 	}{
-		{"PATH", ExecSpec{Argv: []string{"nosuchprogram"}, Env: []string{"PATH=/bin"}}, "run nosuchprogram: exec nosuchprogram: no such file or directory (looked for in PATH)", fs.ErrNotExist},
+		{"PATH", ExecSpec{Argv: []string{"nosuchprogram"}, Env: []string{"PATH=/bin"}}, "run nosuchprogram: exec nosuchprogram: no such file or directory (looked for in PATH: install it on the host, or in the image that muster.image names)", fs.ErrNotExist},
 		{"folder", ExecSpec{Argv: []string{"true"}, Dir: "/no/such/folder"}, "run true: chdir /no/such/folder: no such file or directory", fs.ErrNotExist},
 		{"on a terminal", ExecSpec{Argv: []string{"/no/such/program"}, Terminal: &Size{}}, "run program: exec /no/such/program: no such file or directory", fs.ErrNotExist},
 		{"empty", ExecSpec{}, "run: argv is empty", nil},

@@ -20,8 +20,8 @@ type Exit struct {
 	MaxRSS  int64        // bytes; of the largest process that it waited for, itself included
 	Usage   cgroup.Usage // what the boundary counted in this start
 	Message string
-	// Starter says that this is the exit of a starter that left processes behind. They are dead or being killed; how
-	// they ended is not known.
+	// Starter says that this is the exit of a starter that was held when it was ended by a kill, or its guard was lost:
+	// it says nothing of what the starter left behind.
 	Starter bool
 }
 

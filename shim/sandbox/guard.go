@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -16,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/muster-agent/muster/shim/sandbox/container"
 	"github.com/muster-agent/muster/shim/sandbox/guard"
 	"github.com/muster-agent/muster/shim/sandbox/proc"
 )
@@ -38,6 +40,7 @@ type Guard struct {
 	hello    chan int64 // the guard's first message: the protocol's version
 	events   *eventQueue
 	starts   starts
+	turn     sync.Mutex // held by a Kill: what starts before it is over would be killed too
 	sessions sessionTable
 	ending   *ending
 	work     sync.WaitGroup // the goroutines of this guard
@@ -99,13 +102,8 @@ func (g *Guard) Start(s Spec) (pid int, err error) {
 	if closed, _ := g.ending.why(); closed {
 		return 0, fmt.Errorf("start %s: %w", s.Argv[0], ErrGone)
 	}
-	reply, err := g.starts.reserve(s.Attempt)
+	reply, err := g.begin(s, p)
 	if err != nil {
-		return 0, fmt.Errorf("start %s: %w", s.Argv[0], err)
-	}
-	g.around.begin()
-	if err := g.sendStart(s, p); err != nil {
-		g.starts.release()
 		return 0, fmt.Errorf("start %s: %w", s.Argv[0], err)
 	}
 	if err := <-reply; err != nil {
@@ -113,6 +111,22 @@ func (g *Guard) Start(s Spec) (pid int, err error) {
 	}
 	_, _, pid = g.starts.current()
 	return pid, nil
+}
+
+// begin has the guard start a process; its outcome comes on the channel.
+func (g *Guard) begin(s Spec, p guard.Payload) (<-chan error, error) {
+	g.turn.Lock()
+	defer g.turn.Unlock()
+	reply, err := g.starts.reserve(s.Attempt)
+	if err != nil {
+		return nil, err
+	}
+	g.around.begin()
+	if err := g.sendStart(s, p); err != nil {
+		g.starts.release()
+		return nil, err
+	}
+	return reply, nil
 }
 
 func (g *Guard) sendStart(s Spec, p guard.Payload) error {
@@ -162,13 +176,13 @@ func (g *Guard) explain(err error, s Spec, dir string) error {
 		e.Path = dir
 	case "exec":
 		e.Path = s.Argv[0]
-		e.Hint = execHint(e.Err, s, dir, len(g.options.Confine.Root.Layers) == 0)
+		e.Hint = g.execHint(e.Err, s, dir)
 	}
 	return e
 }
 
 // execHint looks at the file itself only where the process sees the host's.
-func execHint(err error, s Spec, dir string, hosts bool) string {
+func (g *Guard) execHint(err error, s Spec, dir string) string {
 	path := s.Argv[0]
 	switch {
 	case errors.Is(err, unix.ENOEXEC):
@@ -178,13 +192,32 @@ func execHint(err error, s Spec, dir string, hosts bool) string {
 	case !errors.Is(err, fs.ErrNotExist):
 		return ""
 	case !strings.Contains(path, "/"):
-		return "looked for in PATH"
+		return "looked for in PATH: install it on the host, or in the image that muster.image names"
 	}
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
 	}
-	if _, err := os.Stat(path); err == nil && hosts {
-		return "the file is there: the interpreter or loader that it names is not"
+	if _, err := os.Stat(path); err != nil || len(g.options.Confine.Root.Layers) > 0 {
+		return ""
+	}
+	if tmp := g.ownFolder(path); tmp != "" {
+		return "the host has it, but " + tmp + " in the container is the container's own: take a place outside of " +
+			tmp
+	}
+	return "the file is there: the interpreter or loader that it names is not"
+}
+
+// ownFolder is the folder of a container on the host's root that hides what the host has at path; "": none.
+func (g *Guard) ownFolder(path string) string {
+	below := func(dir string) bool { return strings.HasPrefix(path, dir+"/") }
+	seen := func(m container.Mount) bool { return below(m.To) }
+	if !g.around.hasOwnPIDs() || slices.ContainsFunc(g.options.Confine.Mounts, seen) {
+		return ""
+	}
+	for _, dir := range []string{"/tmp", "/var/tmp"} {
+		if below(dir) {
+			return dir
+		}
 	}
 	return ""
 }
@@ -200,10 +233,16 @@ func (g *Guard) Signal(sig syscall.Signal) error {
 }
 
 // Kill kills every descendant of the guard until none is left. The event Empty follows when that is proved, also when
-// there was none.
+// there was none. A Start waits until Kill has returned.
 func (g *Guard) Kill() error {
-	_, attempt, _ := g.starts.current()
-	return errors.Join(g.around.kill(), g.link.send(guard.Message{Kind: guard.Kill, Start: uint32(attempt)}))
+	g.turn.Lock()
+	defer g.turn.Unlock()
+	was, attempt, _ := g.starts.current()
+	err := g.around.kill()
+	if now, _, _ := g.starts.current(); now == idle && was != idle {
+		return err // Empty was told meanwhile
+	}
+	return errors.Join(err, g.link.send(guard.Message{Kind: guard.Kill, Start: uint32(attempt)}))
 }
 
 // Grow sets another memory limit, in bytes, for what is started from now on.

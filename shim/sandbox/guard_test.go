@@ -81,7 +81,7 @@ func TestStartSaysWhyNot(t *testing.T) {
 		is   error
 	}{
 		{"absolute", Spec{Argv: []string{"/no/such/program"}}, "start program: exec /no/such/program: no such file or directory", fs.ErrNotExist},
-		{"PATH", Spec{Argv: []string{"nosuchprogram"}, Env: []string{"PATH=/bin:/usr/bin"}}, "start nosuchprogram: exec nosuchprogram: no such file or directory (looked for in PATH)", fs.ErrNotExist},
+		{"PATH", Spec{Argv: []string{"nosuchprogram"}, Env: []string{"PATH=/bin:/usr/bin"}}, "start nosuchprogram: exec nosuchprogram: no such file or directory (looked for in PATH: install it on the host, or in the image that muster.image names)", fs.ErrNotExist},
 		{"not executable", Spec{Argv: []string{plain}}, "start plain: exec " + plain + ": permission denied", fs.ErrPermission},
 		{"interpreter", Spec{Argv: []string{lost}}, "start lost: exec " + lost + ": no such file or directory (the file is there: the interpreter or loader that it names is not)", fs.ErrNotExist},
 		{"format", Spec{Argv: []string{junk}}, "start junk: exec " + junk + ": exec format error (no program of this machine and no #! line)", syscall.ENOEXEC},
@@ -521,5 +521,63 @@ func TestLateSignalIsForNobody(t *testing.T) {
 	}
 	if x := await[Exited](t, g); x.Exit.Signal != int(syscall.SIGTERM) {
 		t.Errorf("exited %+v, want by the signal of its own", x)
+	}
+}
+
+// A kill that was meant for an earlier process, and comes late, is for nobody.
+func TestLateKillIsForNobody(t *testing.T) {
+	g := processGuard(t, Options{})
+	start(t, g, Spec{Attempt: 2, Argv: []string{"sleep", "1000"}})
+	if err := g.link.send(guard.Message{Kind: guard.Kill, Start: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if x := await[Exited](t, g); x.Exit.Signal != int(syscall.SIGTERM) {
+		t.Errorf("exited %+v, want by the signal of its own", x)
+	}
+}
+
+// slowKill is a boundary whose kill goes on for as long as the test wants, when the process has ended.
+type slowKill struct {
+	noBoundary
+	g    *Guard
+	over chan struct{}
+}
+
+func (s slowKill) kill() error {
+	err := s.g.Signal(syscall.SIGKILL)
+	<-s.over
+	return err
+}
+
+// The next start waits for a kill that is still at work, which would meet its process.
+func TestStartWaitsForAKill(t *testing.T) {
+	g := processGuard(t, Options{})
+	around := slowKill{g: g, over: make(chan struct{})}
+	g.around = around
+	start(t, g, Spec{Attempt: 1, Argv: []string{"sleep", "1000"}})
+	killed, started := make(chan error, 1), make(chan error, 1)
+	go func() { killed <- g.Kill() }()
+	await[Empty](t, g)
+	go func() {
+		_, err := g.Start(Spec{Attempt: 2, Argv: []string{"sleep", "1000"}, Dir: "/", Env: os.Environ()})
+		started <- err
+	}()
+	select {
+	case err := <-started:
+		t.Fatalf("started while what was there before was being killed: %v", err)
+	case <-time.After(100 * time.Millisecond):
+	}
+	close(around.over)
+	if err := errors.Join(<-killed, <-started); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if x := await[Exited](t, g); x.Attempt != 2 || x.Exit.Signal != int(syscall.SIGTERM) {
+		t.Errorf("exited %+v, want the second by the signal of its own", x)
 	}
 }

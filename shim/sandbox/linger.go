@@ -14,7 +14,7 @@ import (
 // with its own status; what is left then is killed. pid is its number in the guard's pid namespace, as it wrote it to a
 // pid file: in a container not the agent's. It is any living descendant, but for what a living session has started, or
 // one of the last 64 processes that ended as orphans since the start, whose status is then reported at once. A process
-// whose parent outlives it has no status to report: neither Code nor Signal. Another process may be adopted while it
+// whose parent outlives it has no status to report: Lingers follows instead. Another process may be adopted while it
 // lives. The error is ErrNotOurs for another process, os.ErrProcessDone when the start has ended, ErrGone after the
 // guard's end; Adopt is refused while the starter lives. After an error nothing has changed.
 func (g *Guard) Adopt(pid int) error {

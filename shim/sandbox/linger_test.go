@@ -99,11 +99,12 @@ func TestStarterThatLingers(t *testing.T) {
 				t.Error(err)
 			}
 		}, 5, 0, false},
-		{"not adopted, all of it gets the signals", `daemon "trap 'exit 5' TERM" "while :; do read x <$D/end; done" pid; daemon : "exec sleep 1000" other`, 2, func(t *testing.T, g *Guard, _ []string) {
+		{"not adopted, all of it gets the signals", `daemon "trap 'exit 5' TERM" "while :; do read x <$D/end; done" pid; daemon "trap 'exit 0' TERM" "while :; do read x <$D/end2; done" other`, 2, func(t *testing.T, g *Guard, _ []string) {
 			if err := g.Signal(syscall.SIGTERM); err != nil {
 				t.Error(err)
 			}
-		}, 0, 0, true},
+			deserted(t, g, 5)
+		}, 0, 0, false},
 		{"adopted when reaped", stays + `; daemon : "read x <$D/end; exit 3" early`, 2, func(t *testing.T, g *Guard, env []string) {
 			says(t, g, env, "echo >$D/end; while kill -0 $(cat $D/early) 2>/dev/null; do :; done") // a zombie has its number
 			adopt(t, g, env, "early")
@@ -119,7 +120,12 @@ func TestStarterThatLingers(t *testing.T) {
 				t.Errorf("finish: %v", err)
 			}
 			asks(t, g, env, "echo >$D/end")
-		}, nil, 0, false},
+			if l := await[Lingers](t, g, noExit(t)); l.Left != 1 || l.Ended != nil { // its parent, which knows its end
+				t.Errorf("%+v, want 1 left", l)
+			}
+			adopt(t, g, env, "pid")
+			asks(t, g, env, "kill -9 $(cat $D/pid)")
+		}, nil, 9, false},
 		{"another's child that becomes ours", `daemon "sh -c 'read x <$D/end; exit 4' & echo \$! >$D/child" "wait; exec sleep 1000" pid`, 2, func(t *testing.T, g *Guard, env []string) {
 			adopt(t, g, env, "child")
 			asks(t, g, env, "kill -9 $(cat $D/pid); while kill -0 $(cat $D/pid) 2>/dev/null; do :; done; echo >$D/end")
@@ -129,7 +135,11 @@ func TestStarterThatLingers(t *testing.T) {
 			if err := g.Signal(syscall.SIGTERM); err != nil {
 				t.Error(err)
 			}
-		}, nil, 0, false},
+			await[Lingers](t, g, noExit(t))
+			if err := g.Finish(); err != nil {
+				t.Error(err)
+			}
+		}, 0, 0, false},
 		{"finished", stays, 1, func(t *testing.T, g *Guard, _ []string) {
 			if err := g.Finish(); err != nil {
 				t.Error(err)
@@ -137,8 +147,9 @@ func TestStarterThatLingers(t *testing.T) {
 		}, 0, 0, false},
 		{"the last ends", `daemon : "read x <$D/end" pid; daemon : "read x <$D/end2; exit 3" second`, 2, func(t *testing.T, g *Guard, env []string) {
 			run(t, g, ExecSpec{}, "exec sleep 1000") // does not count
-			asks(t, g, env, "echo >$D/end; echo >$D/end2")
-		}, 0, 0, true},
+			asks(t, g, env, "echo >$D/end2; while kill -0 $(cat $D/second) 2>/dev/null; do :; done; echo >$D/end")
+			deserted(t, g, 3)
+		}, 0, 0, false},
 		{"killed", stays, 1, func(t *testing.T, g *Guard, _ []string) {
 			if err := g.Kill(); err != nil {
 				t.Error(err)
@@ -176,6 +187,18 @@ func TestStarterThatLingers(t *testing.T) {
 	}
 }
 
+// deserted awaits that nothing is left, of which the first that failed ended with code, and finishes the start.
+func deserted(t *testing.T, g *Guard, code int) {
+	t.Helper()
+	l := await[Lingers](t, g, noExit(t))
+	if l.Left != 0 || l.Ended == nil || deref(l.Ended.Code) != code {
+		t.Errorf("%+v, %+v, want nothing left, ended with %d", l, l.Ended, code)
+	}
+	if err := g.Finish(); err != nil {
+		t.Error(err)
+	}
+}
+
 func noExit(t *testing.T) func(Event) {
 	return func(e Event) {
 		if x, ok := e.(Exited); ok {
@@ -195,7 +218,6 @@ func TestNothingLingers(t *testing.T) {
 		{"non-zero", `daemon : "exec sleep 1000" pid; exit 7`, true, 7, 0},
 		{"signal", `daemon : "exec sleep 1000" pid; kill -9 $$`, true, nil, 9},
 		{"not asked for", `daemon : "exec sleep 1000" pid; exit 0`, false, 0, 0},
-		{"nothing left", `true & wait; exit 0`, true, 0, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := processGuard(t, Options{})
@@ -213,6 +235,52 @@ func TestNothingLingers(t *testing.T) {
 			ended(t, beside)
 		})
 	}
+}
+
+// A starter that leaves nothing is held as well: what it started may be elsewhere. How an orphan ended before it is told.
+func TestStarterThatLeavesNothing(t *testing.T) {
+	for _, c := range []struct {
+		name, script string
+		ended        any // exit code
+	}{
+		{"nothing", `true & wait`, nil},
+		{"one that has failed", `daemon : "exit 3" early; while kill -0 $(cat $D/early) 2>/dev/null; do :; done`, 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			everywhere(t, func(t *testing.T, g *Guard) {
+				start(t, g, Spec{Attempt: 2, Linger: true, Argv: []string{"sh", "-c", daemon + c.script + "; exit 0"}, Env: starterEnv(t), Dir: "/"})
+				l := await[Lingers](t, g, noExit(t))
+				if l.Attempt != 2 || l.Left != 0 || (c.ended == nil) != (l.Ended == nil) || l.Ended != nil && deref(l.Ended.Code) != c.ended {
+					t.Errorf("%+v, %+v, want nothing left, ended with %v", l, l.Ended, c.ended)
+				}
+				ended(t, run(t, g, ExecSpec{}, "exit 0")) // a STATUS, say
+				if err := g.Finish(); err != nil {
+					t.Fatal(err)
+				}
+				if x := await[Exited](t, g); deref(x.Exit.Code) != 0 || x.Exit.Starter {
+					t.Errorf("exited %+v", x)
+				}
+				await[Empty](t, g)
+			})
+		})
+	}
+}
+
+// A starter that kills what it has started, and ends at once, leaves nothing: what is dying is no process that is left.
+func TestStarterKillsItsHelper(t *testing.T) {
+	everywhere(t, func(t *testing.T, g *Guard) {
+		for i := range 20 {
+			start(t, g, Spec{Attempt: i + 1, Linger: true, Argv: []string{"sh", "-c", "sleep 1000 & kill $!; exit 0"}, Env: starterEnv(t), Dir: "/"})
+			if l := await[Lingers](t, g, noExit(t)); l.Left != 0 {
+				t.Errorf("%+v, want nothing left", l)
+			}
+			if err := g.Finish(); err != nil {
+				t.Fatal(err)
+			}
+			await[Exited](t, g)
+			await[Empty](t, g)
+		}
+	})
 }
 
 func TestStrangersAreNotAdopted(t *testing.T) {
@@ -503,6 +571,12 @@ func TestStarterThatLingersNoMore(t *testing.T) {
 		env := starterEnv(t)
 		script := `daemon : "exit 3" pid; daemon : "kill -9 \$\$" other; while kill -0 $(cat $D/pid) || kill -0 $(cat $D/other); do :; done 2>/dev/null; echo $$ >$D/own; exit 0`
 		start(t, g, Spec{Attempt: 1, Linger: true, Argv: []string{"sh", "-c", daemon + script}, Env: env, Dir: "/"})
+		if l := await[Lingers](t, g, noExit(t)); l.Left != 0 || l.Ended == nil || deref(l.Ended.Code) == 0 {
+			t.Errorf("%+v, %+v, want nothing left, of which the first has failed", l, l.Ended)
+		}
+		if err := g.Finish(); err != nil {
+			t.Fatal(err)
+		}
 		if x := await[Exited](t, g); deref(x.Exit.Code) != 0 || x.Exit.Starter {
 			t.Errorf("got %+v, want 0 of a starter that has left nothing", x.Exit)
 		}

@@ -36,12 +36,12 @@ func (g *Guard) handle(m guard.Message, file *os.File) {
 	case guard.Started:
 		pid := g.agentPID(int(m.A))
 		g.starts.turn(running, pid, nil)
-		g.events.in <- Started{Attempt: attempt, PID: pid, Ticks: uint64(m.B)}
+		g.events.in <- Started{Attempt: attempt, PID: pid, Own: int(m.A), Ticks: uint64(m.B)}
 	case guard.Error:
 		g.starts.turn(idle, 0, &StartError{Act: m.Text, Err: syscall.Errno(m.A)})
 	case guard.Lingers:
 		g.starts.turn(lingering, 0, nil)
-		g.events.in <- Lingers{Attempt: attempt, Left: int(m.A)}
+		g.events.in <- lingersIn(m)
 	case guard.Exited:
 		g.starts.turn(emptying, 0, nil)
 		g.events.in <- Exited{Attempt: attempt, Exit: g.withUsage(exitIn(m))}
@@ -81,9 +81,19 @@ func exitIn(m guard.Message) Exit {
 		x = Exit{At: x.At, Message: "ended; status unknown: its parent took it"}
 	case m.A&guard.ExitStarter != 0:
 		x.Starter = true
-		x.Message = "exit code 0 of a starter; what it left has ended unseen"
+		x.Message = "exit code 0 of a starter; what it left was ended"
 	}
 	return x
+}
+
+// lingersIn is what a message says of a starter that has ended.
+func lingersIn(m guard.Message) Lingers {
+	l := Lingers{Attempt: int(m.Start), Left: int(m.A)}
+	if m.C&guard.LeftEnded != 0 {
+		x := exitOf(syscall.WaitStatus(uint32(m.C)), time.Unix(0, m.B), 0)
+		l.Ended = &x
+	}
+	return l
 }
 
 // agentPID is the agent's own number for a process that the guard names; where it has ended meanwhile, the guard's.

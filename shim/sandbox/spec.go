@@ -26,8 +26,8 @@ type Spec struct {
 	// Caps are the most capabilities that it may have, within those of Options; nil: those. Only root has any.
 	Caps  *Caps
 	Umask *uint32 // nil: the guard's own
-	// Linger says that Argv may be a starter: it leaves a daemon behind and exits with 0. Then the event Lingers asks
-	// for Adopt, Finish or Kill.
+	// Linger says that Argv may be a starter, which leaves a daemon behind, here or elsewhere, and exits with 0. Then
+	// the event Lingers asks for Adopt, Finish or Kill.
 	Linger bool
 	// Stdin, when set, is what the process reads; without it, it reads nothing. Stdout, when set, gets what the process
 	// writes, and the log stays empty. They remain the caller's, who may close them once Start has returned.

@@ -69,7 +69,6 @@ type document struct {
 	params
 	Configurations map[string]map[string]string `json:"configurations"`
 	Component      map[string]string            `json:"componentConfig"`
-	Package        string                       `json:"package"`
 	Containers     []string                     `json:"containers"`
 	DockerMode     bool                         `json:"yarnDockerMode"`
 }
@@ -108,7 +107,7 @@ func (o Order) Document(p plan.Plan, s *plan.Script, host string) []byte {
 			Role: map[string]string{"auto_restart": auto}, Command: o.params(s),
 		},
 		Configurations: s.Configurations, Component: map[string]string{"autoStartOnFailure": auto},
-		Package: "MASTER", Containers: []string{},
+		Containers: []string{},
 	}
 	text, err := json.MarshalIndent(d, "", "  ")
 	if err != nil {
@@ -121,18 +120,15 @@ func (o Order) params(s *plan.Script) map[string]string {
 	params := map[string]string{
 		"service_package_folder": s.Folder, "schema_version": "2.0", "script_type": "PYTHON", "script": s.File,
 		"command_timeout": strconv.FormatFloat(s.Timeout, 'f', -1, 64),
+		"record_config":   strconv.FormatBool(o.Command == plan.CommandStart || o.Command == plan.CommandStop),
 	}
 	if own, ok := s.Commands[o.Command]; ok {
-		params["schema_version"] = "2.1"
 		if own.File != "" {
 			params["script"] = own.File
 		} else {
 			params["script_type"], params["command"] = "SHELL", own.Shell
 			delete(params, "script")
 		}
-	}
-	if o.Command == plan.CommandStart {
-		params["record_config"] = "true"
 	}
 	return params
 }

@@ -23,6 +23,7 @@ func (r Result) OK() bool { return r.Code != nil && *r.Code == 0 }
 // which nobody has asked yet.
 type Health struct {
 	Up       bool // it was up once
+	Yes      bool // STATUS has said so
 	Deaf     bool // there is no STATUS: the process's life is all that can be seen
 	Failures int  // in a row since then
 	Why      string
@@ -47,54 +48,13 @@ func (h Health) Asked(r Result, starting bool) Health {
 	case r.Absent:
 		h.Up, h.Deaf = true, true
 	case r.OK():
-		h.Up, h.Failures, h.Why = true, 0, ""
+		h.Up, h.Yes, h.Failures, h.Why = true, true, 0, ""
 	case starting && !h.Up:
 	default:
 		h.Failures++
 		h.Why = r.Why
 	}
 	return h
-}
-
-// Left is what START has left behind when it ended with 0.
-type Left struct {
-	Alive int   // descendants that live
-	PIDs  []PID // in the order of their weight: pid_file first
-	// Status is the answer of STATUS, asked only where there is no pid file; nil: not asked.
-	Status *Result
-}
-
-// PID is the content of one pid file.
-type PID struct {
-	File string
-	PID  int
-}
-
-// Next is what the agent does when START has ended with 0.
-type Next string
-
-// What may follow.
-const (
-	Adopt  Next = "adopt"  // the process of the first pid file is the instance from now on
-	Ask    Next = "ask"    // STATUS must say what is there
-	Watch  Next = "watch"  // something serves that no pid file names: STATUS alone watches it
-	Finish Next = "finish" // nothing was left: START was the instance, and it has succeeded
-)
-
-// Next decides what follows when START has ended with 0. A pid file's process is the instance. Without
-// one, what was left behind counts only if STATUS knows it: a training script may leave helpers behind.
-func (l Left) Next() Next {
-	switch {
-	case len(l.PIDs) > 0:
-		return Adopt
-	case l.Alive == 0:
-		return Finish
-	case l.Status == nil:
-		return Ask
-	case l.Status.OK() && !l.Status.Absent:
-		return Watch
-	}
-	return Finish
 }
 
 // Absent reads a script's structured output for the mark that it has no such method.

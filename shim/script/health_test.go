@@ -55,27 +55,6 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-func TestNext(t *testing.T) {
-	yes, no, absent := done(0), done(3), Result{Absent: true, Code: new(int)}
-	pid := []PID{{"component.pid", 17}}
-	for name, c := range map[string]struct {
-		left Left
-		want Next
-	}{
-		"a job that ended":                      {Left{}, Finish},
-		"a daemon and its pid file":             {Left{Alive: 1, PIDs: pid}, Adopt},
-		"a daemon that is dead already":         {Left{PIDs: pid}, Adopt}, // the guard knows how it ended
-		"helpers of a job":                      {Left{Alive: 2}, Ask},
-		"helpers of a job, which STATUS denies": {Left{Alive: 2, Status: &no}, Finish},
-		"helpers of a job without STATUS":       {Left{Alive: 2, Status: &absent}, Finish},
-		"a daemon that only STATUS knows":       {Left{Alive: 1, Status: &yes}, Watch},
-	} {
-		if got := c.left.Next(); got != c.want {
-			t.Errorf("%s: got %s, want %s", name, got, c.want)
-		}
-	}
-}
-
 func TestAbsent(t *testing.T) {
 	for text, want := range map[string]bool{
 		`{"muster": {"method": "absent"}}`: true, `{"muster": {"method": "there"}}`: false, `{}`: false, ``: false, `[`: false, `{"muster": 3}`: false,

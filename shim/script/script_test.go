@@ -72,7 +72,7 @@ func TestDocumentHasSlidersKeys(t *testing.T) {
 	}
 	want := []string{
 		"appmaster_hostname", "clusterName", "commandId", "commandParams", "commandType", "componentConfig", "componentName", "configurations",
-		"containers", "hostLevelParams", "hostname", "package", "public_hostname", "role", "roleCommand", "roleParams", "serviceName", "taskId",
+		"containers", "hostLevelParams", "hostname", "public_hostname", "role", "roleCommand", "roleParams", "serviceName", "taskId",
 		"yarnDockerMode",
 	}
 	var keys []string

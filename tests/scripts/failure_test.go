@@ -72,7 +72,7 @@ func TestFailures(t *testing.T) {
         check_process_status(pid_path())
 `,
 			class: registry.ClassApp, code: 1,
-			cause: "worker-0 failed: START ended with 0, but process * of OWN/app/run/component.pid was gone",
+			cause: "worker-0 failed: START ended with 0 and left no process: process * of OWN/app/run/component.pid is gone, or START did not start it",
 		},
 		"START neither ends nor serves": {
 			methods: `
@@ -102,7 +102,7 @@ func TestFailures(t *testing.T) {
         raise Fail("the index is broken")
 `,
 			class: registry.ClassApp, code: 137,
-			cause: "worker-0 was killed by SIGKILL: STATUS failed 2 times: worker.py: STATUS: the index is broken",
+			cause: "worker-0 was killed by SIGKILL: STATUS failed 2 times: worker.py: STATUS: the index is broken (worker.py, line 21)",
 		},
 		"the daemon exits with 7": {
 			methods: `
@@ -135,6 +135,7 @@ func TestFailures(t *testing.T) {
     def status(self, env):
         raise ComponentIsNotRunning()
 `,
+			config: settings{"muster.up": "start"},
 		},
 		"the script is the job and has written its own pid": {
 			methods: `

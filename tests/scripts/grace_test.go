@@ -66,7 +66,7 @@ func TestStopOfWhatNoPIDFileNames(t *testing.T) {
             raise ComponentIsNotRunning()
 `, settings{"muster.stop.grace": "40s"})
 	p := j.begin()
-	j.notes("worker-0", "STATUS watches it")
+	j.notes("worker-0", "they are the instance")
 	j.stop(p)
 	if read(j.own("worker-0", "told")) == "" {
 		t.Error("it was killed and not asked")

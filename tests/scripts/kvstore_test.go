@@ -281,7 +281,7 @@ func (k *kvstore) sick(store string) {
 	pid := k.daemon(store, "server.py")
 	k.must(os.WriteFile(k.own(store, "app/data/sick"), []byte("it counts backwards\n"), 0o644))
 	k.sees(store, "backoff", 1)
-	if _, ok := k.noted(store, `cause="STATUS failed 2 times: store.py: STATUS: the store is sick: it counts backwards"`); !ok {
+	if _, ok := k.noted(store, `cause="STATUS failed 2 times: store.py: STATUS: the store is sick: it counts backwards (store.py, line 37)"`); !ok {
 		k.t.Errorf("the words of STATUS are not in the log of %s", store)
 	}
 	gone(k.t, pid)

@@ -7,7 +7,7 @@ import (
 )
 
 // Version of the protocol, sent in Hello.
-const Version = 5
+const Version = 6
 
 // Descriptors of the guard at its start, beside /dev/null as 0, 1, 2.
 const (
@@ -46,7 +46,11 @@ const (
 //	Execed   A exec, B pid; descriptor: the terminal's master, if it has one
 //	ExecEnd  A exec, B wait status, C CLOCK_REALTIME ns
 //	ExecErr  A exec, B errno, Text act; an exec that did not happen
-//	Lingers  A living descendants, B CLOCK_REALTIME ns; the main process has exited with 0 and left them
+//	Lingers  A living descendants, B CLOCK_REALTIME ns, C 0 or LeftEnded and a wait status; the main process has
+//	         exited with 0 and left them; again when none of them is left. Of what is over before the first of
+//	         these, or between the two, the status is that of the first that failed, else of the last; before the
+//	         first, one that HUP, INT, KILL, PIPE or TERM has ended, or that says so by 128 and the number, counts
+//	         after others
 //	Done     A request, B errno or 0. Of Adopt: C start of the process in clock ticks after boot, 0 of one that
 //	         has ended. Of Ended: C its wait status. Of ExecKill with ETIMEDOUT: C pid, Text name of a process that
 //	         did not die for 5 s
@@ -57,18 +61,19 @@ const (
 // app's end kills nothing. Empty comes after its end. What it leaves behind belongs to the app. There are at most
 // MostExecs living ones. Pids are those of the guard's pid namespace.
 //
-// A start whose payload says Linger may leave a daemon: Start, Started, Lingers, then it is held, and nothing is
-// killed, until one of
+// A start whose payload says Linger may leave a daemon: Start, Started, Lingers, then it is held, though nothing be
+// left, and nothing is killed, until one of
 //
 //	Adopt    The process gets the signals, and its end is that of the start. It is any living descendant that no
 //	         living exec has started, or one of the last remembered that were reaped since Started (Exited follows
 //	         at once); ESRCH for others. Another may be adopted while it lives. A process that is another's
-//	         child until its end is reaped by that one: ExitUnknown.
+//	         child until its end is reaped by that one: Lingers follows again, or ExitUnknown while all is being
+//	         killed.
 //	Finish   Exited with the starter's status 0, Empty.
-//	Kill, or nothing is left but what living execs have started: the same with ExitStarter.
+//	Kill     the same with ExitStarter.
 //
 // Errno of Adopt and Finish: EBUSY while the main process lives, ECHILD when the start has ended. A starter that ends
-// otherwise, or leaves nothing, ends as all do.
+// otherwise ends as all do.
 type Kind uint32
 
 // The kinds.
@@ -110,6 +115,12 @@ const (
 	// ExitUnknown: of an adopted process; its parent got its status.
 	ExitUnknown int64 = 1 << exitUnknown
 )
+
+// leftEnded is the bit of Lingers' C, beside the 32 of a wait status, that LeftEnded sets.
+const leftEnded = 32
+
+// LeftEnded says in Lingers that something which the starter left is over.
+const LeftEnded int64 = 1 << leftEnded
 
 // remembered is how many of the last processes that ended Adopt knows.
 const remembered = 64

@@ -23,7 +23,7 @@ func TestConstantsOfBothLanguagesAgree(t *testing.T) {
 	for name, v := range map[string]int{
 		"VERSION": Version, "FD_LIFELINE": fdLifeline, "FD_SOCKET": FDSocket, "TEXT": textSize, "FDS": mostFDs, "EXECS": MostExecs,
 		"FLAG_USER": flagUser, "FLAG_CAPS": flagCaps, "FLAG_NO_NEW_PRIVS": flagNoNewPrivs, "FLAG_UMASK": flagUmask,
-		"FLAG_TERMINAL": flagTerminal, "FLAG_LINGER": flagLinger, "FLAG_AWAITED": flagAwaited, "FLAG_STDIN": flagStdin, "FLAG_STDOUT": flagStdout, "EXIT_STARTER": exitStarter, "EXIT_UNKNOWN": exitUnknown, "RING": remembered,
+		"FLAG_TERMINAL": flagTerminal, "FLAG_LINGER": flagLinger, "FLAG_AWAITED": flagAwaited, "FLAG_STDIN": flagStdin, "FLAG_STDOUT": flagStdout, "EXIT_STARTER": exitStarter, "EXIT_UNKNOWN": exitUnknown, "LEFT_ENDED": leftEnded, "RING": remembered,
 		"FILTER_MAX": filterMax,
 		"IN_START":   int(Start), "IN_SIGNAL": int(Signal), "IN_KILL": int(Kill), "IN_FEED": int(Feed),
 		"IN_EXEC": int(Exec), "IN_EXECSIG": int(ExecSig), "OUT_EXECED": int(Execed), "OUT_EXECEND": int(ExecEnd), "OUT_EXECERR": int(ExecErr),

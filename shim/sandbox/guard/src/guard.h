@@ -40,20 +40,24 @@
  *   EXECED   a = exec, b = pid; descriptor: the terminal's master, if it has one
  *   EXECEND  a = exec, b = wait status, c = CLOCK_REALTIME ns
  *   EXECERR  a = exec, b = errno, text = act; an exec that did not happen
- *   LINGERS  a = living descendants, b = CLOCK_REALTIME ns; the main process has exited with 0 and left them
+ *   LINGERS  a = living descendants, b = CLOCK_REALTIME ns, c = 0 or GUARD_LEFT_ENDED and a wait status; the main process
+ *            has exited with 0 and left them; again when none of them is left. Of what is over before the first of these,
+ *            or between the two, the status is that of the first that failed, else of the last; before the first, one
+ *            that HUP, INT, KILL, PIPE or TERM has ended, or that says so by 128 and the number, counts after others
  *   DONE     a = request, b = errno or 0. Of ADOPT: c = start of the process in clock ticks after boot, 0 of one that
  *            has ended. Of ENDED: c = its wait status. Of EXECKILL with ETIMEDOUT: c = pid, text = name of a process
  *            that did not die for 5 s
  *
  * Order of one start: START, then ERROR or (STARTED, EXITED, EMPTY).
  *
- * A start with GUARD_FLAG_LINGER may leave a daemon: START, STARTED, LINGERS, then it is held, and nothing is killed, until
+ * A start with GUARD_FLAG_LINGER may leave a daemon: START, STARTED, LINGERS, then it is held, though nothing be left, and
+ * nothing is killed, until
  *   ADOPT    the process gets the signals, and its end is that of the start. It is any living descendant that no living
  *            exec has started, or one of the last GUARD_RING that were reaped since STARTED (EXITED follows at
  *            once); ESRCH for others. Another may be adopted while it lives. A process that is another's child until
- *            its end is reaped by that one: GUARD_EXIT_UNKNOWN.
+ *            its end is reaped by that one: LINGERS follows again, or GUARD_EXIT_UNKNOWN while all is being killed.
  *   FINISH   EXITED with the starter's status 0, EMPTY.
- *   KILL, or nothing is left but what living execs have started: the same with GUARD_EXIT_STARTER.
+ *   KILL     The same with GUARD_EXIT_STARTER.
  * Errno of both: EBUSY while the main process lives, ECHILD when the start has ended.
  * Order of one exec: EXEC, then EXECERR or (EXECED, EXECEND). It is accepted while the guard waits and while an
  * app runs, and is killed with all else: at the app's end (a start that failed is one), by KILL, with the guard. While
@@ -69,7 +73,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define GUARD_VERSION 5
+#define GUARD_VERSION 6
 
 #define GUARD_IN_START 1
 #define GUARD_IN_SIGNAL 2
@@ -100,6 +104,8 @@
 /* Bits of EXITED, beside the 32 of the wait status. */
 #define GUARD_EXIT_STARTER 32 /* of a starter; what it left is dead or being killed, and no process was adopted */
 #define GUARD_EXIT_UNKNOWN 33 /* of an adopted process; its parent got its status */
+
+#define GUARD_LEFT_ENDED 32 /* bit of LINGERS, beside the 32 of a wait status: something that was left is over */
 
 #define GUARD_RING 64
 
@@ -208,6 +214,7 @@ struct proc {
 	pid_t pid, ppid, session;
 	uint64_t start;
 	int threads;
+	bool dying; /* a signal that nothing stops is pending, or it is at its end */
 	char state;
 	signed char mine; /* a descendant; -1: not known yet */
 	bool execs;	  /* and some living exec's, when it is one */

@@ -30,7 +30,7 @@ enum app_state {
 	APP_NONE,    /* nothing of an app exists; START is accepted */
 	APP_EXECING, /* forked, the status pipe not read to its end */
 	APP_RUNNING,
-	APP_HELD,    /* the starter has exited with 0 and left descendants; the agent is to say what they are */
+	APP_HELD,    /* the starter has exited with 0; the agent is to say what follows from what it left */
 	APP_GONE, /* the main process is reaped; what it left is being killed, then the logs drained */
 };
 
@@ -49,6 +49,10 @@ static struct {
 	bool adopted; /* pid is not of the process that was started */
 	bool apart;   /* and was another's child when it was adopted; its end is seen by pidfd, without one by looking */
 	int pidfd;    /* -1: none */
+	bool deserted; /* while HELD: LINGERS has said that nothing is left */
+	bool left_ended; /* something that the starter left is over */
+	int left_status; /* and ended so: the first that weighs most, else the last */
+	int looks; /* at what START has left, while something of it was dying */
 } app = {.status_fd = -1, .pidfd = -1};
 
 /* The last to be reaped since the start, newest at at - 1: a daemon may end before the agent has read its number. */
@@ -64,6 +68,7 @@ static struct {
 
 #define SWEEPS 16
 #define LOOK_MS 500 /* at an adopted process, where there is no pidfd */
+#define MOST_LOOKS 256
 #define FEEDS QUEUE /* messages that are read before the dead-man timer ends everything */
 
 static int64_t sweeps[SWEEPS]; /* requests */
@@ -248,29 +253,39 @@ static void announce_exit(int64_t marks)
 	clear_up();
 }
 
-/* The end of a start that is held, without an order of the agent. */
+/* The end of a start that is held, by a kill. */
 static void let_go(void)
 {
 	if (app.state == APP_HELD)
 		announce_exit(1LL << GUARD_EXIT_STARTER);
 }
 
-/* What the starter left decides whether it is held. While a zombie hides that, wait for its end and look again. */
+static void tell_lingers(size_t left, int64_t ns)
+{
+	app.deserted = !left;
+	tell(GUARD_OUT_LINGERS, (int64_t)left, ns,
+	     app.left_ended ? (int64_t)(uint32_t)app.left_status | 1LL << GUARD_LEFT_ENDED : 0, NULL);
+	if (left)
+		app.left_ended = false; /* what lives counts from now on */
+}
+
+/* A starter that ended with 0 is held, whatever it left. While a zombie hides that, wait for its end and look again. */
 static void main_ended(void)
 {
 	bool zombies = false;
-	size_t left = 0;
+	size_t left;
 
 	if (app.state != APP_RUNNING || !app.reaped)
 		return;
-	if (app.linger && !app.adopted && app.wait_status == 0 && !killing.on && !ending)
-		left = tree_left(&zombies);
-	if (left) {
-		app.state = APP_HELD;
-		tell(GUARD_OUT_LINGERS, (int64_t)left, app.ended_ns, 0, NULL);
-	} else if (!zombies) {
+	if (!app.linger || app.adopted || app.wait_status || killing.on || ending) {
 		announce_exit(0);
+		return;
 	}
+	left = tree_left(&zombies);
+	if (zombies && (!left || app.looks++ < MOST_LOOKS)) /* more: processes end all the time */
+		return;
+	app.state = APP_HELD;
+	tell_lingers(left, app.ended_ns);
 }
 
 /* What living execs have started is not what the starter left. */
@@ -278,8 +293,8 @@ static void look_at_held(void)
 {
 	bool zombies;
 
-	if (app.state == APP_HELD && (childless || (exec_any() && tree_left(&zombies) == 0 && !zombies)))
-		let_go();
+	if (app.state == APP_HELD && !app.deserted && (childless || (exec_any() && tree_left(&zombies) == 0 && !zombies)))
+		tell_lingers(0, realtime_ns());
 }
 
 static void announce_start(void)
@@ -311,6 +326,28 @@ static void note_ended(pid_t pid, int status, long rss)
 	ring.all[ring.at++ % GUARD_RING] = (struct ended){pid, status, realtime_ns(), rss};
 }
 
+/* While the starter runs, what another process has ended (it may have been the starter) weighs less than a failure. */
+static int weight(int status)
+{
+	int by = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status) - 128;
+
+	if (!status)
+		return 0;
+	if (app.state == APP_HELD)
+		return 2;
+	return by == SIGHUP || by == SIGINT || by == SIGKILL || by == SIGPIPE || by == SIGTERM ? 1 : 2;
+}
+
+/* What an exec has left is not told apart, but for what is being killed with it. */
+static void note_left(int status)
+{
+	if (branch_next() != UINT64_MAX)
+		return;
+	if (!app.left_ended || app.left_status == 0 || weight(status) > weight(app.left_status))
+		app.left_status = status;
+	app.left_ended = true;
+}
+
 static void take_status(const struct ended *e)
 {
 	app.wait_status = e->status;
@@ -326,15 +363,30 @@ static void take_status(const struct ended *e)
 static void look_at_adopted(void)
 {
 	struct proc p;
-	bool there;
+	bool there, zombies;
+	size_t left;
 
 	if (!app.apart || app.state != APP_RUNNING || app.reaped)
 		return;
 	there = proc_read(app.pid, &p) && p.start == app.ticks;
 	if (there && (tree_alive(&p) || p.ppid == getpid() || killing.on))
 		return;
-	take_status(&(struct ended){.ns = realtime_ns()});
-	announce_exit(1LL << GUARD_EXIT_UNKNOWN);
+	if (killing.on || ending) {
+		take_status(&(struct ended){.ns = realtime_ns()});
+		announce_exit(1LL << GUARD_EXIT_UNKNOWN);
+		return;
+	}
+	left = tree_left(&zombies);
+	if (!left && zombies)
+		return;
+	/* Its parent knows its end, and may put another in its place, or end as it did. */
+	if (app.pidfd >= 0)
+		close(app.pidfd);
+	app.pidfd = -1;
+	app.reaped = true;
+	app.adopted = app.apart = false;
+	app.state = APP_HELD;
+	tell_lingers(left, realtime_ns());
 }
 
 /* True when waitpid proves that no child is left, hence no descendant. */
@@ -358,8 +410,10 @@ static bool reap(bool *some)
 		if (exec_reaped(pid, status, realtime_ns()))
 			continue;
 		note_ended(pid, status, usage.ru_maxrss);
-		if (pid != app.pid || app.reaped)
+		if (pid != app.pid || app.reaped) {
+			note_left(status);
 			continue;
+		}
 		take_status(&ring.all[(ring.at - 1) % GUARD_RING]);
 		if (app.state == APP_EXECING)
 			read_status();
@@ -492,7 +546,8 @@ static void start(uint32_t number, const int *fds)
 	o.pipes[1] = err[0];
 	o.keep = l.config->keep;
 	app.linger = l.config->flags & GUARD_FLAG_LINGER;
-	app.adopted = app.apart = false;
+	app.adopted = app.apart = app.deserted = app.left_ended = false;
+	app.looks = 0;
 	ring.at = 0;
 	o.rotate_bytes = l.config->rotate_bytes;
 	if (write(orders, &o, sizeof o) != sizeof o) {
@@ -609,6 +664,7 @@ static int adopt(const struct message *m, uint64_t *ticks, const struct ended **
 	app.pid = pid;
 	app.ticks = *ticks = p.start;
 	app.apart = p.ppid != getpid();
+	app.left_ended = false;
 	app.adopted = true;
 	app.reaped = false;
 	app.state = APP_RUNNING;
@@ -698,6 +754,8 @@ static void obey(const struct message *m, const int *fds)
 			signal_app((int)m->a);
 		break;
 	case GUARD_IN_KILL:
+		if (app.state != APP_NONE && m->start != app.start)
+			break; /* sent for an earlier start, which is over */
 		kill_asked = app.state == APP_NONE;
 		kill_start = m->start;
 		kill_begin();

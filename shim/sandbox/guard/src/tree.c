@@ -14,6 +14,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#define FLAG_EXITING 4 /* PF_EXITING: the thread is past its last instruction */
+
 struct linux_dirent64 {
 	uint64_t ino;
 	int64_t off;
@@ -40,6 +42,7 @@ static bool parse_stat(char *text, size_t size, struct proc *p)
 {
 	char *open = memchr(text, '(', size), *close = memrchr(text, ')', size), *at;
 	size_t name;
+	bool exiting = false;
 	int field;
 
 	if (!open || !close || close + 4 > text + size)
@@ -51,16 +54,23 @@ static bool parse_stat(char *text, size_t size, struct proc *p)
 	p->name[name] = 0;
 	p->state = close[2];
 	p->ppid = (pid_t)strtol(close + 4, &at, 10);
-	/* at is behind field 4; the 20th counts threads, the 22nd is the start */
-	for (field = 5; field <= 22 && *at; field++) {
+	/*
+	 * at is behind field 4; the 9th are flags, the 20th counts threads, the 22nd is the start, the 31st what is pending:
+	 * KILL too when another signal is to end all threads.
+	 */
+	for (field = 5; field <= 31 && *at; field++) {
 		unsigned long long v = strtoull(at, &at, 10);
 
 		if (field == 6)
 			p->session = (pid_t)v;
 		if (field == 20)
 			p->threads = (int)v;
-		if (field == 22) {
+		if (field == 9)
+			exiting = v & FLAG_EXITING;
+		if (field == 22)
 			p->start = v;
+		if (field == 31) {
+			p->dying = (exiting && p->threads == 1) || v >> (SIGKILL - 1) & 1;
 			return true;
 		}
 		/* signed fields: strtoull takes a leading minus */
@@ -233,7 +243,7 @@ int tree_signal(const struct proc *p, int sig)
 }
 
 /*
- * None, and no zombie among our children, is a proof: what lives has an ancestor among them, and while we read none of
+ * A child of ours that is dying is a zombie before long. None, and no zombie among our children, is a proof: what lives has an ancestor among them, and while we read none of
  * these is reaped.
  */
 size_t tree_left(bool *zombies)
@@ -249,10 +259,10 @@ size_t tree_left(bool *zombies)
 
 		if (p->mine <= 0 || p->execs)
 			continue;
-		if (tree_alive(p))
-			left++;
-		else if (p->ppid == self)
+		if (p->ppid == self && (!tree_alive(p) || p->dying))
 			*zombies = true;
+		else if (tree_alive(p))
+			left++;
 	}
 	tree_free(&t);
 	return left;
