@@ -17,6 +17,7 @@ func tellers() map[string]teller {
 		"tensor2tensor": tensor2tensor,
 		"cntk":          cntk,
 		"horovod":       horovod,
+		"horovod-gloo":  horovodGloo,
 		"mpi":           mpi,
 		"pytorch":       pytorch,
 		"jax":           jax,
@@ -26,6 +27,7 @@ func tellers() map[string]teller {
 		"lightgbm":      lightgbm,
 		"lightlda":      lightlda,
 		"xdl":           xdl,
+		"tony":          tony,
 	}
 }
 

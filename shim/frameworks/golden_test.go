@@ -68,6 +68,14 @@ func toldOf() []told {
 			{name: "two processes each", parts: []string{"worker:worker=2"}, side: plan.SideTracker, change: two},
 			{name: "no tracker", parts: []string{"worker:worker=2"}},
 		}},
+		{"horovod-gloo", []gangOf{
+			{parts: []string{"worker:worker=3", "board:service=1"}, side: plan.SideRendezvous},
+			{name: "two processes each", parts: []string{"chief:chief=1", "worker:worker=2"}, side: plan.SideRendezvous, change: two},
+			{name: "its own library", parts: []string{"worker:worker=1"}, change: func(p *plan.Plan) {
+				p.Process.Env = map[string]string{"HOROVOD_CPU_OPERATIONS": "ccl"}
+			}},
+			{name: "no rendezvous", parts: []string{"worker:worker=2"}},
+		}},
 		{"lightgbm", []gangOf{
 			{parts: []string{"worker:worker=3"}, roster: numbered},
 			{parts: []string{"chief:chief=1", "worker:worker=2"}},
@@ -85,6 +93,11 @@ func toldOf() []told {
 			{name: "a component called scheduler", parts: []string{"scheduler:ps=1", "ps:ps=2", "worker:worker=1"}, change: func(p *plan.Plan) {
 				p.HBox = &plan.HBox{Type: "XDL", PSCPUs: 3, PSMemory: 2048}
 			}},
+		}},
+		{"tony", []gangOf{
+			{parts: []string{"ps:ps=2", "worker:worker=2", "evaluator:evaluator=1", "tensorboard:service=1"}},
+			{parts: []string{"chief:chief=1", "worker:worker=2"}, side: "tensorboard"},
+			{name: "ps-lite", parts: []string{"scheduler:ps=1", "server:ps=2", "worker:worker=2"}},
 		}},
 		{"tensor2tensor", []gangOf{
 			{parts: []string{"ps:ps=2", "worker:worker=3", "evaluator:evaluator=1"}},
@@ -229,12 +242,13 @@ func TestRanksAreDense(t *testing.T) {
 		rank, world string
 		same        []string
 	}{
-		"pytorch": {"RANK", "WORLD_SIZE", []string{"MASTER_ADDR", "MASTER_PORT", "INIT_METHOD", "master_addr", "GROUP_WORLD_SIZE", "LOCAL_WORLD_SIZE"}},
-		"jax":     {"JAX_PROCESS_ID", "JAX_NUM_PROCESSES", []string{"JAX_COORDINATOR_ADDRESS"}},
-		"xgboost": {"DMLC_TASK_ID", "DMLC_NUM_WORKER", []string{"DMLC_TRACKER_URI", "DMLC_TRACKER_PORT"}},
-		"mxnet":   {"DMLC_WORKER_ID", "DMLC_NUM_WORKER", []string{"DMLC_PS_ROOT_URI", "DMLC_PS_ROOT_PORT", "DMLC_NUM_SERVER"}},
+		"pytorch":      {"RANK", "WORLD_SIZE", []string{"MASTER_ADDR", "MASTER_PORT", "INIT_METHOD", "master_addr", "GROUP_WORLD_SIZE", "LOCAL_WORLD_SIZE"}},
+		"jax":          {"JAX_PROCESS_ID", "JAX_NUM_PROCESSES", []string{"JAX_COORDINATOR_ADDRESS"}},
+		"xgboost":      {"DMLC_TASK_ID", "DMLC_NUM_WORKER", []string{"DMLC_TRACKER_URI", "DMLC_TRACKER_PORT"}},
+		"horovod-gloo": {"HOROVOD_RANK", "HOROVOD_SIZE", []string{"HOROVOD_CROSS_SIZE", "HOROVOD_LOCAL_SIZE"}},
+		"mxnet":        {"DMLC_WORKER_ID", "DMLC_NUM_WORKER", []string{"DMLC_PS_ROOT_URI", "DMLC_PS_ROOT_PORT", "DMLC_NUM_SERVER"}},
 	} {
-		side := map[string]string{"xgboost": plan.SideTracker, "mxnet": plan.SideScheduler}[framework]
+		side := map[string]string{"xgboost": plan.SideTracker, "mxnet": plan.SideScheduler, "horovod-gloo": plan.SideRendezvous}[framework]
 		for _, shape := range shapes() {
 			for _, n := range []int{0, 1, 3} {
 				g := gangOf{parts: shape, side: side, change: func(p *plan.Plan) { p.Processes = n }}
@@ -296,7 +310,7 @@ func TestOutsidersAreToldNothing(t *testing.T) {
 	for i := range bare.Rows {
 		bare.Rows[i].Addr = "host"
 	}
-	for _, framework := range []string{"pytorch", "jax", "xgboost", "mxnet", "xflow", "lightgbm", "lightlda", "xdl"} {
+	for _, framework := range []string{"pytorch", "jax", "xgboost", "horovod-gloo", "mxnet", "xflow", "lightgbm", "lightlda", "xdl"} {
 		for _, row := range r.Rows[2:] {
 			if env, files := frameworks.Env(gangOf{}.plan(framework, row), r); len(env)+len(files) != 0 {
 				t.Errorf("%s: %s is told %v, %v", framework, row.Instance, env, files)

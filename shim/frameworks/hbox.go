@@ -29,6 +29,9 @@ func hbox(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 		// Java reads ./* as all jars there
 		"CLASSPATH": hboxHere(strings.TrimSuffix("./*:"+p.Process.Inherited["CLASSPATH"], ":")),
 	})
+	if p.HBox.Top != "" {
+		env[plan.DefaultFSVariable] = p.HBox.Top
+	}
 	dir := p.Process.Inherited["HADOOP_CONF_DIR"]
 	if h := p.Hadoop; h != nil && (dir == "" || p.Root.Kind != plan.RootImage) {
 		dir = h.Conf

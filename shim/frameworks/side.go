@@ -5,14 +5,16 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 )
 
-// SideEnv are the variables of a side process besides those of the main process: the roster's part of the scheduler's
-// and the tracker's variables. It is empty for any other side process.
+// SideEnv are the variables of a side process besides those of the main process: the roster's part of the scheduler's,
+// the tracker's and the rendezvous's variables. It is empty for any other side process.
 func SideEnv(p plan.Plan, r registry.Roster, side string) map[string]string {
 	switch side {
 	case plan.SideScheduler:
 		return scheduler(p, r)
 	case plan.SideTracker:
 		return rabit(p, r)
+	case plan.SideRendezvous:
+		return rendezvous(p, r)
 	}
 	return map[string]string{}
 }

@@ -10,7 +10,7 @@ import (
 
 // learned waits, from a position on, until n workers have finished after the last step: all with the same model, to the
 // last bit, and one of them with an accuracy that guessing does not give. Only a training whose workers hear of one
-// another ends so: each has its own share of the images.
+// another ends so: each has its own share of the data.
 func (j job) learned(t *testing.T, from, n, last int) {
 	t.Helper()
 	model := ""
@@ -90,6 +90,28 @@ func TestPyTorchGoesOnFromTheCheckpointWhenARankIsKilled(t *testing.T) {
 	}
 	j.learned(t, from, 3, 250)
 	j.succeeds(t, 2)
+}
+
+// Horovod's ranks meet anew, at a rendezvous of the same port, when one of them is lost.
+func TestHorovodGoesOnWhenARankIsKilled(t *testing.T) {
+	j := launchMortal(t, "horovod", "horovod")
+	checkpoint, from := j.killed(t, 3)
+	for rank := range 3 {
+		j.reaches(t, from, fmt.Sprintf("worker-%d", rank), fmt.Sprintf(`rank %d of 3: restored step (\d+)`, rank), checkpoint)
+	}
+	j.learned(t, from, 3, 250)
+	j.succeeds(t, 2)
+}
+
+// Two processes in each of two containers are four ranks, which average what they compute.
+func TestHorovodWithTwoProcessesEach(t *testing.T) {
+	j := launch(t, "horovod", "horovod", "--instances", "worker=2", "--set", "muster.nproc=2",
+		"--set", "site.global.train.steps=75", "--set", "site.global.train.pace=0")
+	for rank := range 4 {
+		j.Await(t, 0, fmt.Sprintf(`^worker-%d +\| rank %d of 4: starting at step 0$`, rank/2, rank))
+	}
+	j.learned(t, 0, 2, 75)
+	j.succeeds(t, 1)
 }
 
 // The workers are told by argument what to go on from; server and scheduler begin anew with them.

@@ -1,5 +1,5 @@
-// Package training_test runs the catalog's packages for PyTorch, JAX, XGBoost, LightGBM, MXNet and Jupyter as their users
-// do: the built muster, the command line, the real frameworks, real Consul. What is asserted is what the processes printed
+// Package training_test runs the catalog's packages for PyTorch, Horovod, JAX, XGBoost, LightGBM, MXNet and Jupyter as
+// their users do: the built muster, the command line, the real frameworks, real Consul. What is asserted is what the processes printed
 // and what muster says of the run. Every wait is for a line or an end, and a watchdog ends only a test that has gone wrong.
 package training_test
 
