@@ -108,6 +108,7 @@ func (a *agent) source(logDir string) status.Source {
 		Silence: func() status.Silence { return a.member.Fence().Answer() },
 		Roster:  a.member.GiveRoster,
 		Adopt:   a.member.Adopt,
+		View:    func(ctx context.Context) (any, error) { return appSource{a}.View(ctx) },
 		Exec:    process.Exec,
 		Peers:   peers,
 		Command: process.Command,

@@ -46,6 +46,9 @@ func (r stageRoom) Do(ctx context.Context, _ machine.Effect, s machine.State) (m
 		}, true
 	}
 	r.log.Info("confined", "engine", p.Engine.Name, "why", p.Engine.Why)
+	for _, w := range plan.OwnWarnings(r.app.App, p.Warnings) {
+		r.log.Warn("planned with a warning", "warning", w.String())
+	}
 	for _, u := range p.Engine.Unenforced {
 		r.log.Warn("limit is not enforced", "limit", u.Limit, "cause", u.Why)
 	}
@@ -88,6 +91,9 @@ func (r stageRoom) stage(ctx context.Context, in registry.Instance) (plan.Plan, 
 	}
 	if err := r.checkpoints.Prepare(ctx, p, in); err != nil {
 		return plan.Plan{}, manager.Fault(err)
+	}
+	if lacking := r.container.LacksJava(p); lacking != "" {
+		r.journal.Warn("java", lacking)
 	}
 	r.mu.Lock()
 	r.plan, r.planDigest = p, hex.EncodeToString(digest[:])

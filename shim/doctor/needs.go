@@ -145,5 +145,5 @@ func checkConsul(ctx context.Context, o Options) Check {
 	case errors.Is(err, registry.ErrTooManyConnections):
 		return bad(name, "raise limits.http_max_conns_per_client of that Consul", "%s: %v", address, err).needed()
 	}
-	return bad(name, member.RegistryRemedy, "%s: %s", address, strings.TrimSpace(err.Error())).needed()
+	return bad(name, member.RegistryRemedyFor(err), "%s: %s", address, strings.TrimSpace(err.Error())).needed()
 }

@@ -161,11 +161,6 @@ func (a Admission) Open(path string, write bool) (store.Store, string, error) {
 	return store, path, nil
 }
 
-// StoreOf is the store of an open folder, name by its path. No link leads out of it.
-func StoreOf(folder *os.Root, name string) store.Store {
-	return file.New(file.Below{Root: folder, Name: name})
-}
-
 func (r reach) open(write bool) (store.Store, error) {
 	if _, err := os.Lstat(r.real); write && errors.Is(err, fs.ErrNotExist) { // a folder of the work folder
 		above, err := os.OpenRoot(filepath.Dir(r.real))

@@ -2,8 +2,10 @@ package openapp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -23,7 +25,7 @@ type Choices struct {
 	Resources  string // resources file in place of the package's
 	Set        []string
 	Instances  []string
-	PAIVersion string // version of OpenPAI that a job file is read as; empty: detected
+	PAIVersion string // version of OpenPAI that a job file is read as; empty: what the file shows
 	OutputUser bool   // a job file without outputDir writes to /Output/USER/JOB
 
 	// Policy is the host's rules for packages; nil: nothing will run here.
@@ -58,7 +60,20 @@ func (f *Choices) Load(ctx context.Context, ref string, warn io.Writer) (*App, e
 		l.Close()
 		return nil, bad
 	}
+	if note := l.Note(); note != "" {
+		fmt.Fprintln(warn, note)
+	}
 	return l, nil
+}
+
+// Note is what a user should know about how the definition was read, on one line; empty if there is nothing.
+func (l *App) Note() string {
+	pai := l.Settings.PAI
+	if pai.VersionWhy == "" {
+		return ""
+	}
+	return fmt.Sprintf("note: %s is read as a job of PAI %s: %s; --pai-version says otherwise", l.Package.Name,
+		pai.Version, pai.VersionWhy)
 }
 
 // Read is Load that returns all problems as values; the App is complete if none of them is an error.
@@ -120,7 +135,10 @@ func ReadDocument(path string) (*slider.File, error) {
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, exit.With(exit.Usage, fmt.Errorf("read %s: %w", path, err))
+		if cause, ok := errors.AsType[*fs.PathError](err); ok {
+			err = cause.Err
+		}
+		return nil, exit.With(exit.Usage, fmt.Errorf("%s, which the command line names: %w", path, err))
 	}
 	return &slider.File{Name: filepath.Base(path), Data: text}, nil
 }

@@ -8,11 +8,12 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// The side processes of frameworks, by name. They run beside the first chief or worker: ps-lite's nodes and rabit's
-// workers meet there.
+// The side processes of frameworks, by name. They run beside the first chief or worker: ps-lite's nodes, rabit's
+// workers and Gloo's ranks meet there.
 const (
-	SideScheduler = appdef.SideScheduler
-	SideTracker   = appdef.SideTracker
+	SideScheduler  = appdef.SideScheduler
+	SideTracker    = appdef.SideTracker
+	SideRendezvous = appdef.SideRendezvous
 )
 
 // beside is one side process of one instance.
@@ -22,7 +23,7 @@ type beside struct {
 }
 
 // frameworkSide is the side process that the app's framework needs; empty: none. Without servers MXNet has no cluster,
-// and a single xgboost worker needs no tracker.
+// and a single process of XGBoost or Horovod meets nobody.
 func frameworkSide(app *appdef.App) string {
 	train, serve := 0, 0
 	for _, c := range app.Components {
@@ -35,7 +36,7 @@ func frameworkSide(app *appdef.App) string {
 		}
 	}
 	name := appdef.FrameworkSide(app.Settings.Framework)
-	if name == SideScheduler && serve == 0 || name == SideTracker && train < 2 {
+	if name == SideScheduler && serve == 0 || name != SideScheduler && train < 2 {
 		return ""
 	}
 	return name

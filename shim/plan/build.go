@@ -48,6 +48,9 @@ func (b *builder) find() bool {
 		if n == 0 {
 			p.Want = "a component with instances"
 		}
+		if b.component.Category == "CLIENT" {
+			p.Hint = "a CLIENT is installed, not run"
+		}
 		p.Usage = true
 		b.problems = append(b.problems, p)
 		return false
@@ -75,7 +78,7 @@ func (b *builder) plan() Plan {
 		},
 		Data:    Data{Hadoop: b.hadoop(), Inputs: b.inputs(), Outputs: b.outputs()},
 		Limits:  limits,
-		Network: Network{Ports: b.ports, Exports: b.exports()},
+		Network: Network{Ports: b.ports, Peers: peersOf(b.app, b.component.Name), Exports: b.exports()},
 		Lifecycle: Lifecycle{
 			Barrier: b.barrier(), Restart: b.restart(), Complete: complete(s.Complete), Stop: b.stop(),
 		},

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/muster-agent/muster/appdef"
 )
@@ -52,6 +53,23 @@ func (b *builder) key(name string) spot {
 	return func() appdef.Place {
 		if p, ok := keyPlace(b.app, b.position, name); ok {
 			return p
+		}
+		return b.at()()
+	}
+}
+
+// dictKey is one value of a dictionary, `<dict>.<key>`: in appConfig, or in the file of the package's defaults.
+func (b *builder) dictKey(name string) spot {
+	return func() appdef.Place {
+		if _, ok := b.component.Config["site."+name]; ok {
+			return b.key("site." + name)()
+		}
+		for dict := range b.app.Defaults {
+			if key, ok := strings.CutPrefix(name, dict+"."); ok && b.app.Defaults[dict][key] != "" {
+				at := placeOf(b.app, "defaults", dict)
+				at.Pointer = appdef.Pointer(key)
+				return at
+			}
 		}
 		return b.at()()
 	}

@@ -18,6 +18,7 @@ type Script struct {
 	// Timeout limits one command, and StatusInterval is the pause between two STATUS, both in seconds; 0: no STATUS.
 	Timeout        float64 `json:"timeout"`
 	StatusInterval float64 `json:"status_interval"`
+	Up             string  `json:"up,omitempty"` // muster.up; empty: auto
 	// Configurations are dictionary → key → value. Values may still contain placeholders of the start.
 	Configurations map[string]map[string]string `json:"configurations"`
 	JavaHome       string                       `json:"java_home,omitempty"`
@@ -55,6 +56,9 @@ func (s *Script) Has(command string) bool {
 	_, own := s.Commands[command]
 	return own || s.File != ""
 }
+
+// Asks tells whether STATUS is asked.
+func (s *Script) Asks() bool { return s.Has(CommandStatus) && s.StatusInterval > 0 }
 
 // isFile tells whether a command is a Python script and not a text for a shell.
 func (s *Script) isFile(command string) bool {

@@ -183,7 +183,8 @@ func TestWhereOutputsGo(t *testing.T) {
 func TestLocations(t *testing.T) {
 	for _, tt := range []struct{ fs, written, want string }{
 		{"", "/a/b", "/a/b"},
-		{"file:/data", "/a/b", "/a/b"},
+		{"file:/data", "/a/b", "file:/data/a/b"},
+		{"file:/data", "file:/a/b", "file:/a/b"},
 		{"file:/data", "a/b", "file:/data/a/b"},
 		{"file:///data", "a/b", "file:/data/a/b"},
 		{"file:/data", "${NN_URI}/a", "file:/data/a"},
@@ -282,7 +283,7 @@ func TestCodeAndOutputDir(t *testing.T) {
 		want                        []StageItem
 	}{
 		{"0.5", appdef.PAI05, "true", "/src/tf/", []StageItem{{Name: "codeDir", Kind: StageCode, From: "/src/tf/", To: "${WORK}/worker-0/tf"}}},
-		{"0.14", appdef.PAI014, "true", "/src/tf", []StageItem{{Name: "codeDir", Kind: StageCodeBeside, From: "/src/tf", To: "${WORK}/worker-0/code"}}},
+		{"0.14", appdef.PAI014, "true", "/src/tf", []StageItem{{Name: "codeDir", Kind: StageCode, From: "/src/tf", To: "${WORK}/worker-0/tf"}}},
 		{"1", appdef.PAI1, "echo $PAI_OUTPUT_DIR", "", []StageItem{{Name: "outputDir", Kind: StageOutput, From: "file:${WORK}/store/Output/j"}}},
 		{"by its path", appdef.PAI1, "echo ${NN_URI}/Output/j", "", []StageItem{{Name: "outputDir", Kind: StageOutput, From: "file:${WORK}/store/Output/j"}}},
 	} {

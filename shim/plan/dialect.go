@@ -44,6 +44,8 @@ type HBox struct {
 	Input    string `json:"input_path"`
 	PSCPUs   int    `json:"ps_cpus,omitempty"`
 	PSMemory int    `json:"ps_memory_mb,omitempty"`
+	// Top stands before an absolute path of the default filesystem; empty if nobody has named one.
+	Top string `json:"top,omitempty"`
 }
 
 // Inputs are this instance's share of the inputs. The files are known only when they are listed.

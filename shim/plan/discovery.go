@@ -43,7 +43,7 @@ var (
 		"horovod":  "mpirun goes by the hosts' addresses",
 		"cntk":     "mpirun goes by the hosts' addresses",
 	}
-	resolveOnce = []string{"jax", "mxnet", "pytorch", "xdl", "xflow", "xgboost"}
+	resolveOnce = []string{appdef.HorovodGloo, "jax", "mxnet", "pytorch", "tony", "xdl", "xflow", "xgboost"}
 )
 
 // resolving warns if the framework does not handle names well.

@@ -63,7 +63,7 @@ func TestPublishByName(t *testing.T) {
 func TestResolving(t *testing.T) {
 	for framework, want := range map[string]string{
 		"tensorflow": "", "tensor2tensor": "", "none": "",
-		"pytorch": "warning", "jax": "warning", "mxnet": "warning", "xgboost": "warning", "xflow": "warning", "xdl": "warning",
+		"pytorch": "warning", "jax": "warning", "mxnet": "warning", "xgboost": "warning", "horovod-gloo": "warning", "xflow": "warning", "xdl": "warning",
 		"lightgbm": "problem", "lightlda": "problem", "mpi": "problem", "horovod": "problem", "cntk": "problem",
 	} {
 		p, problems := Build(byName(framework), request("ps", 0))

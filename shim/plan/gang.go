@@ -18,6 +18,7 @@ func Gang(app appdef.App, req Request) conductor.Facts {
 	}
 	for _, c := range Order(&app) {
 		one := componentFacts(c)
+		one.InPlace = one.Waited && WhyFlexRestarts(&app, c) == ""
 		for _, r := range app.StartsAfter(c.Name) {
 			one.After = append(one.After, conductor.Requirement{Component: r.Component, State: r.State})
 		}

@@ -9,13 +9,19 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
+// DefaultFSVariable has HBox.Top.
+const DefaultFSVariable = appdef.DefaultFSVariable
+
 // hbox are the facts of an HBox submission; nil for any other.
 func (b *builder) hbox() *HBox {
 	settings := b.app.Settings
 	if settings.HBox.Type == "" {
 		return nil
 	}
-	h := &HBox{Type: settings.HBox.Type, Single: hboxSingle(settings), Output: strconv.Itoa(appdef.EveryIndex)}
+	h := &HBox{
+		Type: settings.HBox.Type, Single: hboxSingle(settings), Output: strconv.Itoa(appdef.EveryIndex),
+		Top: topOf(b.defaultFS()),
+	}
 	names := map[string]bool{}
 	workers := 0 // of the components before
 	for _, c := range Order(b.app) {

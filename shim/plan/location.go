@@ -36,6 +36,9 @@ func pathOf(url string) string {
 
 // inFilesystem turns a path without a scheme into a URL of the filesystem with this URI; false: the filesystem cannot
 // contain it. A URL stays unchanged.
+//
+// An absolute path counts from the top of the filesystem, as in Hadoop: below its host, or below its folder on this
+// machine. It is a path of this machine where nobody has named a filesystem, and where it lies in that folder already.
 func inFilesystem(uri, user, name string) (string, bool) {
 	absolute := strings.HasPrefix(name, "/")
 	switch scheme := schemeOf(uri); {
@@ -44,19 +47,33 @@ func inFilesystem(uri, user, name string) (string, bool) {
 	case schemeOf(name) != "":
 		return name, true
 	case scheme == "" || scheme == "file":
-		if absolute || strings.HasPrefix(name, Work) {
+		inside, named := path.Clean(name), topOf(uri)
+		there := named == "" || inside == named || strings.HasPrefix(inside, named+"/")
+		folder := strings.TrimRight(pathOf(uri), "/")
+		switch {
+		case strings.HasPrefix(name, Work), absolute && there:
 			return name, true
-		}
-		top, inside := strings.TrimRight(pathOf(uri), "/"), path.Clean(name)
-		if top == "" || inside == ".." || strings.HasPrefix(inside, "../") { // it leaves the filesystem
+		case folder == "" || inside == ".." || strings.HasPrefix(inside, "../"): // it leaves the filesystem
 			return "", false
 		}
-		return "file:" + path.Join(top, inside), true
+		return "file:" + path.Join(folder, inside), true
 	case absolute:
-		return strings.TrimSuffix(uri, pathOf(uri)) + name, true
+		return topOf(uri) + name, true
 	default: // Hadoop's home folder
 		return strings.TrimSuffix(uri, pathOf(uri)) + path.Join("/user", user, name), true
 	}
+}
+
+// topOf is what stands before an absolute path in the filesystem with this URI: its host, or its folder on this
+// machine; nothing where absolute paths are this machine's.
+func topOf(uri string) string {
+	if scheme := schemeOf(uri); scheme != "" && scheme != "file" {
+		return strings.TrimSuffix(uri, pathOf(uri))
+	}
+	if folder := strings.TrimRight(pathOf(uri), "/"); !strings.HasPrefix(folder, Work) {
+		return folder
+	}
+	return ""
 }
 
 // commas splits a list at its commas, except at those in the braces of a pattern.

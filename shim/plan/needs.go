@@ -2,8 +2,8 @@ package plan
 
 import (
 	"cmp"
+	"maps"
 	"strconv"
-	"strings"
 
 	"github.com/muster-agent/muster/appdef"
 )
@@ -52,29 +52,44 @@ func portName(key string, i int) string {
 	return key + "." + strconv.Itoa(i+1)
 }
 
-// portTexts are the values that request ports, by `<dict>.<key>`, with a token for each port.
+// portTexts are the values that request ports, by `<dict>.<key>`, with a token for each port of the instance and for
+// each that another component hands on.
 func portTexts(app *appdef.App, component string, index int) map[string]string {
 	texts := map[string]string{}
 	for _, port := range sidePorts(app, component, index) {
 		texts[port.Name] = portToken + port.Name + "}}"
 	}
-	for _, need := range app.PortNeeds(component) {
-		text := app.Component(component).Config["site."+need.Key]
-		for i := range need.Claims {
-			before, after, _ := strings.Cut(text, "${"+component+".ALLOCATED_PORT}")
-			text = before + portToken + portName(need.Key, i) + "}}" + cutOptions(after)
-		}
-		texts[need.Key] = text
-	}
+	own := func(key string, n int) string { return portToken + portName(key, n) + "}}" }
+	maps.Copy(texts, app.PortTexts(component, own, func(p appdef.PeerPort) string { return peerOf(p).token() }))
 	return texts
 }
 
-// cutOptions drops the options of the pattern before it; the parser has checked them.
-func cutOptions(text string) string {
-	if rest, ok := strings.CutPrefix(text, "{DEFAULT_"); ok {
-		_, text, _ = strings.Cut(rest, "}")
+// peersOf are the ports that a component reads of others.
+func peersOf(app *appdef.App, component string) []peerPort {
+	var peers []peerPort
+	for _, p := range app.PeerPorts(component) {
+		peers = append(peers, peerOf(p))
 	}
-	return strings.TrimPrefix(text, "{PER_CONTAINER}")
+	return peers
+}
+
+func peerOf(p appdef.PeerPort) peerPort {
+	return peerPort{Component: p.Component, Name: portName(p.Key, p.N)}
+}
+
+// token stands for the number in a plan.
+func (p peerPort) token() string { return portToken + p.Component + "/" + p.Name + "}}" }
+
+// portFinder gives the ports of a component's first instance; nil while it has none.
+type portFinder func(component string) map[string]int
+
+// peerTokens pairs the token of each port with its number: 0 while it is unknown.
+func peerTokens(peers []peerPort, ports portFinder) []string {
+	var pairs []string
+	for _, p := range peers {
+		pairs = append(pairs, p.token(), strconv.Itoa(ports(p.Component)[p.Name]))
+	}
+	return pairs
 }
 
 // firstPort names the first port of the main process; empty: it has none.

@@ -51,6 +51,7 @@ func keysOf() map[string][]string {
 		"/checkpoint/ranks":       {"muster.checkpoint.ranks"},
 		"/barrier/timeout":        {"muster.barrier.timeout"},
 		"/script/status_interval": {"muster.status.interval"},
+		"/script/up":              {"muster.up"},
 		"/process/argv": {
 			"muster.command", "muster.start", "commands", "commandScript",
 			"site.global.user.scripts.entry",
@@ -87,6 +88,9 @@ func (b *builder) origins() map[string]string {
 	}
 	if _, ok := out["/framework"]; !ok && b.app.Settings.FrameworkWhy != "" {
 		out["/framework"] = b.app.Settings.FrameworkWhy
+	}
+	if why := b.app.Settings.PAI.VersionWhy; why != "" {
+		out["/pai/version"] = why
 	}
 	if from := b.origin("site.fs.defaultFS"); from != "" && b.usesData() {
 		out["/default_fs"] = from

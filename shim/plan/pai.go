@@ -119,13 +119,9 @@ func (b *builder) code() []StageItem {
 	return items
 }
 
+// codeItem brings codeDir to ./NAME/, NAME being its last part: every generation since 0.4 runs `hdfs dfs -get` into a
+// folder that exists.
 func (b *builder) codeItem(key, from string) StageItem {
-	if b.app.Settings.PAI.Version != appdef.PAI05 {
-		return StageItem{
-			Name: "codeDir", Kind: StageCodeBeside, From: from,
-			To: path.Join(b.req.root(), appdef.CodeName),
-		}
-	}
 	base := path.Base(strings.TrimRight(pathOf(from), "/"))
 	if base == "/" || base == "." || base == ".." || base != "package" && slices.Contains(appdef.OwnNames(), base) {
 		b.problem(b.key(key), appdef.Quote(from), "a folder with a name of its own",

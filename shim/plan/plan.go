@@ -52,6 +52,7 @@ type Data struct {
 // Network is how others reach the instance.
 type Network struct {
 	Ports     []Port     `json:"ports"`
+	Peers     []peerPort `json:"peer_ports,omitempty"` // ports of other components that the configuration names
 	Exports   []Export   `json:"exports"`
 	Discovery *Discovery `json:"discovery,omitempty"` // nil: nothing of it is in Consul, or the app has no name yet
 }
@@ -185,6 +186,12 @@ type Port struct {
 	Shared bool `json:"shared,omitempty"`
 	// Exact: Want or no port.
 	Exact bool `json:"exact,omitempty"`
+}
+
+// peerPort is a port of another component: of its instance with the lowest index. It is 0 before the roster is known.
+type peerPort struct {
+	Component string `json:"component"`
+	Name      string `json:"name"` // as Port.Name
 }
 
 // Export is one value to publish once the ports are known.

@@ -247,8 +247,8 @@ func TestStage(t *testing.T) {
 	if diff := cmp.Diff(p.Stage, want); diff != "" {
 		t.Errorf("stage (-got +want):\n%s", diff)
 	}
-	if w := appdef.Problems(p.Warnings).Error(); !strings.Contains(w, `package type "rpm"`) {
-		t.Errorf("warnings = %q, want one about rpm", w)
+	if w := appdef.Problems(p.Warnings).Error(); strings.Contains(w, "rpm") {
+		t.Errorf("warnings = %q, want none about rpm: the loader has told of it", w)
 	}
 	for _, name := range []string{"../../etc", "/etc", ""} {
 		app.Packages = []appdef.Package{{Type: "folder", Name: name}}
@@ -382,6 +382,19 @@ appConfig.json#/global/site.global.zk: got ${ZK_HOST}, which has no value here, 
 	app.Vars = map[string]string{"ZK_HOST": "zk1"}
 	if w := appdef.Problems(mustBuild(t, app, request("worker", 0)).Warnings).Error(); strings.Contains(w, "ZK_HOST") {
 		t.Errorf("ZK_HOST has a value, and still: %s", w)
+	}
+}
+
+// A port may stand in the package's defaults alone: the warning tells their file, the key and what is there.
+func TestWarnsOfSharedPortInDefaults(t *testing.T) {
+	app := trainingApp()
+	app.Defaults = map[string]map[string]string{"web": {"http.port": "${worker.ALLOCATED_PORT}"}}
+	app.Places = map[string]appdef.Place{"/defaults/web": {File: "configuration/web.xml"}}
+	got := appdef.Problems(mustBuild(t, app, request("worker", 0)).Warnings).Error()
+	want := `configuration/web.xml#/http.port: got "${worker.ALLOCATED_PORT}", want {PER_CONTAINER} behind the port; ` +
+		`instances on one host cannot share a number: those after the first get another`
+	if !strings.Contains(got, want) {
+		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
 

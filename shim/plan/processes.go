@@ -93,7 +93,9 @@ func (b *builder) processes() int {
 const nprocKey = "muster.nproc"
 
 // severalRun are the frameworks whose processes need no address of their own.
-func severalRun() []string { return []string{"jax", "mxnet", "none", "pytorch", "xflow", "xgboost"} }
+func severalRun() []string {
+	return []string{appdef.HorovodGloo, "jax", "mxnet", "none", "pytorch", "xflow", "xgboost"}
+}
 
 // times makes a command run as many times at once as the component asks for.
 func (b *builder) times(argv []string) []string {

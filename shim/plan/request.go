@@ -98,10 +98,24 @@ func (r Request) scope(app *appdef.App, ports map[string]string) appdef.Resolver
 		vars = map[string]string{}
 	}
 	maps.Copy(vars, app.Vars) // the command line wins
+	if r.Hadoop != nil && r.Hadoop.Java != "" && r.Image == nil {
+		vars = r.withJava(app, vars)
+	}
 	return r.withDefaultFS(appdef.Resolver{
 		App: app, Component: r.Component, User: r.Allocation.User, Cluster: r.appID(), ContainerID: id,
 		Tag: r.Index + 1, WorkRoot: r.root(), LogRoot: r.log(), Vars: vars, Site: ports,
+		Secure: r.Hadoop != nil && r.Hadoop.Tickets,
 	})
+}
+
+// withJava gives ${JAVA_HOME} the Java of the host's Hadoop, if nothing else sets it: as Slider, whose application
+// master named its own.
+func (r Request) withJava(app *appdef.App, vars map[string]string) map[string]string {
+	const name = "JAVA_HOME"
+	if _, known := (appdef.Resolver{App: app, Component: r.Component, Vars: vars}).Lookup(name); !known {
+		vars[name] = r.Hadoop.Java
+	}
+	return vars
 }
 
 // HadoopFacts describe the Hadoop of a host, found by the caller; fields are empty if there is none.

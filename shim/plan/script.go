@@ -25,9 +25,9 @@ func (b *builder) script() *Script {
 		Commands: map[string]ScriptCommand{}, Python: b.python(),
 		Folder:  path.Join(b.req.root(), "app/definition/package"),
 		Library: path.Join(b.req.root(), "infra/agent/slider-agent"), Timeout: defaultCommandTime,
-		StatusInterval: float64(c.Settings.StatusInterval), PackageList: packageList(b.app.Packages),
-		AutoStart: c.AutoStart,
-		shell:     b.shell(),
+		StatusInterval: float64(c.Settings.StatusInterval), PackageList: PackageList(b.app.Packages),
+		AutoStart: c.AutoStart, Up: c.Settings.Up,
+		shell: b.shell(),
 	}
 	if c.CommandScript != nil && !c.CommandScript.Missing {
 		s.File, s.Timeout = c.CommandScript.Script, cmp.Or(float64(c.CommandScript.Timeout), defaultCommandTime)
@@ -44,15 +44,30 @@ func (b *builder) script() *Script {
 			"the package's script makes its own arguments")
 	}
 	s.Configurations, _ = b.scope.Dictionaries()
-	s.JavaHome, _ = b.scope.Lookup("JAVA_HOME")
+	s.JavaHome = b.javaHome()
 	return s
+}
+
+// javaHome is hostLevelParams.java_home; empty where nobody knows one.
+func (b *builder) javaHome() string {
+	const key = "java_home"
+	home, known := b.scope.Lookup("JAVA_HOME")
+	if written := b.component.Config[key]; !known && written != "" {
+		b.warn(b.key(key), appdef.Quote(written)+", which has no value here", "the folder of a Java",
+			"scripts get none; give --set JAVA_HOME=PATH")
+	}
+	for _, name := range appdef.Placeholders(home) {
+		b.warn(b.key(key), "${"+name+"}, which has no value here", "the folder of a Java",
+			"scripts get it as written; give --set JAVA_HOME=PATH")
+	}
+	return home
 }
 
 // defaultCommandTime is Slider's timeout of a command that names none, in seconds.
 const defaultCommandTime = 600
 
-// packageList is hostLevelParams.package_list as Slider 0.91 sends it.
-func packageList(packages []appdef.Package) string {
+// PackageList is hostLevelParams.package_list as Slider 0.91 sends it.
+func PackageList(packages []appdef.Package) string {
 	list := make([]map[string]string, 0, len(packages))
 	for _, p := range packages {
 		list = append(list, map[string]string{"type": p.Type, "name": p.Name})

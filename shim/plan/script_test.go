@@ -3,6 +3,7 @@ package plan
 import (
 	"path"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -106,15 +107,129 @@ func TestPublishedBy(t *testing.T) {
 	app = with(app, "worker", func(c *appdef.Component) {
 		c.AppExports = []appdef.ExportRef{{Group: "links", Name: "first"}}
 		c.Config["site.web.port"] = "${@//site/global/worker.port}"
+		c.Config["site.web.logs"] = "${AGENT_LOG_ROOT}/web"
+		c.Config["site.web.hosts"] = "${WORKER_HOST}" // as scripts are told: of each instance
 	})
 	app.ExportedConfigs = []string{"web"}
 	req := Request{AppID: "a", Component: "worker", Allocation: Allocation{Host: "h7", Ports: map[string]int{"global.worker.port": 2223}}}
-	got := PublishedBy(app, req, map[string][]string{"worker": {"h6", "h7"}})
+	got := PublishedBy(app, req, Around{
+		Hosts: map[string][]string{"worker": {"h6", "h7"}}, Ports: func(string) map[string]int { return nil }, Work: "/w/worker-0", Log: "/l/worker-0",
+	})
 	want := Published{
-		Configs: map[string]map[string]string{"web": {"port": "2223"}},
+		Configs: map[string]map[string]string{"web": {"port": "2223", "logs": "/l/worker-0/web", "hosts": "h6,h7"}},
 		Exports: map[string]string{"links.first": "http://h6:2223/"},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("-want +got\n%s", d)
+	}
+}
+
+// If no MASTER has publishConfig, each of them publishes; a SLAVE publishes if it has it.
+func TestWhoPublishesItsConfiguration(t *testing.T) {
+	type role struct {
+		category string
+		says     bool
+	}
+	for name, tt := range map[string]struct {
+		roles []role
+		want  []bool
+	}{
+		"nobody says it":   {[]role{{"MASTER", false}, {"MASTER", false}, {"SLAVE", false}}, []bool{true, true, false}},
+		"one master does":  {[]role{{"MASTER", false}, {"MASTER", true}, {"SLAVE", false}}, []bool{false, true, false}},
+		"a slave does":     {[]role{{"MASTER", false}, {"SLAVE", true}}, []bool{true, true}},
+		"there is no more": {[]role{{"SLAVE", false}}, []bool{false}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			app := appdef.App{Config: map[string]string{"site.global.k": "v"}}
+			for i, r := range tt.roles {
+				c := appdef.Component{Name: string(rune('a' + i)), Category: r.category}
+				c.PublishConfig = r.says
+				app.Components = append(app.Components, c)
+			}
+			var got []bool
+			for _, c := range app.Components {
+				got = append(got, len(PublishedBy(app, Request{Component: c.Name}, Around{}).Configs) > 0)
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("got %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+// A package asks for Kerberos where the cluster does, unless its definition knows better.
+func TestSecurityEnabled(t *testing.T) {
+	for _, test := range []struct {
+		name, written string
+		facts         *HadoopFacts
+		want          string
+	}{
+		{"no Hadoop", "", nil, "false"},
+		{"without Kerberos", "", &HadoopFacts{Conf: "/etc/hadoop"}, "false"},
+		{"with Kerberos", "", &HadoopFacts{Conf: "/etc/hadoop", Tickets: true}, "true"},
+		{"the definition says no", "false", &HadoopFacts{Conf: "/etc/hadoop", Tickets: true}, "false"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			app := with(scriptedApp(), "worker", func(c *appdef.Component) {
+				if test.written != "" {
+					c.Config["site.global.security_enabled"] = test.written
+				}
+			})
+			p, problems := Build(app, Request{
+				Component: "worker", Allocation: Allocation{User: "ann"}, HostFacts: HostFacts{Hadoop: test.facts},
+			})
+			if len(problems) > 0 {
+				t.Fatal(problems)
+			}
+			if got := p.Script.Configurations["global"]["security_enabled"]; got != test.want {
+				t.Errorf("got %q, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+// ${JAVA_HOME} is what the command line and the definition say, else the Java of the host's Hadoop; of an image, none of
+// the host's.
+func TestJavaHome(t *testing.T) {
+	facts := &HadoopFacts{Conf: "/etc/hadoop", Java: "/usr/lib/jvm/hadoop"}
+	for _, test := range []struct {
+		name, written, given string
+		facts                *HadoopFacts
+		image                *ImageFacts
+		want, warning        string
+	}{
+		{name: "nobody knows one"},
+		{name: "the host's Hadoop", facts: facts, want: "/usr/lib/jvm/hadoop"},
+		{name: "the definition", written: "/opt/jdk", facts: facts, want: "/opt/jdk"},
+		{name: "the definition leaves it to the host", written: "${JAVA_HOME}", facts: facts, want: "/usr/lib/jvm/hadoop"},
+		{name: "the command line", written: "/opt/jdk", given: "/opt/other", facts: facts, want: "/opt/other"},
+		{name: "in an image", facts: facts, image: &ImageFacts{}},
+		{
+			name: "left to nobody", written: "${JAVA_HOME}",
+			warning: `got "${JAVA_HOME}", which has no value here, want the folder of a Java; scripts get none; give --set JAVA_HOME=PATH`,
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			app := with(scriptedApp(), "worker", func(c *appdef.Component) {
+				if test.written != "" {
+					c.Config["java_home"] = test.written
+				}
+			})
+			if test.given != "" {
+				app.Vars = map[string]string{"JAVA_HOME": test.given}
+			}
+			p, problems := Build(app, Request{
+				Component: "worker", Allocation: Allocation{User: "ann"}, HostFacts: HostFacts{Hadoop: test.facts, Image: test.image},
+			})
+			if len(problems) > 0 {
+				t.Fatal(problems)
+			}
+			if got := p.Script.JavaHome; got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+			if got := appdef.Problems(p.Warnings).Error(); !strings.Contains(got, test.warning) || test.warning == "" && strings.Contains(got, "Java") {
+				t.Errorf("got the warnings %q, want %q", got, test.warning)
+			}
+		})
 	}
 }

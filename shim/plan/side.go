@@ -31,7 +31,7 @@ func (b *builder) sides(p Plan) []Side {
 
 func (b *builder) side(p Plan, s beside) Side {
 	key := "muster.side." + s.Name
-	out := Side{Name: s.Name, Restart: s.Restart, Finishes: s.framework, Why: key}
+	out := Side{Name: s.Name, Restart: s.Restart, Finishes: s.framework && s.Name != SideRendezvous, Why: key}
 	if s.Port {
 		out.Port = appdef.SidePort(s.Name)
 	}
@@ -43,6 +43,8 @@ func (b *builder) side(p Plan, s beside) Side {
 		out.Argv, out.Why = []string{b.shell(), "-c", b.shellText(key, s.Command)}, key
 	case s.framework && s.Name == SideTracker:
 		out.Argv = []string{b.python(), "-c", trackerProgram}
+	case s.framework && s.Name == SideRendezvous:
+		out.Argv = []string{b.python(), "-c", rendezvousProgram}
 	case s.framework:
 		out.Argv, out.Verbatim, out.Literal = slices.Clone(p.Process.Argv), p.Process.Verbatim, p.Process.Literal
 	default:
@@ -68,4 +70,30 @@ if hasattr(tracker, "wait_for"):
 else:
     tracker.start(workers)
     tracker.join()
+`
+
+// rendezvousProgram runs the rendezvous of the installed Horovod, as its own launcher does, at our port. It listens
+// before it loads Horovod: the processes try to connect for a second and a half. It has no authentication, so it
+// listens at the instance's own address, but not where that is a name, which may mean another address here, or is
+// translated.
+const rendezvousProgram = `import os, socket
+host, port = os.environ["MUSTER_HOST"], int(os.environ["MUSTER_PORT_SIDE_RENDEZVOUS"])
+try:
+    socket.inet_pton(socket.AF_INET, host)
+    listener = socket.create_server((host, port), backlog=1024)
+except OSError:
+    listener = socket.create_server(("", port), backlog=1024)
+from horovod.runner.common.util.hosts import get_host_assignments, parse_hosts
+from horovod.runner.http.http_server import RendezvousHandler, RendezvousHTTPServer
+class Server(RendezvousHTTPServer):
+    def server_bind(self):
+        self.socket.close()
+        self.socket = listener
+        self.server_address = listener.getsockname()
+    def server_activate(self):
+        pass
+server = Server(("", 0), RendezvousHandler, 0)
+hosts = parse_hosts(os.environ["MUSTER_HOROVOD_HOSTS"])
+server.init(get_host_assignments(hosts, int(os.environ["HOROVOD_SIZE"])))
+server.serve_forever()
 `

@@ -3,6 +3,7 @@ package plan
 import (
 	"io/fs"
 	"path"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -17,13 +18,7 @@ func (b *builder) stage(s *Script) []StageItem {
 		Name: "package", Kind: StagePackage,
 		From: path.Join(Work, "package"), To: path.Join(root, "app/definition"),
 	}}
-	for _, name := range b.app.AppResources {
-		items = append(items, StageItem{
-			Name: name, Kind: StageFile,
-			From: path.Join(root, "app/definition", name), To: b.brought("app/resources/"+path.Base(name), name),
-		})
-	}
-	items = append(items, b.addons()...)
+	items = append(append(items, b.resources()...), b.addons()...)
 	if s != nil {
 		items = append(items, StageItem{Name: "resource_management", Kind: StageLibrary, From: "muster", To: s.Library})
 		if s.Has(CommandInstall) {
@@ -33,9 +28,7 @@ func (b *builder) stage(s *Script) []StageItem {
 	for i, p := range b.app.Packages {
 		where := spot(func() appdef.Place { return placeOf(b.app, "packages", strconv.Itoa(i)) })
 		switch {
-		case p.Type != StageFolder && p.Type != StageTarball && p.Type != StageZip:
-			b.warn(where, "package type "+appdef.Quote(p.Type), "folder, tarball or zip",
-				"packages of the operating system are not installed: put them into the image")
+		case p.Type != StageFolder && p.Type != StageTarball && p.Type != StageZip: // the loader has warned of it
 		case !fs.ValidPath(path.Clean(p.Name)):
 			b.problem(where, appdef.Quote(p.Name), "a path inside package/", "")
 		default:
@@ -47,6 +40,35 @@ func (b *builder) stage(s *Script) []StageItem {
 	}
 	return items
 }
+
+// resources are the files of application.resources, of the package and of stores.
+func (b *builder) resources() []StageItem {
+	const key = "application.resources"
+	var items []StageItem
+	for _, name := range b.app.AppResources {
+		to := b.brought("app/resources/"+appdef.ResourceName(name), name)
+		if schemeOf(name) == "" && !strings.HasPrefix(name, "/") && !strings.HasPrefix(name, "${") {
+			from := path.Join(b.req.root(), "app/definition", name)
+			items = append(items, StageItem{Name: name, Kind: StageFile, From: from, To: to})
+			continue
+		}
+		url, digest, pinned := strings.Cut(name, "#sha256=")
+		digest = strings.ToLower(digest)
+		if pinned && !digestForm.MatchString(digest) {
+			b.problem(b.key(key), appdef.Quote(name), "64 hex digits after #sha256=", "")
+			continue
+		}
+		if from, ok := b.location(key, b.text(key, url)); ok {
+			items = append(items, StageItem{
+				Name: appdef.ResourceName(name), Kind: StageResource, From: from, To: to, Digest: digest,
+			})
+		}
+	}
+	return items
+}
+
+// digestForm is a SHA-256 in hexadecimal.
+var digestForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // brought is the path of a file or folder of the package in the instance's folder: the same path as in the package, or,
 // for an HBox submission, its own name in the working directory.

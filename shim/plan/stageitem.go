@@ -7,8 +7,8 @@ type StageItem struct {
 	Name   string `json:"name"`
 	Kind   string `json:"kind"` // package, folder, tarball, zip, library, …
 	From   string `json:"from"`
-	To     string `json:"to"` // under ${WORK}
-	Digest string `json:"digest,omitempty"`
+	To     string `json:"to"`               // under ${WORK}
+	Digest string `json:"digest,omitempty"` // SHA-256 that the source must have; empty: any
 	// Unchecked: the source is not looked up before the first item is brought.
 	Unchecked bool `json:"unchecked,omitempty"`
 }
@@ -29,13 +29,12 @@ const (
 const (
 	StageCopy     = "copy"     // a file or folder that is copied to To
 	StageUnpacked = "unpacked" // an archive whose content is the folder To
+	StageResource = "resource" // a file of application.resources, that is copied to To
 	StageCode     = "code"     // a folder that is copied to To
-	// StageCodeBeside is a folder that is copied to To, kept read-only there, and copied on into the instance's folder.
-	StageCodeBeside = "code-beside"
-	StageOutput     = "output" // a folder that is created at From
+	StageOutput   = "output"   // a folder that is created at From
 )
 
 // FromStore tells whether the item is data in a store and no part of the app package.
 func (i StageItem) FromStore() bool {
-	return slices.Contains([]string{StageCode, StageCodeBeside, StageOutput, StageCopy, StageUnpacked}, i.Kind)
+	return slices.Contains([]string{StageCode, StageOutput, StageCopy, StageUnpacked, StageResource}, i.Kind)
 }

@@ -82,7 +82,7 @@ type finisher struct {
 
 // filler replaces every token and placeholder of the start.
 func (f finisher) filler() func(string) string {
-	pairs := portTokens(f.plan.Ports, f.facts.Ports)
+	pairs := append(portTokens(f.plan.Ports, f.facts.Ports), peerTokens(f.plan.Peers, f.portsOf)...)
 	pairs = append(pairs,
 		"{{checkpoint}}", f.facts.Checkpoint,
 		"{{checkpoint.step}}", f.step(),
@@ -100,6 +100,21 @@ func (f finisher) filler() func(string) string {
 		}
 	}
 	return strings.NewReplacer(pairs...).Replace
+}
+
+// portsOf are the ports of a component's instance with the lowest index.
+func (f finisher) portsOf(component string) map[string]int {
+	var first *registry.Row
+	for i := range f.roster.Rows {
+		row := &f.roster.Rows[i]
+		if row.Component == component && (first == nil || row.Index < first.Index) {
+			first = row
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	return first.Ports
 }
 
 func (f finisher) hosts(component string) []string {

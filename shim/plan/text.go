@@ -16,13 +16,24 @@ func (b *builder) text(key, text string) string {
 		if b.isHost(name) {
 			continue
 		}
-		b.problem(b.key(key), "${"+name+"}", "a placeholder that is known", "")
+		b.problem(b.key(key), "${"+name+"}, which has no value here", "a value for "+name, b.remedy(name))
 	}
 	for _, name := range empty {
 		b.warn(b.key(key), "${"+name+"}, which has no value here", "a value for "+name,
 			"it is empty; give --set "+name+"=VALUE")
 	}
 	return out
+}
+
+// remedy says how a placeholder gets a value.
+func (b *builder) remedy(name string) string {
+	switch {
+	case strings.HasPrefix(name, "@//site/") || strings.HasPrefix(name, "site."):
+		return "set it in appConfig"
+	case appdef.IsVariable(name):
+		return "give --set " + name + "=VALUE"
+	}
+	return "muster has none of that name"
 }
 
 // shellText resolves a text that a shell will read. An unresolved name may be the shell's own variable. A reference
@@ -105,8 +116,7 @@ func (b *builder) defaultFS() string {
 	return uri
 }
 
-// location is a path or URL of data. A path without a scheme is in the default filesystem; if that is a local one, an
-// absolute path is a path of this host.
+// location is a path or URL of data. A path without a scheme is in the default filesystem.
 func (b *builder) location(key, written string) (string, bool) {
 	written = strings.TrimSpace(written)
 	text, ok := inFilesystem(b.defaultFS(), b.req.Allocation.User, written)

@@ -38,9 +38,8 @@ func (b *builder) portWarnings() {
 		return
 	}
 	for _, need := range b.app.PortNeeds(b.component.Name) {
-		key := "site." + need.Key
 		if slices.ContainsFunc(need.Claims, func(c appdef.PortClaim) bool { return !c.PerContainer }) {
-			b.warn(b.key(key), appdef.Quote(b.component.Config[key]), "{PER_CONTAINER} behind the port",
+			b.warn(b.dictKey(need.Key), appdef.Quote(need.Text), "{PER_CONTAINER} behind the port",
 				"instances on one host cannot share a number: those after the first get another")
 		}
 	}

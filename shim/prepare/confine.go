@@ -129,19 +129,7 @@ func (c *Container) mounts(p plan.Plan, in registry.Instance) []container.Mount 
 		all = append(all, own(dir))
 	}
 	all = append(all, c.hadoopMounts(p)...)
-	all = append(all, own(p.Process.Folder), own(filepath.Join(c.LogDir, in.String())), own(c.Socket(in)))
-	return append(all, codeMounts(p)...)
-}
-
-// codeMounts are the code folders beside the instance's own, read-only.
-func codeMounts(p plan.Plan) []container.Mount {
-	var all []container.Mount
-	for _, item := range p.Stage {
-		if item.Kind == plan.StageCodeBeside {
-			all = append(all, container.Mount{From: item.To, To: item.To, ReadOnly: true, Options: inert})
-		}
-	}
-	return all
+	return append(all, own(p.Process.Folder), own(filepath.Join(c.LogDir, in.String())), own(c.Socket(in)))
 }
 
 // inert are the mount options of a host's folder: its device nodes and set-user-id programs have no effect in a

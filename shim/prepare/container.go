@@ -220,7 +220,7 @@ func (c *Container) LayOut(
 		return err
 	}
 	defer func() { err = errors.Join(err, work.Close()) }()
-	for _, dir := range []string{"app/install", "app/run", "app/log", "app/tmp", "app/conf", "code"} {
+	for _, dir := range []string{"app/install", "app/run", "app/log", "app/tmp", "app/conf"} {
 		folder, err := work.Make(filepath.Join(p.Process.Folder, dir))
 		if err != nil {
 			return err

@@ -28,18 +28,23 @@ func ViewOf(app *appdef.App, known consul.Status, user string, request func(regi
 	slices.SortStableFunc(members, func(x, y consul.MemberStatus) int {
 		return order[x.Component] - order[y.Component]
 	})
-	hosts := map[string][]string{}
+	hosts, ports := map[string][]string{}, map[string]map[string]int{}
 	for _, m := range members {
 		if m.Live {
 			hosts[m.Component] = append(hosts[m.Component], m.Addr)
+			if ports[m.Component] == nil {
+				ports[m.Component] = m.Ports
+			}
 		}
 	}
+	portsOf := func(component string) map[string]int { return ports[component] }
 	for _, m := range members {
 		one := memberOf(m)
 		if m.Live {
 			asked := request(m.Instance)
 			asked.Allocation.Host, asked.Allocation.Ports = m.Addr, m.Ports
-			publishAll(&v, plan.PublishedBy(*app, asked, hosts), m.Since, one.Exports)
+			around := plan.Around{Hosts: hosts, Ports: portsOf, Work: m.WorkDir, Log: m.LogDir}
+			publishAll(&v, plan.PublishedBy(*app, asked, around), m.Since, one.Exports)
 		}
 		v.Members = append(v.Members, one)
 	}

@@ -132,5 +132,5 @@ func (q question) setExists() error {
 
 func (q question) noConfig() error {
 	return notFound("no configuration "+q.names["config"],
-		"GET /publisher/slider lists them; they appear when a component with publishConfig has started")
+		"GET /publisher/slider lists them; they appear when a component that publishes them has joined")
 }

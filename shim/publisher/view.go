@@ -14,7 +14,7 @@ type View struct {
 	Members    []memberView    // in rank order
 	Groups     []groupView     // in metainfo order
 	Components []componentView // in rank order
-	// Configs are the configurations of components with publishConfig, by dictionary.
+	// Configs are the published configurations, by dictionary.
 	Configs map[string]configuration
 	// AppConf and Resources are the global sections of the two documents.
 	AppConf   map[string]string

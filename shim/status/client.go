@@ -52,6 +52,11 @@ func (c *Client) Silence(ctx context.Context) (Silence, error) {
 	return s, err
 }
 
+// View reads the app as Slider's REST shows it.
+func (c *Client) View(ctx context.Context, into any) error {
+	return c.call(ctx, http.MethodGet, "/v1/view", nil, into)
+}
+
 // Signal sends a signal to the app's main process.
 func (c *Client) Signal(ctx context.Context, signal string) error {
 	return c.call(ctx, http.MethodPost, "/v1/signal", map[string]string{"signal": signal}, nil)

@@ -28,6 +28,8 @@ type Source struct {
 	// Roster answers a peer of that rank with the packed roster, or with the address of the agent to ask instead. The
 	// error is registry.ErrNotYet where this agent does not have it yet.
 	Roster func(ctx context.Context, id string, rank int) (packed []byte, next string, err error)
+	// View is the app as Slider's REST shows it, with the values that this agent has.
+	View func(context.Context) (any, error)
 	// Exec runs a program beside the app; the context bounds its start only.
 	Exec func(context.Context, ExecRequest) (Execution, error)
 	// Command runs a command of the package's scripts until its end.
@@ -86,6 +88,7 @@ func Handler(s Source) http.Handler {
 	mux.HandleFunc("GET /v1/state", func(w http.ResponseWriter, _ *http.Request) { answer(w, s.State()) })
 	mux.HandleFunc(silenceRoute, func(w http.ResponseWriter, _ *http.Request) { answer(w, s.Silence()) })
 	mux.HandleFunc("GET /v1/logs/{name}", s.logs)
+	mux.HandleFunc("GET /v1/view", s.view)
 	mux.HandleFunc("POST /v1/signal", s.signal)
 	mux.HandleFunc("POST /v1/stop", s.stop)
 	mux.HandleFunc("POST /v1/adopt", s.adopt)
@@ -93,7 +96,7 @@ func Handler(s Source) http.Handler {
 	mux.HandleFunc(peerRoute, s.peerExec)
 	mux.HandleFunc("POST /v1/command", s.command)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		notFound(w, r, "GET /v1/state, /v1/logs/{stdout|stderr|agent}; "+
+		notFound(w, r, "GET /v1/state, /v1/view, /v1/logs/{stdout|stderr|agent}; "+
 			"POST /v1/signal, /v1/stop, /v1/adopt, /v1/exec, /v1/command")
 	})
 	return mux
@@ -172,6 +175,15 @@ func (s Source) stop(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer(w, struct{}{})
+}
+
+func (s Source) view(w http.ResponseWriter, r *http.Request) {
+	v, err := s.View(r.Context())
+	if err != nil {
+		refuse(w, http.StatusServiceUnavailable, err.Error(), "the registry cannot be read: ask again")
+		return
+	}
+	answer(w, v)
 }
 
 // logs sends a log file from an offset on; with follow until the caller hangs up.

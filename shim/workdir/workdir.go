@@ -114,8 +114,7 @@ func laidOut(path string, entries []os.DirEntry) bool {
 		return true
 	}
 	return len(entries) > 0 && !slices.ContainsFunc(entries, func(e os.DirEntry) bool {
-		return !strings.HasPrefix(e.Name(), ".") && !slices.Contains(append(appdef.OwnNames(), appdef.CodeName),
-			e.Name())
+		return !strings.HasPrefix(e.Name(), ".") && !slices.Contains(appdef.OwnNames(), e.Name())
 	})
 }
 

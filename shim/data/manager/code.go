@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"strings"
 
-	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/shim/data/transfer"
 	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/files"
@@ -48,7 +46,7 @@ func (m *Manager) makeOutput(ctx context.Context, p plan.Plan, item plan.StageIt
 // mostCode is the limit of OpenPAI on a job's own files, in bytes.
 const mostCode = 200_000_000
 
-// bringCode brings codeDir to its folder, and a copy beside it where the version of OpenPAI wants one.
+// bringCode brings codeDir to its folder.
 func (m *Manager) bringCode(ctx context.Context, p plan.Plan, item plan.StageItem, work files.Folder) error {
 	opened, path, err := m.cfg.Stores.Open(ctx, p, item.From, false)
 	if err != nil {
@@ -77,24 +75,16 @@ func (m *Manager) bringCode(ctx context.Context, p plan.Plan, item plan.StageIte
 		return fault.Definition(fmt.Errorf("got %d bytes, want at most %d; put larger files where dataDir is", bytes,
 			mostCode))
 	}
-	copies := transfer.Below(path, found)
-	if !top.Dir && item.Kind == plan.StageCode { // a file alone gets the name itself
-		copies = []transfer.Copy{{From: found[0], To: filepath.Base(path)}}
-	}
-	if item.Kind == plan.StageCodeBeside {
-		for _, c := range copies {
-			if first, _, _ := strings.Cut(c.To, "/"); slices.Contains(append(appdef.OwnNames(), appdef.CodeName),
-				first) {
-				return fault.Definition(fmt.Errorf("it has %s, which is muster's own name where it is copied to; "+
-					"want another name", first))
-			}
-		}
-	}
 	name, err := work.Rel(item.To)
 	if err != nil {
 		return err
 	}
-	return m.placeCode(ctx, p, item, work, name, copies)
+	copies, from := transfer.Below(path, found), whole
+	if !top.Dir { // a file alone gets the name itself
+		copies[0].To = filepath.Base(name)
+		from = whole + "/" + copies[0].To
+	}
+	return m.placeCode(ctx, work, name, from, copies)
 }
 
 // ofTheRun tells which files lie in the work folder, where a folder around the work folder is read. The agents' own
@@ -112,67 +102,26 @@ func (m *Manager) ofTheRun(read string) func(path string) bool {
 	}
 }
 
-// placeCode puts the files at the item's name, all of them or none, and then beside it.
+// whole is the folder that files come into before they get their name.
+const whole = "whole"
+
+// placeCode brings the files and gives what is then at from its name: all of them or none.
 func (m *Manager) placeCode(
-	ctx context.Context, p plan.Plan, item plan.StageItem, work files.Folder, name string, copies []transfer.Copy,
+	ctx context.Context, work files.Folder, name, from string, copies []transfer.Copy,
 ) (err error) {
 	first, _, _ := strings.Cut(name, "/")
 	tmp := files.Unfinished + first // one agent has this index: an older folder is of a killed one
-	if err := errors.Join(work.RemoveAll(tmp), work.Mkdir(tmp, 0o700), work.Mkdir(tmp+"/whole", 0o755)); err != nil {
+	if err := errors.Join(work.RemoveAll(tmp), work.Mkdir(tmp, 0o700), work.Mkdir(tmp+"/"+whole, 0o755)); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, work.RemoveAll(tmp)) }()
-	whole, err := work.OpenRoot(tmp + "/whole")
+	root, err := work.OpenRoot(tmp + "/" + whole)
 	if err != nil {
 		return err
 	}
-	err = m.Transfer().Bring(ctx, whole, copies)
-	if err = errors.Join(err, whole.Close()); err != nil {
+	err = m.Transfer().Bring(ctx, root, copies)
+	if err = errors.Join(err, root.Close()); err != nil {
 		return err
 	}
-	from := tmp + "/whole"
-	if item.Kind == plan.StageCode && len(copies) == 1 && copies[0].To == filepath.Base(item.To) {
-		from += "/" + copies[0].To
-	}
-	if err := errors.Join(work.RemoveAll(name), work.Rename(from, name)); err != nil {
-		return err
-	}
-	if item.Kind != plan.StageCodeBeside {
-		return nil
-	}
-	return m.codeBeside(ctx, p, item, work, copies)
-}
-
-// codeBeside copies the files into the folder where the process starts, where it may change them.
-func (m *Manager) codeBeside(
-	ctx context.Context, p plan.Plan, item plan.StageItem, work files.Folder, copies []transfer.Copy,
-) (err error) {
-	code, err := work.Make(item.To)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, code.Close()) }()
-	opened := files.StoreOf(code, item.To)
-	again := slices.Clone(copies)
-	for i, c := range copies {
-		again[i].From = transfer.File{Store: opened, Path: filepath.Join(item.To, c.To), Size: c.From.Size}
-	}
-	folder, err := work.Make(p.Process.Folder)
-	if err != nil {
-		return err
-	}
-	err = m.Transfer().Bring(ctx, folder, again)
-	if err = errors.Join(err, folder.Close()); err != nil {
-		return err
-	}
-	for _, c := range copies {
-		info, err := code.Stat(c.To)
-		if err == nil {
-			err = code.Chmod(c.To, info.Mode().Perm()&^0o222)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return errors.Join(work.RemoveAll(name), work.Rename(tmp+"/"+from, name))
 }

@@ -3,6 +3,8 @@ package manager
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -32,7 +34,7 @@ import (
 // it brings the first.
 func (m *Manager) bringFiles(ctx context.Context, p plan.Plan, work files.Folder) error {
 	items := slices.DeleteFunc(slices.Clone(p.Stage), func(item plan.StageItem) bool {
-		return item.Kind != plan.StageCopy && item.Kind != plan.StageUnpacked
+		return !slices.Contains([]string{plan.StageCopy, plan.StageUnpacked, plan.StageResource}, item.Kind)
 	})
 	if len(items) == 0 {
 		return nil
@@ -61,8 +63,11 @@ func (m *Manager) bringFiles(ctx context.Context, p plan.Plan, work files.Folder
 // fileFault names the key of an item in its error.
 func fileFault(item plan.StageItem, err error) error {
 	key := "muster.file." + item.Name
-	if item.Kind == plan.StageUnpacked {
+	switch item.Kind {
+	case plan.StageUnpacked:
 		key = "muster.archive." + item.Name
+	case plan.StageResource:
+		key = "application.resources: " + item.Name
 	}
 	return fmt.Errorf("%s: %w", key, err)
 }
@@ -90,6 +95,10 @@ func (m *Manager) lookFor(ctx context.Context, p plan.Plan, item plan.StageItem)
 		return remote{}, fault.Definition(fmt.Errorf("%s is a folder, want an archive; muster.file.%s brings a "+
 			"folder as it is", store.Printable(item.From), item.Name))
 	}
+	if info.Dir && item.Kind == plan.StageResource {
+		return remote{}, fault.Definition(fmt.Errorf("%s is a folder, want a file; muster.file.NAME brings a folder",
+			store.Printable(item.From)))
+	}
 	return remote{
 		transfer.File{Store: opened, Path: path, Size: info.Size},
 		opened, info.Dir,
@@ -104,6 +113,13 @@ func (m *Manager) bringFile(ctx context.Context, p plan.Plan, item plan.StageIte
 		return err
 	}
 	name, err := work.Rel(item.To)
+	if err != nil {
+		return err
+	}
+	above, err := work.Make(filepath.Dir(item.To))
+	if err == nil {
+		err = above.Close()
+	}
 	if err != nil {
 		return err
 	}
@@ -150,6 +166,9 @@ func (m *Manager) copySource(
 	if from.local {
 		const name = "source"
 		err := m.Transfer().Bring(ctx, tmp, []transfer.Copy{{From: from.File, To: name}})
+		if err == nil && item.Digest != "" {
+			err = checkDigest(tmp, name, item.Digest)
+		}
 		return filepath.Join(dir, name), func() error { return nil }, err
 	}
 	again := func(context.Context, string) (store.Store, string, error) { return from.store, from.Path, nil }
@@ -161,14 +180,31 @@ func (m *Manager) copySource(
 		}
 	}
 	got, err := cache.Fetch(ctx, cache.Request{
-		URL: item.From, CacheDir: m.filesCache(p), Progress: &logLines{log: m.cfg.Log, name: item.Name},
-		Stores: store.Set{scheme: again},
+		URL: item.From, SHA256: item.Digest, CacheDir: m.filesCache(p),
+		Progress: &logLines{log: m.cfg.Log, name: item.Name}, Stores: store.Set{scheme: again},
 	})
 	if err != nil {
 		return "", nil, err
 	}
 	m.cfg.Log.Info("file cached", "file", item.Name, "bytes", got.Size, "cached", got.Cached)
 	return got.Path, got.Close, nil
+}
+
+// checkDigest compares a copy with the SHA-256 that it must have.
+func checkDigest(in *os.Root, name, want string) error {
+	f, err := in.Open(name)
+	if err != nil {
+		return err
+	}
+	h := sha256.New()
+	_, err = io.Copy(h, f)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if got := hex.EncodeToString(h.Sum(nil)); got != want {
+		return fault.Definition(&store.DigestError{Want: want, Got: got})
+	}
+	return nil
 }
 
 // mayRead reads a file's first byte: HDFS checks the right at the first read, not when the file is opened.

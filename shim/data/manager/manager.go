@@ -233,7 +233,7 @@ func (m *Manager) Bring(ctx context.Context, p plan.Plan, in registry.Instance) 
 	for _, item := range p.Stage {
 		var err error
 		switch item.Kind {
-		case plan.StageCode, plan.StageCodeBeside:
+		case plan.StageCode:
 			err = m.bringCode(ctx, p, item, work)
 		case plan.StageOutput:
 			err = m.makeOutput(ctx, p, item)

@@ -54,7 +54,8 @@ func (s *sheet) app(app *appdef.App, plans []plan.Plan) {
 	}
 	s.row("framework", framework, cmp.Or(own("muster.framework"), app.Settings.FrameworkWhy))
 	if pai := app.Settings.PAI; pai.Version != "" {
-		s.row("PAI", "variables and rules of generation "+pai.Version, own("muster.pai.version"))
+		s.row("PAI", "variables and rules of generation "+pai.Version,
+			cmp.Or(pai.VersionWhy, own("muster.pai.version")))
 		s.folders(plans, own)
 	}
 	if hbox := app.Settings.HBox; hbox.Type != "" {
@@ -112,11 +113,7 @@ func (s *sheet) folders(plans []plan.Plan, own func(key string) string) {
 	}
 	row("dataDir", p.DataDir, "", "muster.pai.data.dir")
 	row("outputDir", p.OutputDir, ", made where a task's command or variables name it", "muster.pai.output.dir")
-	brought := ", brought to each task as code/, read-only, with a copy beside it"
-	if p.Version == appdef.PAI05 {
-		brought = ", brought to each task as ./" + path.Base(p.CodeDir) + "/"
-	}
-	row("codeDir", p.CodeDir, brought, "muster.pai.code.dir")
+	row("codeDir", p.CodeDir, ", brought to each task as ./"+path.Base(p.CodeDir)+"/", "muster.pai.code.dir")
 	if p.VirtualCluster != "default" {
 		row("cluster", p.VirtualCluster, ", for the launcher", "muster.pai.virtual.cluster")
 	}
@@ -301,6 +298,8 @@ func (s *sheet) data(app *appdef.App, c *appdef.Component, p plan.Plan) {
 		switch item.Kind {
 		case plan.StageCopy:
 			s.row("brings", item.Name+": a copy of "+item.From, key("muster.file."+item.Name))
+		case plan.StageResource:
+			s.row("brings", "app/resources/"+item.Name+": a copy of "+item.From, key("application.resources"))
 		case plan.StageUnpacked:
 			s.row("brings", item.Name+"/: what is in "+item.From, key("muster.archive."+item.Name))
 		}
