@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -18,7 +19,8 @@ import (
 func exactly(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != len(names) {
-			return exit.Usagef("%s: got %d arguments, want %s", cmd.Name(), len(args), strings.Join(names, " "))
+			return exit.Usagef("%s: got %d arguments, want %s", cmd.Name(), len(args),
+				cmp.Or(strings.Join(names, " "), "flags alone: "+cmd.Name()+" --help lists them"))
 		}
 		return nil
 	}

@@ -193,6 +193,9 @@ func injectedRows() string {
 	b.WriteString("| key of `global` | value |\n|---|---|\n")
 	for _, k := range appdef.InjectedTable() {
 		fmt.Fprintf(&b, "| `%s` | `%s`", k.Key, k.Value)
+		if k.Else != "" {
+			b.WriteString(", or " + k.Else)
+		}
 		if k.Yields {
 			b.WriteString(", unless the definition has another")
 		}

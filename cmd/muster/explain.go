@@ -30,6 +30,7 @@ muster plan prints the same as JSON, for programs.`,
 	}
 	set := cmd.Flags()
 	f.app.Register(set)
+	f.filesystem.Register(set)
 	set.StringVar(&f.Component, "component", "", "show only this component")
 	set.StringVar(&f.Allocation, "allocation", "", "`FILE` with an allocation as JSON (default: this environment's)")
 	set.StringVar(&f.Engine, "engine", "auto", "confinement: auto, container, cgroup or process")

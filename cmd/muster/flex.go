@@ -12,9 +12,8 @@ import (
 )
 
 type flexFlags struct {
-	ask  flags.Ask
-	json bool
-	wait time.Duration
+	ask flags.Ask
+	ask.FlexOptions
 }
 
 func newFlex(s console.Streams) *cobra.Command {
@@ -23,14 +22,17 @@ func newFlex(s console.Streams) *cobra.Command {
 		Use: "flex APP COMPONENT=COUNT...", Short: "Change how many instances a running app has", Args: flexArgs,
 		Long: `Asks the gang, through its registry, for other counts.
 
-Fewer instances: those with the highest indexes stop in grace and exit with 0; the others form a new
-generation without them. More instances: the gang runs on until the agents of the new indexes are
-there and staged, and then forms a new generation with them. muster run launches those agents itself;
-elsewhere start them as the others were started. Counts of services change without a new generation.
-A new generation resumes from the last checkpoint.
+Fewer instances: those with the highest indexes stop in grace and exit with 0. More instances: the
+gang runs on until the agents of the new indexes are there and staged. muster run launches those
+agents itself; elsewhere start them as the others were started.
+
+Who else restarts: nobody, for services and where no process is told who the others are (no
+framework, muster.restart=instance). Elsewhere all start again in a new generation, from the last
+checkpoint. --explain says so beforehand.
 
 Returns when the counts are in force. Ctrl-C or the end of --wait ends this command; the request
-stands. The definition does not change; agents that are launched later keep to the counts in force.`,
+stands while agents of the run live. The definition does not change; agents that are launched later
+keep to the counts in force.`,
 		Example: "  muster flex d1 worker=6\n  muster flex d1 worker=2 ps=1 --registry " +
 			"consul://127.0.0.1:8500 --wait 30m",
 		ValidArgsFunction: completeKnown(&f.ask),
@@ -39,12 +41,13 @@ stands. The definition does not change; agents that are launched later keep to t
 			if err != nil {
 				return err
 			}
-			return ask.Flex(cmd.Context(), s, k, args[0], args[1:], f.wait, f.json)
+			return ask.Flex(cmd.Context(), s, k, args[0], args[1:], f.FlexOptions)
 		},
 	}
 	f.ask.Register(cmd.Flags())
-	cmd.Flags().BoolVar(&f.json, "json", false, "print as JSON")
-	cmd.Flags().DurationVar(&f.wait, "wait", 5*time.Minute, "longest wait for the new counts; then exit 76")
+	cmd.Flags().BoolVar(&f.Explain, "explain", false, "only print what would stop, start and restart")
+	cmd.Flags().BoolVar(&f.JSON, "json", false, "print as JSON")
+	cmd.Flags().DurationVar(&f.Patience, "wait", 5*time.Minute, "longest wait for the new counts; then exit 76")
 	return cmd
 }
 

@@ -33,7 +33,7 @@ The folder must be empty or not exist.`,
 		RunE:    func(_ *cobra.Command, args []string) error { return f.init(s, args[0]) },
 	}
 	cmd.Flags().StringVar(&f.framework, "framework", skeleton.Plain,
-		"start from: "+strings.Join(skeleton.Kinds(), ", "))
+		"from "+strings.Join(skeleton.Kinds(), ", "))
 	cmd.Flags().StringVar(&f.dir, "dir", "", "folder to write (default: NAME)")
 	completeFlag(cmd, "framework", cobra.FixedCompletions(skeleton.Kinds(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd

@@ -23,10 +23,10 @@ func newPackageModernize(s console.Streams) *cobra.Command {
 		Long: `Runs 2to3 over package/scripts of the app package in DIR and prints the changes as a unified diff;
 --write makes them. Scripts of Python 3, and links, are not changed. 2to3 is lib2to3 of Python 3.12 or
 older, or its fork fissix for later ones (pip install fissix). Exits with 0, also when nothing needs
-changing, and with 65 when a script cannot be parsed, or all are links.
+changing, with 64 when DIR is a file, and with 65 when a script cannot be parsed, or all are links.
 
 2to3 changes the syntax, not the meaning: bytes that are not text, and divisions of integers, are left
-to you.`,
+to you. muster package lint names what else only Python 2 has, such as md5 and string.join.`,
 		Example: "  muster package modernize . | less\n  muster package modernize . --write --python python3.11",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return modernizePackage(cmd.Context(), s, args[0], python, write)
@@ -42,6 +42,9 @@ func modernizePackage(ctx context.Context, s console.Streams, dir, python string
 	switch {
 	case errors.Is(err, modernize.ErrNoFixers), errors.Is(err, modernize.ErrNoPython):
 		return fmt.Errorf("%w; %s", err, modernize.Remedy(ctx, python))
+	case errors.Is(err, modernize.ErrFile):
+		return exit.Usagef("package modernize %s: got a file, want the folder of an app package; unpack an archive "+
+			"first: muster package fetch %s --extract DIR", dir, dir)
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return exit.With(exit.Definition, err)
 	case errors.Is(err, modernize.ErrOnlyLinks):

@@ -37,6 +37,22 @@ func clearAt(end time.Time, work string) (stop func()) {
 	return func() { dog.Stop() }
 }
 
+// clearLeft ends what a script has left running. A script that has passed ends its apps itself.
+func clearLeft(t testscript.T, work string) {
+	a, passed := t.(alone)
+	passed = passed && !a.Failed() && !a.Skipped()
+	for end := time.Now().Add(30 * time.Second); passed && len(ofScript(work)) > 0 && time.Now().Before(end); {
+		time.Sleep(50 * time.Millisecond) // they are ending
+	}
+	for _, pid := range ofScript(work) {
+		name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // it may have ended
+		if passed {
+			a.Errorf("the script has left %d running: %s", pid, bytes.ReplaceAll(name, []byte{0}, []byte(" ")))
+		}
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
 // ofScript are the processes that a script has started: all have its folder in their environment, which is nobody else's.
 func ofScript(work string) (pids []int) {
 	found, _ := filepath.Glob("/proc/[0-9]*/environ") // only a bad pattern is an error

@@ -39,11 +39,16 @@ func TestScripts(t *testing.T) {
 // run, and they wait for each other.
 func runScript(t testscript.T, file string, limit time.Duration) {
 	end := time.Now().Add(limit)
-	dog := func() {}
+	dog, work := func() {}, ""
 	defer func() { dog() }()
+	defer func() { clearLeft(t, work) }()
 	testscript.RunT(t, testscript.Params{
 		Files: []string{file}, RequireExplicitExec: true, RequireUniqueNames: true, UpdateScripts: *update, Deadline: end,
-		Setup: func(e *testscript.Env) error { dog = clearAt(end, e.WorkDir); return setupScript(e) },
+		Setup: func(e *testscript.Env) error {
+			work = e.WorkDir
+			dog = clearAt(end, work)
+			return setupScript(e)
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "agent": startAgent, "registry": startRegistry, "member": holdIndex, "signals": knownSignals,
 			"waitfile": waitFile, "fields": fields, "keys": keepKeys, "web": startWeb,

@@ -119,8 +119,11 @@ func (f *statusFlags) lastRun(
 		return facts, false, nil
 	}
 	v, err := runsOf{k, facts.Address}.Verdict(ctx, facts.ID, run)
-	if err != nil || v == nil {
-		return facts, false, err
+	if err != nil {
+		return facts, false, apps.RegistryError(facts.Address, err)
+	}
+	if v == nil {
+		return facts, false, nil
 	}
 	d := registry.Directive{
 		Run: run, Gen: v.Gen, Act: registry.ActStop, Verdict: v, Why: v.Cause, First: v.First, At: v.At,

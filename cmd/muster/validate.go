@@ -74,6 +74,9 @@ func (f *validateFlags) print(out io.Writer, l *openapp.App, found appdef.Proble
 	} else {
 		found.Print(out)
 		if ok {
+			if note := l.Note(); note != "" {
+				fmt.Fprintln(out, note)
+			}
 			instances := 0
 			for _, c := range l.Components {
 				instances += c.Instances

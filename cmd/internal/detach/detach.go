@@ -206,15 +206,20 @@ func (r Run) await(ctx context.Context, p *process, want func(*apps.Facts) bool)
 }
 
 // isInstalled tells that an instance is installed, or was and has ended in this run. One that failed before its process
-// started is not: the run launches it again, or ends.
+// started is not, whatever its phase: the run launches it again, or ends.
 func isInstalled(f *apps.Facts, in string) bool {
 	st, live := f.States[in]
 	if !live { // last.json may be of the run before, and of the same second
 		last, left := f.Lasts[in]
 		return left && last.Attempt > 0 && !last.Since.Before(f.Local.Started)
 	}
-	before := []machine.Phase{machine.Starting, machine.Claiming, machine.Staging}
-	return !slices.Contains(before, machine.Phase(st.Phase))
+	switch phase := machine.Phase(st.Phase); {
+	case slices.Contains([]machine.Phase{machine.Installed, machine.Waiting}, phase):
+		return true
+	case slices.Contains([]machine.Phase{machine.Starting, machine.Claiming, machine.Standby, machine.Staging}, phase):
+		return false
+	}
+	return st.Attempt > 0
 }
 
 // hints print where to look.

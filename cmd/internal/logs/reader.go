@@ -10,12 +10,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/muster-agent/muster/cmd/internal/apps"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/status"
 	"github.com/muster-agent/muster/shim/tail"
 	"github.com/muster-agent/muster/shim/wording"
@@ -45,6 +47,7 @@ func (l Reader) One(ctx context.Context, instance string) error {
 		end.Go(func() { l.cancelAtEnd(ctx, instance, cancel) })
 	}
 	path := filepath.Join(dir, l.File)
+	l.pointOut(instance, dir)
 	err = l.copy(ctx, path, l.Out)
 	if errors.Is(err, fs.ErrNotExist) {
 		fmt.Fprintf(l.Lookup.Warn, "%s is not there yet: nothing was written\n", path)
@@ -159,6 +162,7 @@ func (l Reader) lines(ctx context.Context, instance string, show func(string)) e
 	if err != nil {
 		return err
 	}
+	l.pointOut(instance, dir)
 	w := &tail.Lines{Show: show}
 	defer w.Flush()
 	err = l.copy(ctx, filepath.Join(dir, l.File), w)
@@ -166,6 +170,20 @@ func (l Reader) lines(ctx context.Context, instance string, show func(string)) e
 		return nil
 	}
 	return err
+}
+
+// pointOut says where the text is of an instance that has written to its standard error alone.
+func (l Reader) pointOut(instance, dir string) {
+	other := strings.Replace(l.File, "stdout", "stderr", 1)
+	if other == l.File || written(filepath.Join(dir, l.File)) || !written(filepath.Join(dir, other)) {
+		return
+	}
+	fmt.Fprintf(l.Lookup.Warn, "%s/%s has written to its standard error alone: add --stderr\n", l.Facts.ID, instance)
+}
+
+// written tells whether a log, or one that it was rotated to, has text.
+func written(path string) bool {
+	return slices.ContainsFunc(tail.Parts(path, -1), func(p tail.Part) bool { return files.PlainSize(p.Path) > 0 })
 }
 
 // copy prints the rotated files, the oldest first, and the live one.

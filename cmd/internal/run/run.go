@@ -113,6 +113,7 @@ func (f *Options) Run(ctx context.Context, s console.Streams, ref string) error 
 	if _, err := prepare.ChooseEngine(ctx, f.Engine, &app.App); err != nil {
 		return err
 	}
+	plan.StartWarnings(app.App, app.ClientVars()).Print(s.Err)
 	if f.Detach != nil {
 		return r.detach(ctx)
 	}
@@ -257,7 +258,7 @@ func (r *runner) openRegistry(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	if err := client.Ping(ctx); err != nil {
-		return exit.OfRegistry(fmt.Errorf("registry %s: %w", r.address, err))
+		return apps.RegistryError(r.address, err)
 	}
 	return r.chooseRun(ctx)
 }

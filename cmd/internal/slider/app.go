@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path/filepath"
 
@@ -115,12 +114,13 @@ func (a *app) facts(ctx context.Context) (apps.Facts, error) {
 func (a *app) definition(ctx context.Context) (appdef.App, error) {
 	choices := a.record.appFlags(a.kept())
 	// create and update have printed its warnings.
-	l, err := choices.Load(ctx, filepath.Join(a.kept(), a.record.Definition), io.Discard)
+	l, found, err := choices.Read(ctx, filepath.Join(a.kept(), a.record.Definition))
 	if err != nil {
 		return appdef.App{}, err
 	}
 	defer l.Close()
-	return l.App, nil
+	_, wrong := withoutEmpty(found)
+	return l.App, exit.OfProblems(wrong)
 }
 
 // mayChange refuses to change an app whose run began before it could be moved from where an earlier muster kept it.

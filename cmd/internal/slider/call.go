@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -152,6 +153,14 @@ func (c *call) print(value any) error {
 		return err
 	}
 	return c.write(text.Bytes())
+}
+
+// writeAs is write that puts a file of this name into --out where that is a folder.
+func (c *call) writeAs(name string, text []byte) error {
+	if info, err := os.Stat(c.one("--out")); c.has("--out") && err == nil && info.IsDir() {
+		return exit.With(exit.Forbidden, os.WriteFile(filepath.Join(c.one("--out"), name), text, 0o644))
+	}
+	return c.write(text)
 }
 
 // write writes to --out, else to stdout.

@@ -31,14 +31,26 @@ func create(ctx context.Context, c *call) error {
 	if err := a.mayBeMade(ctx); err != nil {
 		return err
 	}
-	if err := a.make(ctx); err != nil {
+	empty, err := a.make(ctx)
+	if err != nil {
 		return err
+	}
+	if empty {
+		fmt.Fprintf(c.Out, "%s: built in %s; none of its components has an instance: %s\n", name, a.dir,
+			whatStarts(name))
+		return nil
 	}
 	if c.verb == "build" {
 		fmt.Fprintf(c.Out, "%s: built in %s; muster slider start %s runs it\n", name, a.dir, name)
 		return nil
 	}
 	return a.start(ctx, lock)
+}
+
+// whatStarts is how to start an app without instances.
+func whatStarts(name string) string {
+	return fmt.Sprintf("muster slider flex %s --component COMPONENT COUNT and muster slider start %s run it", name,
+		name)
 }
 
 // mayBeMade refuses a name that is taken: by an app, by a folder that is none, by a run of another launcher.
@@ -65,11 +77,12 @@ func (a *app) mayBeMade(ctx context.Context) error {
 	return nil
 }
 
-// make fills a folder beside the app's, checks the whole, and renames it: the app is there whole or not at all.
-func (a *app) make(ctx context.Context) error {
+// make fills a folder beside the app's, checks the whole, and renames it: the app is there whole or not at all. empty:
+// it has no instance to start.
+func (a *app) make(ctx context.Context) (empty bool, err error) {
 	dir := filepath.Join(string(a.home), "."+a.name+"+new")                         // no name has a +
 	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil { // a killed command may have left it
-		return exit.With(exit.Forbidden, err)
+		return false, exit.With(exit.Forbidden, err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // the next create removes it too
 	now := status.Stamp(time.Now())
@@ -77,15 +90,15 @@ func (a *app) make(ctx context.Context) error {
 	a.record.Run.StateDir = string(a.stateDir(""))
 	kept := filepath.Join(dir, keptIn)
 	if err := a.record.fill(ctx, kept, a.call, now); err != nil {
-		return err
+		return false, err
 	}
-	if err := a.record.check(ctx, a.Streams, kept); err != nil {
-		return err
+	if empty, err = a.record.check(ctx, a.Streams, kept); err != nil {
+		return false, err
 	}
 	if err := a.record.write(kept); err != nil {
-		return exit.With(exit.Forbidden, err)
+		return false, exit.With(exit.Forbidden, err)
 	}
-	return exit.With(exit.Forbidden, os.Rename(dir, a.dir))
+	return empty, exit.With(exit.Forbidden, os.Rename(dir, a.dir))
 }
 
 // update changes the definition, or how it is run, from the next start on.
@@ -106,7 +119,7 @@ func update(ctx context.Context, c *call) error {
 	next.Set, next.Instances = slices.Clone(next.Set), slices.Clone(next.Instances)
 	err = next.fill(ctx, a.kept(), c, status.Stamp(time.Now()))
 	if err == nil {
-		err = next.check(ctx, c.Streams, a.kept())
+		_, err = next.check(ctx, c.Streams, a.kept())
 	}
 	if err == nil {
 		err = exit.With(exit.Forbidden, next.write(a.kept()))

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/packages/sign"
@@ -87,6 +88,8 @@ func (c *call) settings() ([]string, error) {
 				exit.Usagef("slider %s: %s: component %q: want one without a colon", c.verb, option, level))
 		case key == "" || strings.Contains(key, "="):
 			errs = append(errs, exit.Usagef("slider %s: %s: key %q: want one without =", c.verb, option, key))
+		case level == "global" && appdef.IsVariable(key):
+			set = append(set, key+"="+value)
 		default:
 			set = append(set, level+":"+key+"="+value)
 		}
@@ -101,6 +104,9 @@ func (c *call) settings() ([]string, error) {
 			add(option, w[0], w[1], w[2])
 		}
 	}
+	for _, w := range c.given["--set"] {
+		set = append(set, w[0])
+	}
 	for _, w := range c.given["--addon"] {
 		add("--addon", "global", "application.addon."+w[0], w[1])
 	}
@@ -112,26 +118,34 @@ func (c *call) settings() ([]string, error) {
 	return set, errors.Join(errs...)
 }
 
-// check names all that is wrong in the definition, as muster validate does.
-func (r *record) check(ctx context.Context, s console.Streams, dir string) error {
+// check names all that is wrong in the definition, as muster validate does. An app may have no instance until it is
+// flexed: empty tells of that.
+func (r *record) check(ctx context.Context, s console.Streams, dir string) (empty bool, err error) {
 	if r.Run.Registry != "" {
 		if _, err := registry.ParseAddress(r.Run.Registry); err != nil {
-			return exit.With(exit.Usage, err)
+			return false, exit.With(exit.Usage, err)
 		}
 	}
 	rules, err := r.Run.policy()
 	if err != nil {
-		return err
+		return false, err
 	}
 	f := r.appFlags(dir)
 	f.Policy = &rules
 	l, found, err := f.Validate(ctx, filepath.Join(dir, r.Definition))
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer l.Close()
 	found.Warnings().Print(s.Err)
-	return exit.OfProblems(found)
+	empty, wrong := withoutEmpty(found)
+	return empty, exit.OfProblems(wrong)
+}
+
+// withoutEmpty leaves out the problem that an app has no instance.
+func withoutEmpty(found appdef.Problems) (empty bool, rest appdef.Problems) {
+	rest = slices.DeleteFunc(slices.Clone(found), func(p appdef.Problem) bool { return p.Got == appdef.NoInstance })
+	return len(rest) < len(found), rest
 }
 
 // fillPackage copies the package into the newest revision, so that the app stays what it was made of. An archive stays

@@ -36,7 +36,7 @@ func destroy(ctx context.Context, c *call) error {
 	switch {
 	case runs(&facts) && !c.has("--force"):
 		return exit.With(exit.Held, fmt.Errorf(
-			"%s runs: muster slider stop %s first, or destroy --force, which kills it", a.name, a.name))
+			"%s runs: muster slider stop %s first, or destroy --force, which stops it", a.name, a.name))
 	case !c.has("--force"):
 		return exit.Usagef(
 			"slider destroy: would remove %s for good, with its logs and checkpoints; --force does it", a.dir)

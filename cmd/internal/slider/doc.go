@@ -5,7 +5,7 @@
 // owns one folder in it, .slider: the record of what the app was created with, and copies of its definition. A folder
 // without that record is no app of Slider's commands, and no command changes or removes it. Apps that an earlier muster
 // kept in muster/slider/NAME are moved there when they are next asked for and do not run. The package starts nothing
-// but `muster run` (by cmd/internal/detach), and has no goroutine.
+// but `muster run` (by cmd/internal/detach) and the INSTALL of client, which it waits for, and has no goroutine.
 //
 // Caller: cmd/muster, which makes a command of each Verb.
 package slider

@@ -13,17 +13,21 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/exit"
-	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/publisher"
+	"github.com/muster-agent/muster/shim/status"
 	"github.com/muster-agent/muster/shim/wording"
 )
 
-// view is the app as Slider's REST shows it. An app that does not run has components, and no members.
+// view is the app as Slider's REST shows it: an agent of the app answers, with the values that the app has. An app
+// that does not run has components, and no members.
 func (a *app) view(ctx context.Context) (apps.Facts, publisher.View, error) {
 	f, err := a.facts(ctx)
 	if err != nil {
 		return f, publisher.View{}, err
+	}
+	if v, ok := a.askAgents(ctx, &f); ok {
+		return f, v, nil
 	}
 	app, err := a.definition(ctx)
 	if err != nil {
@@ -37,13 +41,28 @@ func (a *app) view(ctx context.Context) (apps.Facts, publisher.View, error) {
 		}
 	}
 	user, _, _ := strings.Cut(apps.Asker(), "@")
-	vars := (&openapp.App{App: app, Vars: app.Vars}).ClientVars()
 	return f, publisher.ViewOf(&app, known, user, func(in registry.Instance) plan.Request {
 		return plan.Request{
 			AppID: a.name, Run: known.App.Run, Component: in.Component, Index: in.Index,
-			Allocation: plan.Allocation{User: user, Vars: vars},
+			Allocation: plan.Allocation{User: user},
 		}
 	}), nil
+}
+
+// askAgents asks the agents of the app on this host, one after the other, until one answers.
+func (a *app) askAgents(ctx context.Context, f *apps.Facts) (v publisher.View, ok bool) {
+	ctx, cancel := context.WithTimeout(ctx, apps.Patience)
+	defer cancel()
+	sockets := a.lookup().State.Sockets(a.name)
+	for _, instance := range slices.Sorted(maps.Keys(f.States)) {
+		agent := status.Dial(sockets[instance])
+		err := agent.View(ctx, &v)
+		agent.Close()
+		if err == nil {
+			return v, true
+		}
+	}
+	return publisher.View{}, false
 }
 
 // answer is what the agents' REST answers of a view; nil when the answer is empty.
@@ -86,16 +105,22 @@ func (a *app) exports(ctx context.Context, group string) error {
 }
 
 // groupNames are the groups of which something is published.
-func groupNames(v publisher.View) ([]string, error) {
-	found, err := answer(v, "publisher", "exports")
+func groupNames(v publisher.View) ([]string, error) { return namesIn(v, "exports") }
+
+// configNames are the published configurations, a flat copy of each export group among them.
+func configNames(v publisher.View) ([]string, error) { return namesIn(v, "slider") }
+
+// namesIn are the names in a set of the publisher.
+func namesIn(v publisher.View, set string) ([]string, error) {
+	found, err := answer(v, "publisher", set)
 	if err != nil {
 		return nil, err
 	}
-	var all struct{ Exports map[string]json.RawMessage }
+	var all struct{ Exports, Configurations map[string]json.RawMessage } // the set has one of them
 	if err := json.Unmarshal(found, &all); err != nil {
 		return nil, exit.With(exit.Internal, err)
 	}
-	return slices.Sorted(maps.Keys(all.Exports)), nil
+	return slices.Concat(slices.Sorted(maps.Keys(all.Exports)), slices.Sorted(maps.Keys(all.Configurations))), nil
 }
 
 // questions are what `registry` can be asked, one at a time.
@@ -138,13 +163,15 @@ func askRegistry(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	names := slices.Sorted(maps.Keys(v.Configs))
+	names := configNames
 	if asked[0] == "--listexp" {
-		if names, err = groupNames(v); err != nil {
-			return err
-		}
+		names = groupNames
 	}
-	for _, name := range names {
+	found, err := names(v)
+	if err != nil {
+		return err
+	}
+	for _, name := range found {
 		fmt.Fprintln(c.Out, name)
 	}
 	return nil
@@ -168,16 +195,24 @@ func (a *app) config(ctx context.Context, name, format string) error {
 	if err != nil {
 		return err
 	}
-	if _, ok := v.Configs[name]; !ok {
-		known := wording.OrNone(slices.Sorted(maps.Keys(v.Configs)))
-		fmt.Fprintf(a.Err, "%s publishes no configuration %s; there is: %s\n", a.name, name, known)
-		return exit.Silent{Code: answerNo}
-	}
-	found, err := answer(v, "publisher", "slider", name+"."+format)
+	found, err := a.published(v, name, format)
 	if err != nil {
 		return err
 	}
-	return a.write(found)
+	return a.writeAs(name+"."+format, found)
+}
+
+// published is a configuration in a format; one that nobody publishes is an answer of no.
+func (a *app) published(v publisher.View, name, format string) ([]byte, error) {
+	known, err := configNames(v)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(known, strings.ToLower(name)) {
+		fmt.Fprintf(a.Err, "%s publishes no configuration %s; there is: %s\n", a.name, name, wording.OrNone(known))
+		return nil, exit.Silent{Code: answerNo}
+	}
+	return answer(v, "publisher", "slider", name+"."+format)
 }
 
 // listServices lists the apps that run, or the one that --name asks for.

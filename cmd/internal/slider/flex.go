@@ -51,8 +51,11 @@ func flex(ctx context.Context, c *call) error {
 	}
 	next := a.record
 	next.Instances = append(slices.Clone(next.Instances), args...)
-	if err := next.check(ctx, c.Streams, a.kept()); err != nil {
+	if _, err := next.check(ctx, c.Streams, a.kept()); err != nil {
 		return err
+	}
+	if c.has("--explain") {
+		return a.explainFlex(ctx, c, &facts, args)
 	}
 	if err := next.write(a.kept()); err != nil {
 		return err
@@ -62,7 +65,18 @@ func flex(ctx context.Context, c *call) error {
 		return nil
 	}
 	_ = lock.Release() // the wait may be long, and the record is written
-	return ask.Flex(ctx, c.Streams, a.lookup(), a.name, args, *cmp.Or(limit, new(flexPatience)), false)
+	return ask.Flex(ctx, c.Streams, a.lookup(), a.name, args, ask.FlexOptions{
+		Patience: *cmp.Or(limit, new(flexPatience)),
+	})
+}
+
+// explainFlex says what a flex would do, and changes nothing.
+func (a *app) explainFlex(ctx context.Context, c *call, f *apps.Facts, args []string) error {
+	if !runs(f) {
+		fmt.Fprintf(c.Out, "%s does not run: %s, from its next start on\n", a.name, strings.Join(args, ", "))
+		return nil
+	}
+	return ask.Flex(ctx, c.Streams, a.lookup(), a.name, args, ask.FlexOptions{Explain: true})
 }
 
 // counts are the numbers of --component. Those with + or - count from what is wanted now.

@@ -39,10 +39,11 @@ func definitionOptions() []Option {
 		{"--metainfo", "FILE", "metainfo in place of the package's; alone, it is the whole package", ""},
 		{"--metainfojson", "JSON", "the same as text", ""},
 		{"--component, --comp, --role", "COMPONENT COUNT", "how many of it; repeatable; flex takes +N and -N too", ""},
-		{"--option, -O", "KEY VALUE", "a setting of the whole app; repeatable", ""},
+		{"--option, -O", "KEY VALUE", "a setting of the whole app, or the value of ${KEY}; repeatable", ""},
 		{"--compopt, --co, --roleopt", "COMPONENT KEY VALUE", "a setting of one component; repeatable", ""},
 		{"--resopt, -ro", "KEY VALUE", "a resource of all components; repeatable", ""},
 		{"--rescompopt, --rco", "COMPONENT KEY VALUE", "a resource of one component; repeatable", ""},
+		{"--set", "[COMPONENT:]KEY=VALUE", "any of the four above, as muster run takes it; repeatable", ""},
 		{"--zkhosts", "HOSTS", "the value of ${ZK_HOST}", ""},
 		{"--zkpath", "PATH", "the value of ${DEFAULT_ZK_PATH}", ""},
 		{"--addon", "NAME PACKAGE", "an add-on package: read and reported, not run; repeatable", ""},
@@ -57,6 +58,7 @@ func askOptions() []Option {
 			"longest wait (create, start: until all is installed; stop: until the end); 0 does not wait", "",
 		},
 		{"--force", "", "stop: kill at once; destroy: really, after a stop if the app runs", ""},
+		{"--explain", "", "flex: only print what would stop, start and restart", ""},
 		{"--message", "TEXT", "stop: the reason, which the verdict names", ""},
 		{"--live", "", "only apps that run", ""},
 		{"--state", "STATE", "only apps in this state: " + strings.Join(states(), ", "), ""},
@@ -77,6 +79,17 @@ func askOptions() []Option {
 			"--format", "FORMAT",
 			"registry: of a configuration, xml, json or properties (default: xml); exports are json", "",
 		},
+	}
+}
+
+// clientOptions are those of client, some of which mean something else to other verbs.
+func clientOptions() []Option {
+	return []Option{
+		{"--install", "", "client: install it", ""},
+		{"--package", "APP", "client: the package, as for --appdef; without it, that of the app --name", ""},
+		{"--name", "NAME", "client: the app that it is for, whose configurations it gets", ""},
+		{"--dest", "DIR", "client: a new or an empty folder, into which it is installed", ""},
+		{"--config", "FILE", "client: settings over those of " + clientDefaults, ""},
 	}
 }
 
@@ -122,7 +135,7 @@ var (
 	everywhere = []string{"--state-dir", "--filesystem", "--basepath", "-D", "-S", "--manager", "--debug"}
 	building   = []string{
 		"--appdef", "--template", "--resources", "--metainfo", "--metainfojson",
-		"--component", "--option", "--compopt", "--resopt", "--rescompopt", "--zkhosts", "--zkpath", "--addon",
+		"--component", "--option", "--compopt", "--resopt", "--rescompopt", "--set", "--zkhosts", "--zkpath", "--addon",
 		"--appconf", "--image", "--apphome", "--provider", "--package", "--queue",
 	}
 	running   = []string{"--registry", "--engine", "--require-limits", "--policy", "--host", "--ports", "--env"}
@@ -130,7 +143,7 @@ var (
 	stopping  = []string{"--wait", "--force", "--message"}
 	listing   = []string{"--live", "--state", "--containers", "--components", "--version", "--verbose"}
 	existing  = []string{"--live", "--state", "--out"}
-	flexing   = []string{"--component", "--wait"}
+	flexing   = []string{"--component", "--wait", "--explain"}
 	exporting = []string{"--group", "--out"}
 )
 
@@ -153,7 +166,7 @@ func Help(options []Option) string {
 }
 
 // AllOptions is the help of all options of all verbs.
-func AllOptions() string { return Help(options()) }
+func AllOptions() string { return Help(slices.Concat(options(), clientOptions())) }
 
 // words is how many words follow the option; -1: all up to the next option.
 func (o Option) words() int {

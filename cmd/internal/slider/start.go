@@ -37,7 +37,12 @@ func start(ctx context.Context, c *call) error {
 		return err
 	}
 	a.record.Run.take(c)
-	if err := a.record.check(ctx, c.Streams, a.kept()); err != nil {
+	empty, err := a.record.check(ctx, c.Streams, a.kept())
+	if err == nil && empty {
+		err = exit.With(exit.Definition, fmt.Errorf("%s: none of its components has an instance: %s", a.name,
+			whatStarts(a.name)))
+	}
+	if err != nil {
 		return err
 	}
 	if err := errors.Join(a.record.tidy(a.kept()), a.record.write(a.kept())); err != nil {

@@ -34,6 +34,7 @@ func Verbs(version func() string) []Verb {
 		{"flex NAME", "Change how many instances an app has, at once if it runs", nil, flexing, flex},
 		{"exports NAME", "Print what an app has published, in Slider's form", nil, exporting, exports},
 		{"registry", "Print exports, as Slider's client asks for them", nil, registryOptions(), askRegistry},
+		{"client [NAME]", "Install what a package has for its users", nil, []string{"--policy"}, installClient},
 		{"destroy NAME", "Remove an app for good, with its logs and checkpoints", nil, []string{"--force"}, destroy},
 		{"version", "Say which muster this is", nil, nil, printVersion},
 	}
@@ -50,7 +51,13 @@ func (v Verb) Name() string {
 }
 
 // Options are what the verb takes.
-func (v Verb) Options() []Option { return optionsNamed(slices.Concat(v.options, everywhere)) }
+func (v Verb) Options() []Option {
+	all := optionsNamed(slices.Concat(v.options, everywhere))
+	if v.Name() == "client" {
+		all = slices.Concat(clientOptions(), all)
+	}
+	return all
+}
 
 // Run runs the verb with the words that follow it, unless they ask for help.
 func (v Verb) Run(ctx context.Context, s console.Streams, words []string) (help bool, err error) {
@@ -74,7 +81,6 @@ func (c *call) printVersion(version string) error {
 func Elsewhere() map[string]string {
 	return map[string]string{
 		"am-suicide":      "there is no application master; muster signal NAME/COMPONENT-INDEX kill tries a failure",
-		"client":          "an app has no client to install",
 		"dependency":      "nothing is to be uploaded before the first app",
 		"diagnostics":     "muster doctor looks at this host, muster status NAME at an app",
 		"echo":            "muster version answers",
