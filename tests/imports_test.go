@@ -47,12 +47,12 @@ var rooms = []room{
 	{path: "packages/cachedir", may: []string{"shim/wait"}},
 	{path: "packages/image", may: []string{"packages/cachedir", "shim/wait"}}, // knows no package format
 	{path: "packages/catalog"},
-	{path: "packages/slidershell"},
+	{path: "packages/slidershell", may: []string{"packages/python2"}},
 	{path: "packages/sign"},
 	{path: "packages/modernize", may: []string{"packages/python2"}},
 	{path: "packages/python2"},
 	{path: "packages/skeleton", may: []string{"packages/catalog"}},
-	{path: "packages/lint", may: []string{"appdef", "appdef/slider", "packages", "packages/python2", "packages/slidershell", "shim/files", "shim/plan"}},
+	{path: "packages/lint", may: []string{"appdef", "appdef/slider", "packages", "packages/python2", "packages/slidershell", "shim/files", "shim/plan", "shim/script"}},
 	{path: "packages/inspect", may: []string{"appdef", "appdef/slider", "packages", "packages/catalog", "packages/sign"}},
 	{
 		path: "packages/ship",
@@ -147,7 +147,7 @@ var rooms = []room{
 	{path: "shim/gpu", may: []string{"shim/plan", "registry", "shim/hostlock"}},
 	{path: "shim/gpu/grant", may: []string{"appdef", "shim/plan", "registry", "shim/fault", "shim/gpu", "shim/sandbox", "shim/sandbox/container"}},
 	{path: "shim/ports", may: []string{"appdef", "shim/plan", "registry", "shim/hostlock", "shim/fault"}},
-	{path: "shim/script", may: []string{"shim/plan", "registry"}, pure: true},
+	{path: "shim/script", may: []string{"appdef", "shim/plan", "registry"}, pure: true},
 	{path: "shim/side", pure: true},
 	{path: "shim/publisher", may: []string{"appdef", "shim/plan", "registry", "registry/consul"}},
 	{path: "shim/paireport", may: []string{"shim/plan", "registry"}, pure: true},
@@ -182,8 +182,8 @@ var rooms = []room{
 	}},
 	{path: "cmd/internal/console", may: []string{"shim/exit"}},
 	{path: "cmd/internal/apps", may: []string{"appdef", "registry", "registry/consul", "shim/exit", "shim/launcher", "shim/machine", "shim/status", "shim/wording"}},
-	{path: "cmd/internal/ask", may: []string{"cmd/internal/apps", "cmd/internal/console", "appdef", "registry", "registry/consul", "shim/exit", "shim/status", "shim/wait", "shim/wording"}},
-	{path: "cmd/internal/logs", may: []string{"cmd/internal/apps", "registry", "shim/exit", "shim/status", "shim/tail", "shim/wording"}},
+	{path: "cmd/internal/ask", may: []string{"cmd/internal/apps", "cmd/internal/console", "appdef", "registry", "registry/consul", "shim/exit", "shim/plan", "shim/status", "shim/wait", "shim/wording"}},
+	{path: "cmd/internal/logs", may: []string{"cmd/internal/apps", "registry", "shim/exit", "shim/files", "shim/status", "shim/tail", "shim/wording"}},
 	{path: "cmd/internal/flags", may: []string{"shim/ports", "cmd/internal/apps", "registry", "registry/consul", "shim/exit", "shim/hadoop", "shim/openapp", "shim/status"}},
 	{path: "cmd/internal/view", may: []string{"cmd/internal/apps", "cmd/internal/console", "appdef", "registry", "registry/consul", "shim/exit", "shim/machine", "shim/member", "shim/plan", "shim/status", "shim/wording"}},
 	{path: "cmd/internal/detach", may: []string{
@@ -192,7 +192,7 @@ var rooms = []room{
 	}},
 	{path: "cmd/internal/slider", may: []string{
 		"cmd/internal/apps", "cmd/internal/ask", "cmd/internal/console", "cmd/internal/detach", "cmd/internal/flags", "cmd/internal/run",
-		"cmd/internal/view", "appdef", "packages", "packages/sign", "registry", "registry/consul", "shim/checkpoint", "shim/exit", "shim/fault", "shim/files",
+		"cmd/internal/view", "appdef", "packages", "packages/sign", "packages/slidershell", "registry", "registry/consul", "shim/checkpoint", "shim/exit", "shim/fault", "shim/files",
 		"shim/hostlock", "shim/openapp", "shim/plan", "shim/policy", "shim/publisher", "shim/status", "shim/store", "shim/store/schemes",
 		"shim/wait", "shim/wording", "shim/workdir",
 	}},

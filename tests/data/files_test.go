@@ -147,7 +147,9 @@ func TestFilesRefused(t *testing.T) {
 		{"one name for two", settings{"muster.file.b": "lib/words", "muster.archive.b": "lib/a.zip"}, "", 65, []string{`"b", the name of muster.file.b as well`}},
 		{"the name of an input", settings{"muster.file.b": "lib/words", "muster.input.b": "lib"}, "", 65, []string{`"b", the name of muster.input.b as well`}},
 		{"muster's name", settings{"muster.file.app": "lib/words"}, "", 65, []string{"muster.file.app", "a local name after muster.file."}},
-		{"a secret of the host", settings{"muster.file.b": "/etc/shadow", "muster.user": "nobody"}, "data", 69, []string{"muster.file.b", "/etc/shadow", "permission denied"}},
+		{"a secret of the host", settings{"muster.file.b": "file:///etc/shadow", "muster.user": "nobody"}, "data", 69, []string{"muster.file.b", "/etc/shadow", "permission denied"}},
+		{"a secret by a link", settings{"muster.file.b": "/lib/shadow", "muster.user": "nobody"}, "data", 69, []string{"muster.file.b", "/fs/lib/shadow", "permission denied"}},
+		{"a path from the top of the store", settings{"muster.file.b": "/../etc/shadow", "muster.user": "nobody"}, "data", 69, []string{"muster.file.b", "/fs/etc/shadow", "no such file"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -158,6 +160,7 @@ func TestFilesRefused(t *testing.T) {
 			maps.Copy(set, tt.set)
 			j := newJob(t, 1, set)
 			j.lay(map[string]string{"lib/words": "words", "lib/a.zip": zipped(t, map[string]string{"x": "1"}), "lib/evil.tar": tarred(t, map[string]string{"../x": "1"})})
+			j.must(os.Symlink("/etc/shadow", filepath.Join(j.store, "lib/shadow")))
 			e := j.run()
 			if tt.class != "" {
 				e.fails(t, tt.class, tt.code, tt.words...)

@@ -93,13 +93,23 @@ func TestHadoop(t *testing.T) {
 		t.Parallel()
 		j := newJob(t, 1, settings{
 			"global:muster.pai.version": "0.14", "global:muster.pai.code.dir": "${NN_URI}" + dir + "/lib", "global:muster.pai.output.dir": url + "/Output/job",
-			"muster.command": `sh run.sh > seen/ran && cat code/tree/z > seen/z && echo "$PAI_OUTPUT_DIR" > seen/out`, "muster.output.seen": url + "/seen", "muster.restart": "never",
+			"muster.command": `sh lib/run.sh > seen/ran && cat lib/tree/z > seen/z && echo "$PAI_OUTPUT_DIR" > seen/out`, "muster.output.seen": url + "/seen", "muster.restart": "never",
 		})
 		j.onHadoop(c)
 		j.run("--default-fs", strings.TrimRight(c.URI, "/")).succeeds(t)
 		c.FsShell(t, "-test", "-d", dir+"/Output/job")
 		c.FsShell(t, "-get", dir+"/seen", j.store)
 		j.same(j.files(filepath.Join(j.store, "seen")), map[string]string{"worker-0/ran": "ran\n", "worker-0/z": "z\n", "worker-0/out": url + "/Output/job\n", "_SUCCESS": ""})
+	})
+	t.Run("HBox's absolute paths", func(t *testing.T) {
+		t.Parallel()
+		j := newJob(t, 1, settings{})
+		j.onHadoop(c) // its fs.defaultFS
+		j.submit("--worker-memory", "64", "--worker-num", "1", "--input", dir+"/a#data", "--cacheArchive", dir+"/lib/m.zip#zip",
+			"--output", dir+"/of-hbox#model", "sh", "-c", `cat data/x zip/in >model/m; echo "$MUSTER_DEFAULT_FS" >model/fs`).succeeds(t)
+		c.FsShell(t, "-get", dir+"/of-hbox", j.store)
+		j.same(j.files(filepath.Join(j.store, "of-hbox")),
+			map[string]string{"worker-0/m": "1\nunpacked\n", "worker-0/fs": strings.TrimRight(c.URI, "/") + "\n", "_SUCCESS": ""})
 	})
 	t.Run("authFile", func(t *testing.T) { authFile(t, c, dir, url) })
 	t.Run("told of URLs", func(t *testing.T) {

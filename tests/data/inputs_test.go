@@ -201,7 +201,7 @@ func TestRefusals(t *testing.T) {
 		{"an output on the web", settings{"muster.output.model": "https://host/out"}, "", 65, []string{"muster.output.model", "got https:", "nothing is left on a web server"}},
 		{"s3", settings{"muster.output.model": "s3://bucket/out"}, "", 65, []string{"muster.output.model", "got s3:", "want file:"}},
 		{"no code", settings{"global:muster.pai.version": "0.14", "global:muster.pai.code.dir": "none"}, "definition", 65, []string{"codeDir", "/fs/none", "not there"}},
-		{"code in the way", settings{"global:muster.pai.version": "1", "global:muster.pai.code.dir": "code"}, "definition", 65, []string{"codeDir", "app", "muster's own name"}},
+		{"code in the way", settings{"global:muster.pai.version": "1", "global:muster.pai.code.dir": "a/app"}, "", 65, []string{"muster.pai.code.dir", "./app/, which is muster's"}},
 		{"an output in use", settings{"muster.output.model": "taken"}, "definition", 65, []string{"/fs/taken/worker-0", "remove it, or name another place"}},
 		{"a link out of an output", settings{"muster.output.model": "out", "muster.command": "ln -s /etc/hostname model/link"}, "data", 69, []string{"output model", "link"}},
 	} {
@@ -210,7 +210,7 @@ func TestRefusals(t *testing.T) {
 			set := settings{"muster.command": "touch ran", "muster.restart": "never"}
 			maps.Copy(set, tt.set)
 			j := newJob(t, 1, set)
-			j.lay(map[string]string{"a/x": "1", "b/x": "2", "code/app/x": "", "taken/worker-0/old": "kept"})
+			j.lay(map[string]string{"a/x": "1", "b/x": "2", "a/app/x": "", "taken/worker-0/old": "kept"})
 			e := j.run()
 			if tt.class != "" {
 				e.fails(t, tt.class, tt.code, tt.words...)

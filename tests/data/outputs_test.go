@@ -6,6 +6,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/muster-agent/muster/tests/need"
 )
 
 // A parameter server has not ended when the job is done: what it has made is left all the same.
@@ -65,33 +67,18 @@ func TestTheSameRunReplaces(t *testing.T) {
 // PAI's three folders: codeDir beside the program, outputDir for who uses it, dataDir as it is.
 func TestCodeDir(t *testing.T) {
 	t.Parallel()
-	for version, tt := range map[string]struct {
-		command string
-		want    map[string]string
-	}{
-		"0.5": {
-			`src/run.sh && echo changed >> src/run.sh && ls > seen/cwd`,
-			map[string]string{"worker-0/ran": "src/run.sh lib\n", "worker-0/cwd": "app\ncode\nroster.json\nseen\nsrc\n", "_SUCCESS": ""},
-		},
-		"0.14": {
-			`./run.sh && echo changed >> run.sh; (echo x > code/new) 2> /dev/null && touch seen/written; ls > seen/cwd`,
-			map[string]string{"worker-0/ran": "./run.sh lib\n", "worker-0/cwd": "app\ncode\nlib\nroster.json\nrun.sh\nseen\n", "_SUCCESS": ""},
-		},
-	} {
+	for _, version := range []string{"0.5", "0.14", "1"} {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			j := newJob(t, 1, settings{
 				"global:muster.pai.version": version, "global:muster.pai.code.dir": "${NN_URI}/src", "global:muster.pai.output.dir": "${NN_URI}/Output/job",
-				"muster.command": tt.command, "muster.output.seen": "out", "muster.restart": "never",
+				"muster.command": `src/run.sh && echo changed >> src/run.sh && ls > seen/cwd`, "muster.output.seen": "out", "muster.restart": "never",
 			})
 			j.lay(map[string]string{"src/run.sh": "#!/bin/sh\necho \"$0 $(cat $(dirname $0)/lib/name)\" > seen/ran\n", "src/lib/name": "lib"})
 			j.must(os.Chmod(filepath.Join(j.store, "src/run.sh"), 0o755)) //nolint:gosec // it is run
-			args := []string{}
-			if os.Geteuid() != 0 { // the read-only mount is the container's
-				args = append(args, "--set", "worker:muster.command="+tt.command+"; rm -f seen/written")
-			}
-			j.run(args...).succeeds(t)
-			j.same(j.files(filepath.Join(j.store, "out")), tt.want)
+			j.run().succeeds(t)
+			j.same(j.files(filepath.Join(j.store, "out")),
+				map[string]string{"worker-0/ran": "src/run.sh lib\n", "worker-0/cwd": "app\nroster.json\nseen\nsrc\n", "_SUCCESS": ""})
 			if _, err := os.Stat(filepath.Join(j.store, "Output")); err == nil {
 				t.Error("outputDir is made for a job that does not use it")
 			}
@@ -134,6 +121,26 @@ func TestHBoxOutputs(t *testing.T) {
 			j.same(j.files(filepath.Join(j.work, "store", "out")), tt.want)
 		})
 	}
+}
+
+// An absolute path of HBox is one of the default filesystem, also where that is a folder: its inputs, files, outputs and the
+// board's logs are found below it, by root in a container too, which sees nothing else of this machine.
+func TestHBoxAbsolutePaths(t *testing.T) {
+	need.Root(t)
+	t.Parallel()
+	j := newJob(t, 1, nil)
+	j.lay(map[string]string{
+		"tmp/data/in/words": "w\n", "tmp/data/dict": "d\n",
+		"bin/tensorboard": "#!/bin/sh\nprintf '%s\\n' \"$@\" >$MUSTER_LOG_DIR/board && exec sleep 1000\n",
+	})
+	j.must(os.Chmod(filepath.Join(j.store, "bin/tensorboard"), 0o755)) //nolint:gosec // it is run
+	j.env = append(j.env, "MUSTER_AGENT_DEFAULT_FS=file://"+j.store)
+	j.submit("--app-type", "tensorflow", "--worker-memory", "64", "--worker-num", "1", "--input", "/tmp/data/in#data",
+		"--cacheFile", "/tmp/data/dict#dict", "--output", "/tmp/out#model", "--board-enable", "true", "--board-logdir", "/tmp/logs",
+		"--conf", "hbox.container.env.PATH="+filepath.Join(j.store, "bin")+":/usr/bin:/bin",
+		"sh", "-c", "until [ -s $MUSTER_LOG_DIR/board ]; do sleep 0.1; done; cat data/words dict >model/m; grep logdir $MUSTER_LOG_DIR/board >model/board").succeeds(t)
+	j.same(j.files(filepath.Join(j.store, "tmp", "out")),
+		map[string]string{"worker-0/m": "w\nd\n", "worker-0/board": "--logdir=" + j.store + "/tmp/logs\n", "_SUCCESS": ""})
 }
 
 // A run that was killed and forgotten has left its half outputs: the app's next life begins with an empty place, and none of

@@ -174,20 +174,17 @@ func aLife(t *testing.T, c cluster) {
 	before := job.Of(lives, "worker-1")[0].Port
 	stopped := first["worker-1"].ID
 	c.StopAllocation(stopped)
-	gathered := func(all []job.Life) bool { return job.Gathered(all, 1, 3) != nil }
-	lives = job.Gathered(job.AwaitLives(t, logs, "all of another generation", gathered), 1, 3)
+	lives = job.AwaitLives(t, logs, "worker-1 again", func(all []job.Life) bool { return len(job.Of(all, "worker-1")) == 2 })
 	all := c.AwaitAllocations(id, "three that run", running(3))
 	another := all[slices.IndexFunc(all, func(a nomadserver.Allocation) bool {
 		return a.TaskGroup == "worker" && a.Index() == 1 && a.ID != stopped
 	})]
-	port := job.Of(lives, "worker-1")[0].Port
-	if want := c.Ports(another.ID)["global_worker_port"]; port != want || port == before {
-		t.Errorf("after its allocation was stopped: got port %d, want Nomad's %d, and not %d again", port, want, before)
+	again := job.Of(lives, "worker-1")[1]
+	if want := c.Ports(another.ID)["global_worker_port"]; again.Port != want || again.Port == before {
+		t.Errorf("after its allocation was stopped: got port %d, want Nomad's %d, and not %d again", again.Port, want, before)
 	}
-	for _, l := range lives {
-		if l.Step != 1 {
-			t.Errorf("%+v: want it to go on from the step that it saved when it was told to stop", l)
-		}
+	if again.Step != 1 || again.Generation != 1 || len(lives) != 5 {
+		t.Errorf("after its allocation was stopped: got %+v, want it to go on from the step that it saved when it was told to stop, and no other start", lives)
 	}
 
 	c.signal("life", "USR1", "worker-0", "worker-1")

@@ -23,6 +23,9 @@ client {
   network_interface = "lo"
   # MHz: a small machine takes as many tasks as a test wants
   cpu_total_compute = 64000
+  # percent: a host whose disk is nearly full keeps the files of allocations that have ended, which tests read
+  gc_disk_usage_threshold  = 100
+  gc_inode_usage_threshold = 100
   # a task's own files are the small part of Debian that a shell needs; a job adds to them by a bind mount or a root of its own
   chroot_env {
     "/etc/passwd" = "/etc/passwd"
