@@ -78,18 +78,25 @@ func TestThreeRanks(t *testing.T) {
 	}
 }
 
-// A command that calls mpirun itself finds the same hosts; its exit code is the job's.
+// A command that calls mpirun itself finds the same hosts, and may name some of them; its exit code is the job's.
 func TestOwnMPIRun(t *testing.T) {
-	j := newJob(t, 2, "", settings{
-		"muster.command": `mpirun -wdir / --map-by node -np 2 sh -c 'echo $OMPI_COMM_WORLD_RANK $MUSTER_INSTANCE >"$MUSTER_WORK_DIR/rank-$OMPI_COMM_WORLD_RANK"; exit $((OMPI_COMM_WORLD_RANK * 7))'`,
-		"muster.restart": "never",
-	})
-	r := j.run("--engine", "process")
-	if r.Outcome != "failed" || !strings.Contains(r.Cause, "worker-0 exited with 7") {
-		t.Errorf("%+v", r)
-	}
-	if diff := cmp.Diff(j.seats("worker-0", "worker-1"), []string{"worker-0: 0 worker-0", "worker-1: 1 worker-1"}); diff != "" {
-		t.Errorf("(-got +want):\n%s", diff)
+	const says = `sh -c 'echo $OMPI_COMM_WORLD_RANK $MUSTER_INSTANCE >"$MUSTER_WORK_DIR/rank-$OMPI_COMM_WORLD_RANK"; exit $((OMPI_COMM_WORLD_RANK * 7))'`
+	for hosts, want := range map[string][]string{
+		"--map-by node":        {"worker-0: 0 worker-0", "worker-1: 1 worker-1"},
+		"-H worker-2,worker-1": {"worker-1: 1 worker-1", "worker-2: 0 worker-2"},
+	} {
+		t.Run(hosts, func(t *testing.T) {
+			j := newJob(t, 3, "", settings{
+				"muster.command": "mpirun -wdir / " + hosts + " -np 2 " + says, "muster.restart": "never",
+			})
+			r := j.run("--engine", "process")
+			if r.Outcome != "failed" || !strings.Contains(r.Cause, "worker-0 exited with 7") {
+				t.Errorf("%+v", r)
+			}
+			if diff := cmp.Diff(j.seats(three...), want); diff != "" {
+				t.Errorf("(-got +want):\n%s", diff)
+			}
+		})
 	}
 }
 
