@@ -193,7 +193,7 @@ var rooms = []room{
 	{path: "cmd/internal/slider", may: []string{
 		"cmd/internal/apps", "cmd/internal/ask", "cmd/internal/console", "cmd/internal/detach", "cmd/internal/flags", "cmd/internal/run",
 		"cmd/internal/view", "appdef", "packages", "packages/sign", "packages/slidershell", "registry", "registry/consul", "shim/checkpoint", "shim/exit", "shim/fault", "shim/files",
-		"shim/hostlock", "shim/openapp", "shim/plan", "shim/policy", "shim/publisher", "shim/status", "shim/store", "shim/store/schemes",
+		"shim/hostlock", "shim/openapp", "shim/plan", "shim/policy", "shim/publisher", "shim/sandbox/proc", "shim/status", "shim/store", "shim/store/schemes",
 		"shim/wait", "shim/wording", "shim/workdir",
 	}},
 	{path: "cmd/muster", may: []string{"*"}},

@@ -9,9 +9,11 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/cmd/internal/apps"
@@ -22,6 +24,7 @@ import (
 	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/policy"
+	"github.com/muster-agent/muster/shim/sandbox/proc"
 	"github.com/muster-agent/muster/shim/store"
 )
 
@@ -77,14 +80,22 @@ func installClient(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
+	// What may fail comes before INSTALL, which leaves a folder that the next try would refuse.
+	configs, err := in.configs(ctx, settings)
+	if err != nil {
+		return err
+	}
 	if err := mustBeEmpty(in.dest); err != nil {
 		return err
 	}
 	if err := in.install(ctx, settings); err != nil {
 		return err
 	}
-	if err := in.configure(ctx, settings); err != nil {
-		return err
+	for path, text := range configs {
+		err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, text, 0o644))
+		if err != nil {
+			return exit.With(exit.Forbidden, err)
+		}
 	}
 	_, err = fmt.Fprintf(c.Out, "%s: its client is in %s\n", in.title, in.dest)
 	return exit.With(exit.Internal, err)
@@ -264,21 +275,44 @@ func (c *client) runInstall(ctx context.Context, at string) error {
 	told := []string{
 		"INSTALL", filepath.Join(at, "command.json"), folder, filepath.Join(at, "answer.json"), "WARNING", at,
 	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	cmd := exec.CommandContext(ctx, program, slices.Concat(script, told)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = at, c.Err, c.Err
-	library := filepath.Join(at, "library")
-	cmd.Env = append(os.Environ(), "PYTHONPATH="+strings.Trim(library+":"+os.Getenv("PYTHONPATH"), ":"))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the terminal's Ctrl-C is for us alone
+	library := strings.Trim(filepath.Join(at, "library")+":"+os.Getenv("PYTHONPATH"), ":")
+	cmd.Env = append(os.Environ(), "PYTHONPATH="+library)
 	err := cmd.Run()
+	if ctx.Err() != nil {
+		// The temporary folder makes the variable one that no other process has.
+		return exit.With(exit.CtrlC, errors.Join(killAll("PYTHONPATH", library),
+			fmt.Errorf("%s: INSTALL of %s was interrupted; %s may hold a part of the client", c.title, name, c.dest)))
+	}
 	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
 		return exit.With(1, fmt.Errorf("%s: INSTALL of %s ended with %d", c.title, name, failed.ExitCode()))
 	}
 	return exit.With(exit.Forbidden, err)
 }
 
-// configure writes the configurations that the app publishes, for a client without a script of its own.
-func (c *client) configure(ctx context.Context, settings map[string]string) error {
+// killAll kills the processes that have a variable, and waits for their end. Execute gives each of its commands a
+// session of its own, which outlives the script.
+func killAll(name, value string) error {
+	here, err := proc.SelfFacts()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), apps.Patience) // the caller's is over
+	defer cancel()
+	return proc.Host{}.KillOrphans(ctx, proc.Leftover{
+		Boot: here.Boot, PidNS: here.PidNS, Env: map[string]string{name: value},
+	})
+}
+
+// configs are the configurations that the app publishes, by the paths of their files, for a client without a script of
+// its own.
+func (c *client) configs(ctx context.Context, settings map[string]string) (map[string][]byte, error) {
 	if c.of == nil || c.own != nil && c.own.CommandScript != nil {
-		return nil
+		return nil, nil
 	}
 	files := c.pkg.ConfigFiles
 	if c.own != nil {
@@ -286,13 +320,18 @@ func (c *client) configure(ctx context.Context, settings map[string]string) erro
 	}
 	dir, err := c.confDir(settings[clientRoot])
 	if err != nil || len(files) == 0 {
-		return err
+		return nil, err
+	}
+	f, v, err := c.of.view(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !isLive(yarnState(&f)) {
+		return nil, exit.With(answerNo, fmt.Errorf("%s does not run, and publishes no configuration for its client: "+
+			"muster slider start %s first", c.of.name, c.of.name))
 	}
 	formats := map[string]string{"xml": "xml", "hadoop-xml": "xml", "properties": "properties", "json": "json"}
-	_, v, err := c.of.view(ctx)
-	if err != nil {
-		return err
-	}
+	texts := map[string][]byte{}
 	for _, file := range files {
 		format := formats[file.Type]
 		if format == "" || !filepath.IsLocal(file.FileName) {
@@ -302,15 +341,11 @@ func (c *client) configure(ctx context.Context, settings map[string]string) erro
 		}
 		text, err := c.of.published(v, file.Dictionary, format)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		path := filepath.Join(dir, file.FileName)
-		err = errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, text, 0o644))
-		if err != nil {
-			return exit.With(exit.Forbidden, err)
-		}
+		texts[filepath.Join(dir, file.FileName)] = text
 	}
-	return nil
+	return texts, nil
 }
 
 // confDir is where the configurations go: conf of client_root, else the folder of the client itself.
@@ -318,12 +353,13 @@ func (c *client) confDir(root string) (string, error) {
 	if root == "" {
 		return c.dest, nil
 	}
-	if rest, ok := strings.CutPrefix(root, c.dest); ok {
-		root = "." + rest
+	dir := root
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(c.dest, dir)
 	}
-	if !filepath.IsLocal(root) {
+	if below, err := filepath.Rel(c.dest, dir); err != nil || !filepath.IsLocal(below) {
 		return "", exit.With(exit.Definition,
 			fmt.Errorf("%s: %s: got %s, want a folder below {app_install_dir}", clientDefaults, clientRoot, root))
 	}
-	return filepath.Join(c.dest, root, "conf"), nil
+	return filepath.Join(dir, "conf"), nil
 }
