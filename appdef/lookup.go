@@ -2,6 +2,8 @@ package appdef
 
 import (
 	"net/url"
+	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -50,9 +52,20 @@ func (a *App) Declared(component string) map[string]bool {
 	return dicts
 }
 
+// scheme begins a URL.
+var scheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:`)
+
+// InPackage tells whether a file of application.resources is one of the package, not a URL or an absolute path.
+func InPackage(file string) bool {
+	return !strings.HasPrefix(file, "/") && !strings.HasPrefix(file, "${") && !scheme.MatchString(file)
+}
+
 // ResourceName is the name in app/resources of a file of application.resources: the last element of its path, decoded
 // in a URL of the web. "": it names no file there.
 func ResourceName(file string) string {
+	if InPackage(file) {
+		return path.Base(file) // # and ? are letters of a name
+	}
 	file, _, _ = strings.Cut(file, "#")
 	file, _, _ = strings.Cut(file, "?")
 	name := file[strings.LastIndexAny(file, "/:")+1:]

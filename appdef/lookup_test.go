@@ -10,6 +10,8 @@ import (
 func TestResourceName(t *testing.T) {
 	for file, want := range map[string]string{
 		"files/a.txt":                   "a.txt",
+		"conf/a#b.txt":                  "a#b.txt",
+		"conf/a?b:c.txt":                "a?b:c.txt",
 		"/lib/a.jar":                    "a.jar",
 		"hdfs://nn/x/a.jar#sha256=00":   "a.jar",
 		"https://h/d/a.txt?token=a/b#x": "a.txt",

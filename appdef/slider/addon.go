@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -146,9 +145,6 @@ func (l *loading) addonComponents(c cursor, read appdef.Addon) {
 		"its commands in the components' own scripts", "it is kept, and its commands are not run")
 }
 
-// scheme begins a URL.
-var scheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:`)
-
 // resourceFiles reads application.resources: each instance gets these files of the package, and of stores. Under Slider
 // all of them are in the cluster's file system.
 func (l *loading) resourceFiles() {
@@ -180,7 +176,7 @@ func (l *loading) resourceFiles() {
 // resourceFile finds a file that is named relative to the package, or to its package/. A URL and an absolute path are
 // those of a store; what lies there is seen when it is brought.
 func (l *loading) resourceFile(name string) (string, bool) {
-	if scheme.MatchString(name) || strings.HasPrefix(name, "/") || strings.HasPrefix(name, "${") {
+	if !appdef.InPackage(name) {
 		return name, true
 	}
 	name = path.Clean(name)
