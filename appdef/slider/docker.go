@@ -1,6 +1,7 @@
 package slider
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/muster-agent/muster/appdef"
@@ -43,7 +44,7 @@ func (l *loading) dockers(src appdef.Sources) {
 			d.check()
 			component := &l.app.Components[i]
 			// the dictionaries of a container are the component's, as Slider's AgentProviderService has them
-			component.ConfigFiles = append(component.ConfigFiles, l.configFiles(c)...)
+			component.ConfigFiles = l.configFiles(c, component.ConfigFiles, "components", strconv.Itoa(i))
 			l.image(src, component, d)
 			d.report(l)
 		}
@@ -146,9 +147,6 @@ func (d docker) report(l *loading) {
 	}
 	if d.lists("inputFiles") {
 		kept("inputFiles", "packages, which bring files to the instance", "they are kept and not brought")
-	}
-	if d.lists("configFiles") {
-		kept("configFiles", "them in the component", "they are kept and not acted upon")
 	}
 }
 

@@ -1,6 +1,7 @@
 package slider
 
 import (
+	"io"
 	"io/fs"
 	"path"
 	"slices"
@@ -28,7 +29,7 @@ func (l *loading) metainfo(root cursor) bool {
 	l.name(app)
 	l.app.Release, l.app.Comment = app.text("version"), app.text("comment")
 	l.app.ExportedConfigs = commaList(app.text("exportedConfigs"))
-	l.app.ConfigFiles = l.configFiles(app)
+	l.app.ConfigFiles = l.configFiles(app, nil)
 	l.exportGroups(app)
 	l.packages(app)
 	l.put(app.at("components"), "components")
@@ -120,10 +121,10 @@ func commaList(text string) []string {
 	return list
 }
 
-// configFiles reads the dictionaries that an application or a component declares; at is its pointer in the App.
-func (l *loading) configFiles(c cursor, at ...string) []appdef.ConfigFile {
+// configFiles adds the dictionaries that an application, a component or its container declares to files; at is the
+// pointer of the application or the component in the App.
+func (l *loading) configFiles(c cursor, files []appdef.ConfigFile, at ...string) []appdef.ConfigFile {
 	types := []string{"xml", "hadoop-xml", "properties", "json", "yaml", "env", "template"}
-	var files []appdef.ConfigFile
 	for _, f := range c.objects("configFiles") {
 		f.knows(fields[ConfigFile]())
 		file := appdef.ConfigFile{
@@ -197,8 +198,10 @@ func typeHint(p appdef.Package) string {
 	switch {
 	case slices.Contains(systems, strings.ToLower(p.Type)):
 		return "packages of the operating system are kept and not installed: put them into the image"
-	case strings.HasSuffix(p.Name, ".zip") || strings.HasSuffix(p.Name, ".jar"):
+	case strings.HasSuffix(p.Name, ".zip"):
 		return "did you mean zip?"
+	case strings.HasSuffix(p.Name, ".jar"):
+		return "it is not brought: a folder brings it as it is"
 	case strings.Contains(p.Name, ".tar") || strings.HasSuffix(p.Name, ".tgz"):
 		return "did you mean tarball?"
 	}
@@ -219,6 +222,30 @@ func (l *loading) there(c cursor, p appdef.Package) {
 	case info.IsDir() != (p.Type == "folder"):
 		c.doc.add(c.at("name").Problem("the "+kindOf(info)+" "+appdef.Quote(name)+" as a "+p.Type,
 			"a "+p.Type+" in package/", ""))
+	case p.Type != "folder":
+		l.unpacks(c, p)
+	}
+}
+
+// unpacks warns of an archive that the scripts' library does not unpack: it takes an archive for a zip if the name
+// ends so, else for a tarball.
+func (l *loading) unpacks(c cursor, p appdef.Package) {
+	head := make([]byte, 2)
+	f, err := l.fsys.Open(path.Join("package", p.Name))
+	if err != nil {
+		return // whoever brings it reports it
+	}
+	defer f.Close()
+	if _, err := io.ReadFull(f, head); err != nil {
+		return // too short for either
+	}
+	switch is, called := string(head) == "PK", strings.HasSuffix(strings.ToLower(p.Name), "zip"); {
+	case is && !called:
+		c.doc.add(c.at("name").Warning("the zip "+appdef.Quote(p.Name), "a name that ends with .zip",
+			"the scripts' library takes it for a tarball by its name, and INSTALL fails"))
+	case !is && called:
+		c.doc.add(c.at("name").Warning(appdef.Quote(p.Name)+", which is no zip", "a zip, or another name",
+			"the scripts' library takes it for a zip by its name, and INSTALL fails"))
 	}
 }
 
@@ -273,7 +300,7 @@ func (l *loading) component(c cursor) {
 		MinInstances: c.whole("minInstanceCount", 0, 0), MaxInstances: c.whole("maxInstanceCount", 0, -1),
 		Scripts: appdef.Scripts{
 			PublishConfig: yes(c, "publishConfig"), AutoStart: yes(c, "autoStartOnFailure"),
-			ConfigFiles:   l.configFiles(c, "components", index),
+			ConfigFiles:   l.configFiles(c, nil, "components", index),
 			CommandScript: l.commandScript(c), Commands: l.commands(c),
 		},
 	}

@@ -186,7 +186,7 @@ type DockerContainer struct {
 	RunPrivilegedContainer Truth `json:"runPrivilegedContainer,omitempty"`
 	// Files for the container; ignored: use packages to bring files to the instance.
 	InputFiles []DockerInputFile `json:"inputFiles,omitempty"`
-	// Dictionaries of the container; ignored: declare them in the component.
+	// Dictionaries of the container; they are the component's.
 	ConfigFiles []ConfigFile `json:"configFiles,omitempty"`
 }
 
