@@ -105,6 +105,44 @@ package/scripts/params.py#: got config["hostLevelParams"]["stack_version"] at li
 				`default("/configurations/global/b", VALUE) gives it one`,
 		},
 		{
+			name: "one that has_key and default ask for",
+			broken: parts{params: header + "own = config['configurations']['global']\nif own.has_key('a'):\n    a = own['a']\n" +
+				"if default('/configurations/global/b', None) is not None:\n    b = own['b']\nif default('c', 0):\n    c = own['c']\nd = own['d']\n"},
+			mend: parts{params: header + "own = config['configurations']['global']\nif own.has_key('a'):\n    a = own['a']\n" +
+				"if default('/configurations/global/b', None) is not None:\n    b = own['b']\nif default('c', 0):\n    c = own['c']\n"},
+			want: `package/scripts/params.py#: got config["configurations"]["global"]["d"] at line 10, which nobody sets, ` +
+				`want site.global.d in appConfig, or d in configuration/global.xml; the script fails where it uses it; ` +
+				`default("/configurations/global/d", VALUE) gives it one`,
+		},
+		{
+			name: "one in a try that catches something else",
+			broken: parts{params: header + "own = config['configurations']['global']\ntry:\n    a = int(own['a'])\nexcept ValueError:\n    a = 1\n" +
+				"try:\n    b = own['b']\nexcept (KeyError, Fail):\n    b = 2\n"},
+			mend: parts{params: header + "own = config['configurations']['global']\ntry:\n    a = int(own['a'])\nexcept Exception:\n    a = 1\n" +
+				"try:\n    b = own['b']\nexcept:\n    b = 2\n"},
+			want: `package/scripts/params.py#: got config["configurations"]["global"]["a"] at line 5, which nobody sets, ` +
+				`want site.global.a in appConfig, or a in configuration/global.xml; the script fails where it uses it; ` +
+				`default("/configurations/global/a", VALUE) gives it one`,
+		},
+		{
+			name: "one by a name that two functions give the same value",
+			broken: parts{params: header + "def one():\n    own = config['configurations']['global']\n    print(own['a'])\n" +
+				"def two():\n    own = config['configurations']['global']\n    print(own['b'])\n", global: `"site.global.a": "1"`},
+			mend: parts{params: header + "def one():\n    own = config['configurations']['global']\n    print(own['a'])\n" +
+				"def two():\n    own = dict()\n    print(own['b'])\ndef three(own):\n    print(own['c'])\n", global: `"site.global.a": "1"`},
+			want: `package/scripts/params.py#: got config["configurations"]["global"]["b"] at line 8, which nobody sets, ` +
+				`want site.global.b in appConfig, or b in configuration/global.xml; the script fails where it uses it; ` +
+				`default("/configurations/global/b", VALUE) gives it one`,
+		},
+		{
+			name: "methods that dictionaries had in Python 2",
+			broken: parts{params: header + "for a, b in config['configurations']['global'].iteritems():\n    print(a)\n" +
+				"for a, b in dict(c=1).iteritems():\n    print(a)\n"},
+			mend: parts{params: header + "own = config['configurations']['global']\nif own.has_key('a'):\n    for a in own.iterkeys():\n        print(a)\n"},
+			want: "package/scripts/params.py#: got AttributeError: 'dict' object has no attribute 'iteritems' at line 5, " +
+				"want what Python 3 can run; `for a, b in dict(c=1).iteritems():` fails on a plain dict: write .items(); muster package modernize DIR --write does it",
+		},
+		{
 			name:   "a Java that nobody names",
 			broken: parts{params: header + "java = config['hostLevelParams']['java_home']\n"},
 			mend:   parts{params: header + "java = config['hostLevelParams']['java_home']\n", global: `"java_home": "${JAVA_HOME}"`},

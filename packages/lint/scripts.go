@@ -208,10 +208,14 @@ func (f scriptFacts) script(python, text string) slider.Script {
 		})
 	}
 	for _, doubt := range f.Doubts {
-		if hint := doubt.advice(f.Name); hint != "" {
+		hint := doubt.advice(f.Name)
+		if doubt.Write != "" { // the dictionaries of a command's JSON still have the method
+			hint = fmt.Sprintf("`%s` fails on a plain dict: write %s; muster package modernize DIR --write does it",
+				doubt.Source, doubt.Write)
+		}
+		if hint != "" {
 			s.Faults = append(s.Faults, slider.ScriptFault{
-				Line: doubt.Line, Got: "what is Python 2's",
-				Want: "Python 3", Hint: hint,
+				Line: doubt.Line, Got: doubt.Failure, Want: "what Python 3 can run", Hint: hint,
 			})
 		}
 	}

@@ -6,12 +6,13 @@ stdout: {"python": "3.11", "files": [{"name", "refused", "oldest", "doubts", "mo
 
 refused: [{"line", "source", "failure", "write"}…], the lines that Python 3 cannot read: all of them where 2to3 knows
 what to write and this Python has it, else the first. oldest: the same or null, what Python 3.8 lacks, where asked for.
-doubts: what may fail when it is run, in the same form, each with the words of Python 3's own failure.
+doubts: what may fail when it is run, in the same form, each with the words of Python 3's own failure. write: what
+stands for a method that dictionaries had in Python 2, and that the command's JSON still has.
 more: {"count", "line"} of the refused and doubts that were left out, and where they begin, or null.
 class: {"name", "line", "methods", "whole"} of the class whose execute() is called, or null; whole: no base is unknown.
 templates: [{"name", "line"}…] that Template() names. programs: the last part of the path of what strings begin with.
 reads: [{"path", "line"}…] of the command's JSON, such as ["configurations", "global", "x"], that must be there; not
-those that the file tests for (in, get, is_empty), nor those in a try.
+those that the file tests for (in, get, has_key, is_empty, default), nor those in a try that catches their lack.
 """
 
 import ast
@@ -41,6 +42,7 @@ CODECS = {"base64", "bz2", "hex", "rot13", "rot_13", "string_escape", "unicode_i
 VIEWS = {"keys": "dict_keys", "values": "dict_values", "items": "dict_items"}
 LAZY = {"filter", "map", "zip"}
 ANYTHING = {"Exception", "BaseException", "StandardError", ""}
+UNSET = ANYTHING | {"Fail", "KeyError"}  # what a value that nobody sets may raise
 
 
 def fault(line, lines, failure, write=""):
@@ -93,6 +95,12 @@ def repaired(name, source, lines):
     return tree, found
 
 
+def caught_by(node):
+    """The names of what the handlers of a try catch."""
+    return {named(one) for handler in node.handlers for one in (
+        handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type])}
+
+
 def guarded(tree, kind):
     """The nodes whose failure of this kind is reckoned with: in a try that names it, alone in one that takes anything,
     or where the version of Python is asked.
@@ -101,8 +109,7 @@ def guarded(tree, kind):
     for node in ast.walk(tree):
         bodies = []
         if isinstance(node, ast.Try):
-            caught = {named(one) for handler in node.handlers for one in (
-                handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type])}
+            caught = caught_by(node)
             if kind in caught or kind == "ImportError" and caught & (ANYTHING | {"ModuleNotFoundError"}):
                 bodies = node.body + node.handlers
             elif caught & ANYTHING and len(node.body) == 1:
@@ -125,8 +132,8 @@ def lacks(module, name):
 class Doubts:
     """What may fail in one file, in Python's own words."""
 
-    def __init__(self, name, tree, neighbours, siblings):
-        self.name, self.neighbours, self.siblings = name, neighbours, siblings
+    def __init__(self, name, tree, neighbours, siblings, values):
+        self.name, self.neighbours, self.siblings, self.values = name, neighbours, siblings, values
         self.own, self.modules = own_names(tree), imported(tree)
         self.caught = {}  # id of a node → names that an except around it gives
         self.views = {}  # names → the type of what they are given
@@ -198,7 +205,7 @@ class Doubts:
 
     def attribute(self, node):
         module = member(node, self.modules)
-        if node.attr in DICT_METHODS:
+        if node.attr in DICT_METHODS and not self.values.path(node.value):
             yield "AttributeError", "'dict' object has no attribute '{}'".format(node.attr)
         elif node.attr in gone_members(module) and module not in self.neighbours and lacks(module, node.attr):
             yield "AttributeError", "module '{}' has no attribute '{}'".format(module, node.attr)
@@ -228,15 +235,15 @@ def gone_members(module):
 CHANGED_MEMBERS, LEFT_MEMBERS = GONE["changed"]["members"], GONE["left"]["members"]
 
 
-def doubts(name, tree, lines, neighbours, siblings):
-    all_of_it, found, guards = Doubts(name, tree, neighbours, siblings), {}, {}
+def doubts(name, tree, lines, neighbours, siblings, values):
+    all_of_it, found, guards = Doubts(name, tree, neighbours, siblings, values), {}, {}
     for node in ast.walk(tree):
         for kind, words in all_of_it.of(node):
             if kind not in guards:
                 guards[kind] = guarded(tree, kind)
             if id(node) not in guards[kind]:
-                failure = "{}: {}".format(kind, words)
-                found.setdefault((node.lineno, failure), fault(node.lineno, lines, failure))
+                failure, write = "{}: {}".format(kind, words), DICT_METHODS.get(getattr(node, "attr", ""), "")
+                found.setdefault((node.lineno, failure), fault(node.lineno, lines, failure, write))
     return [found[key] for key in sorted(found)]
 
 
@@ -312,22 +319,23 @@ def key_of(node):
     return text_of(node.slice.value if type(node.slice).__name__ == "Index" else node.slice)  # Index: Python 3.8's
 
 
-def asks(node):
-    """Tells whether the node is x.get("text", …)."""
-    return (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get"
+def asks(node, *methods):
+    """Tells whether the node is x.get("text", …), or a call of another of the methods."""
+    return (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in methods
             and bool(node.args) and text_of(node.args[0]) is not None)
 
 
 def tries(tree):
-    """The nodes of try statements: who tries knows that it may fail."""
-    return {id(inner) for node in ast.walk(tree) if isinstance(node, ast.Try) for inner in ast.walk(node)}
+    """The nodes in try statements that catch what a value that nobody sets raises."""
+    return {id(inner) for node in ast.walk(tree) if isinstance(node, ast.Try) and caught_by(node) & UNSET
+            for one in node.body for inner in ast.walk(one)}
 
 
 class Values:
     """What a file reads of the command's JSON, whatever it calls that."""
 
     def __init__(self, tree):
-        self.names = {}  # of variables that have one value each → its path
+        self.names = {}  # of variables that have the same value wherever they are assigned → its path
         self.given = {}  # of variables → the paths that they are given
         for _ in range(3):  # a = config["configurations"]; b = a["global"]; c = b["x"]
             self.names = self.assigned(tree)
@@ -339,10 +347,11 @@ class Values:
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                 count[node.id] = count.get(node.id, 0) + 1
             elif isinstance(node, ast.arg):
-                count[node.arg] = 2
+                count[node.arg] = sys.maxsize  # whatever a caller gives
             elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
                 self.given.setdefault(node.targets[0].id, []).append(self.path(node.value))
-        return {name: paths[0] for name, paths in self.given.items() if paths[0] and count[name] == 1}
+        return {name: paths[0] for name, paths in self.given.items()
+                if paths[0] and count[name] == len(paths) == paths.count(paths[0])}
 
     def path(self, node, gets=False):
         """The keys below the JSON's top, or None. gets: x.get("key", …) counts as x["key"]."""
@@ -350,7 +359,7 @@ class Values:
         while len(keys) < 8:
             if isinstance(node, ast.Name) and node.id in self.names:
                 return self.names[node.id] + keys
-            asked = gets and asks(node)
+            asked = gets and asks(node, "get")
             key = node.args[0].value if asked else key_of(node)
             if key is None:
                 return None
@@ -367,8 +376,11 @@ class Values:
 
     def tested(self, node):
         """The paths of which a node asks whether they are there, or has a default for: each whole, no part of it."""
-        if asks(node):
+        if asks(node, "get", "has_key"):
             yield self.inside(node.func.value, node.args[0].value)
+        elif isinstance(node, ast.Call) and named(node.func) == "default" and node.args and text_of(node.args[0]):
+            name = node.args[0].value
+            yield name.strip("/").split("/") if name.startswith("/") else ["configurations", "global", name]
         elif isinstance(node, ast.Call) and named(node.func) in ("is_empty", "isinstance"):
             for value in node.args:
                 yield from self.given.get(getattr(value, "id", ""), [self.path(value)])
@@ -402,9 +414,10 @@ def one(file, oldest, neighbours, siblings):
     elif oldest:
         answer["oldest"] = parse(source, lines, feature_version=(3, 8))[1]
     if tree is not None:
-        answer["doubts"], answer["class"] = doubts(name, tree, lines, neighbours, siblings), run_class(tree)
+        values = Values(tree)
+        answer["doubts"], answer["class"] = doubts(name, tree, lines, neighbours, siblings, values), run_class(tree)
         answer["templates"], answer["programs"] = templates(tree), programs(tree)
-        answer["reads"] = Values(tree).reads(tree)
+        answer["reads"] = values.reads(tree)
     rest = answer["refused"][MOST:] + answer["doubts"][MOST:]
     if rest:
         answer["more"] = {"count": len(rest), "line": min(one["line"] for one in rest)}
