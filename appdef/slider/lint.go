@@ -188,12 +188,12 @@ func (l *linting) exports() {
 	}
 }
 
-// ports advises on claimed ports that no export names.
+// ports advises on claimed ports that nothing tells of: no export, and no configuration of another component.
 func (l *linting) ports() {
 	told := map[string]bool{}
 	tell := func(template string) {
-		for _, name := range appdef.Placeholders(template) {
-			told[strings.ReplaceAll(strings.TrimPrefix(strings.TrimPrefix(name, "@//site/"), "site."), "/", ".")] = true
+		for _, key := range namedKeys(template) {
+			told[key] = true
 		}
 	}
 	for _, group := range l.app.ExportGroups {
@@ -209,7 +209,8 @@ func (l *linting) ports() {
 	silent := map[appdef.Place]string{} // a global value is that of several components
 	for i, c := range l.app.Components {
 		for _, need := range l.app.PortNeeds(c.Name) {
-			if at, ok := l.configPlace(i, "site."+need.Key); ok && !told[need.Key] {
+			at, ok := l.configPlace(i, "site."+need.Key)
+			if ok && !told[need.Key] && !l.readElsewhere(i, need.Key, at) {
 				silent[at] = need.Key
 			}
 		}
@@ -219,6 +220,38 @@ func (l *linting) ports() {
 	}) {
 		l.advise(at, "a port that no export tells of", "an export with ${site."+silent[at]+"}", "others cannot find it")
 	}
+}
+
+// namedKeys are the keys of the configuration, DICTIONARY.KEY, that a text names.
+func namedKeys(text string) []string {
+	var keys []string
+	for _, name := range appdef.Placeholders(text) {
+		name = strings.TrimPrefix(strings.TrimPrefix(name, "@//site/"), "site.")
+		keys = append(keys, strings.ReplaceAll(name, "/", "."))
+	}
+	return keys
+}
+
+// readElsewhere tells whether another component reads the port of component i: by a value of its own under the same
+// key, or in another value. One global value under the key shows nothing, for every component has it.
+func (l *linting) readElsewhere(i int, key string, at appdef.Place) bool {
+	for j, other := range l.app.Components {
+		reads := slices.ContainsFunc(l.app.PeerPorts(other.Name), func(p appdef.PeerPort) bool {
+			return j != i && p.Component == l.app.Components[i].Name && p.Key == key
+		})
+		if !reads {
+			continue
+		}
+		if own, _ := l.configPlace(j, "site."+key); own != at {
+			return true
+		}
+		for _, value := range other.Config {
+			if slices.Contains(namedKeys(value), key) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // configPlace finds where a value of a component was written.

@@ -62,6 +62,14 @@ func TestLint(t *testing.T) {
 				"metainfo.json#/application/exportGroups/0/exports/1/name: got the export g-idle, which no component has, want it in a component's compExports or appExports; nobody publishes it",
 		},
 		{
+			"ports that another component reads", func(files fstest.MapFS) {
+				files["appConfig.json"].Data = []byte(`{` + v2 + `, "global": {"site.global.named": "${web.ALLOCATED_PORT}", "site.global.at": "${web_HOST}:${@//site/global/named}",
+					"site.global.own": "${web.ALLOCATED_PORT}{PER_CONTAINER}", "site.global.here": "${@//site/global/own}"},
+					"components": {"web": {"site.global.same": "${web.ALLOCATED_PORT}"}, "side": {"site.global.same": "${web.ALLOCATED_PORT}"}}}`)
+			},
+			"appConfig.json#/global/site.global.own: got a port that no export tells of, want an export with ${site.global.own}; others cannot find it",
+		},
+		{
 			"a script that nothing needs", func(files fstest.MapFS) {
 				files["metainfo.json"].Data = []byte(strings.Replace(string(files["metainfo.json"].Data), `"name": "web",`, `"name": "web", "commandScript": {"script": "scripts/x.py"},`, 1))
 			},

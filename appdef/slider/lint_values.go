@@ -26,7 +26,7 @@ func LintValues(app appdef.App, scripts []Script, told map[string][]string) appd
 		for _, read := range s.Reads {
 			want, hint := lacking(read.Path, known, told)
 			if slices.Equal(read.Path, []string{"hostLevelParams", "java_home"}) && !java {
-				want, hint = "java_home in appConfig", `"${JAVA_HOME}" is that of whoever runs the app`
+				want, hint = "java_home in appConfig", `"${JAVA_HOME}" is that of the host`
 			}
 			if want != "" {
 				path := strings.Join(read.Path, `"]["`)
@@ -56,9 +56,9 @@ func lacking(path []string, known, told map[string][]string) (want, hint string)
 				orElse(appdef.DidYouMean(key, slices.Compact(slices.Sorted(slices.Values(has)))),
 					fails+"; default(\"/configurations/"+dict+"/"+key+"\", VALUE) gives it one")
 		}
-	case path[0] != dictionaries && !there && len(path) == 1:
-		return "configurations, hostLevelParams, commandParams or another key that scripts are told",
-			"Slider has no " + path[0] + ": " + fails
+	case path[0] == "clusterHostInfo" && len(path) == 1:
+		return "${COMPONENT_HOST} in a value of appConfig, or the exports at MUSTER_SLIDER_URL",
+			"Ambari tells scripts the hosts of components so, Slider does not: " + fails
 	case there && len(path) == 2 && !slices.Contains(keys, path[1]):
 		return "one of " + strings.Join(keys, ", "), orElse(appdef.DidYouMean(path[1], keys), fails)
 	}

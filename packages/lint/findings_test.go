@@ -81,7 +81,7 @@ func TestFindings(t *testing.T) {
 			broken: parts{params: header + "hosts = config['clusterHostInfo']['web_hosts']\nstack = config['hostLevelParams']['stack_version']\n"},
 			mend:   parts{params: header + "own = config['hostLevelParams']['container_id']\nname = config['commandParams']['script'], config['commandParams']['command']\n"},
 			want: `package/scripts/params.py#: got config["clusterHostInfo"] at line 3, which nobody sets, ` +
-				`want configurations, hostLevelParams, commandParams or another key that scripts are told; Slider has no clusterHostInfo: the script fails where it uses it
+				`want ${COMPONENT_HOST} in a value of appConfig, or the exports at MUSTER_SLIDER_URL; Ambari tells scripts the hosts of components so, Slider does not: the script fails where it uses it
 package/scripts/params.py#: got config["hostLevelParams"]["stack_version"] at line 4, which nobody sets, ` +
 				`want one of container_id, java_home, package_list; the script fails where it uses it`,
 		},
@@ -145,9 +145,9 @@ package/scripts/params.py#: got config["hostLevelParams"]["stack_version"] at li
 		{
 			name:   "a Java that nobody names",
 			broken: parts{params: header + "java = config['hostLevelParams']['java_home']\n"},
-			mend:   parts{params: header + "java = config['hostLevelParams']['java_home']\n", global: `"java_home": "${JAVA_HOME}"`},
+			mend:   parts{params: header + "java = config['hostLevelParams']['java_home']\n", global: `"java_home": "` + java + `"`},
 			want: `package/scripts/params.py#: got config["hostLevelParams"]["java_home"] at line 3, which nobody sets, ` +
-				`want java_home in appConfig; "${JAVA_HOME}" is that of whoever runs the app`,
+				`want java_home in appConfig; "${JAVA_HOME}" is that of the host`,
 		},
 		{
 			name:   "a Java that is not there",
@@ -155,6 +155,13 @@ package/scripts/params.py#: got config["hostLevelParams"]["stack_version"] at li
 			mend:   parts{global: `"java_home": "` + java + `"`},
 			want: `appConfig.json#/global/java_home: got "/usr/no/jdk", which has no bin/java on this host, ` +
 				`want the folder of a Java, or ${JAVA_HOME}; where the app runs it must be there, or be given by --set JAVA_HOME=PATH`,
+		},
+		{
+			name:   "the Java of the host",
+			broken: parts{global: `"java_home": "${JAVA_HOME}"`},
+			mend:   parts{global: `"java_home": "${JAVA_HOME}", "muster.image": "registry.example/web:1"`},
+			want: `appConfig.json#/global/java_home: got "${JAVA_HOME}", which the package does not set, ` +
+				`want JAVA_HOME, or a java in PATH, on each host that runs the app; where there is neither, scripts get no java_home; --set JAVA_HOME=PATH gives it`,
 		},
 		{
 			name:   "a Java by a relative path",

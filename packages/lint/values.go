@@ -34,14 +34,16 @@ func told() map[string][]string {
 	return out
 }
 
-// javaHomes advises on a java_home that this host lacks. One of an image, or with placeholders, is seen when it is run.
+// javaHomes advises on a java_home that this host lacks, or that each host has its own of. One of an image, or with
+// other placeholders, is seen when it is run.
 func javaHomes(app appdef.App) appdef.Problems {
 	const key = "java_home"
 	told := map[appdef.Place]bool{}
 	var found appdef.Problems
 	for i, c := range app.Components {
 		home := c.Config[key]
-		if home == "" || strings.Contains(home, "${") || c.Limits.Image != "" {
+		hosts := slices.Contains(appdef.Placeholders(home), "JAVA_HOME")
+		if home == "" || strings.Contains(home, "${") && !hosts || c.Limits.Image != "" {
 			continue
 		}
 		at, ok := app.Places[appdef.Pointer("components", strconv.Itoa(i), "config", key)]
@@ -53,6 +55,10 @@ func javaHomes(app appdef.App) appdef.Problems {
 		}
 		told[at] = true
 		switch {
+		case hosts:
+			found = append(found, at.Warning(appdef.Quote(home)+", which the package does not set",
+				"JAVA_HOME, or a java in PATH, on each host that runs the app",
+				"where there is neither, scripts get no java_home; --set JAVA_HOME=PATH gives it"))
 		case !filepath.IsAbs(home):
 			found = append(found, at.Warning(appdef.Quote(home), "an absolute path", "scripts get it as it is written"))
 		case !files.IsFile(filepath.Join(home, "bin/java")):
