@@ -177,7 +177,7 @@ class Doubts:
         elif isinstance(node, ast.ImportFrom) and not node.level:
             yield from self.module(node.module)
             for alias in node.names:
-                if alias.name in gone_members(node.module) and lacks(node.module, alias.name):
+                if alias.name in removed_members(node.module) and lacks(node.module, alias.name):
                     yield "ImportError", "cannot import name '{}' from '{}'".format(alias.name, node.module)
         elif isinstance(node, ast.Name) and node.id in BUILTINS and node.id not in self.own:
             if not hasattr(builtins, node.id):
@@ -207,7 +207,7 @@ class Doubts:
         module = member(node, self.modules)
         if node.attr in DICT_METHODS and not self.values.path(node.value):
             yield "AttributeError", "'dict' object has no attribute '{}'".format(node.attr)
-        elif node.attr in gone_members(module) and module not in self.neighbours and lacks(module, node.attr):
+        elif node.attr in removed_members(module) and module not in self.neighbours and lacks(module, node.attr):
             yield "AttributeError", "module '{}' has no attribute '{}'".format(module, node.attr)
         elif node.attr == "message" and named(node.value) in self.caught.get(id(node), ()):
             yield "AttributeError", "'Exception' object has no attribute 'message'"
@@ -228,11 +228,11 @@ class Doubts:
             yield "TypeError", "object of type '{}' has no len()".format(self.lazy(first))
 
 
-def gone_members(module):
+def removed_members(module):
     return {**CHANGED_MEMBERS.get(module, {}), **LEFT_MEMBERS.get(module, {})}
 
 
-CHANGED_MEMBERS, LEFT_MEMBERS = GONE["changed"]["members"], GONE["left"]["members"]
+CHANGED_MEMBERS, LEFT_MEMBERS = REMOVED["changed"]["members"], REMOVED["left"]["members"]
 
 
 def doubts(name, tree, lines, neighbours, siblings, values):

@@ -28,7 +28,7 @@ ALL = [one.rpartition(".fix_")[2] for one in refactor.get_fixers_from_package(PA
 importlib.import_module(PACKAGE + ".fixes.fix_types")._TYPE_MAPPING["StringType"] = "str"
 
 # What 2to3 changes and no program for Python 3 says. The other fixers change good Python 3 as well.
-CHANGED = GONE["changed"]
+CHANGED = REMOVED["changed"]
 
 
 def python3(text):

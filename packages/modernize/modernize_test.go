@@ -94,11 +94,11 @@ func TestTable(t *testing.T) {
 	changed, left := python2.Table()
 	for _, half := range []struct {
 		name    string
-		gone    python2.Gone
+		removed python2.Removed
 		changed bool
 	}{{"changed", changed, true}, {"left", left, false}} {
 		t.Run(half.name, func(t *testing.T) {
-			source := uses(half.gone)
+			source := uses(half.removed)
 			dir, script := newPackage(t, source+"print 1\n")
 			changes, err := modernize.Changes(t.Context(), fixing(t), dir)
 			if err != nil {
@@ -118,20 +118,20 @@ func TestTable(t *testing.T) {
 }
 
 // uses is a script that uses each entry once.
-func uses(gone python2.Gone) string {
+func uses(removed python2.Removed) string {
 	var out strings.Builder
-	for name := range gone.Modules {
+	for name := range removed.Modules {
 		fmt.Fprintf(&out, "import %s # once\n", name)
 	}
-	for name := range gone.Builtins {
+	for name := range removed.Builtins {
 		end := map[string]string{"reduce": "as it is"} // it is imported
 		fmt.Fprintf(&out, "x = %s(a) # %s\n", name, cmp.Or(end[name], "once"))
 	}
-	for name := range gone.Methods {
+	for name := range removed.Methods {
 		arguments := map[string]string{"has_key": "1"}
 		fmt.Fprintf(&out, "x = a.%s(%s) # once\n", name, arguments[name])
 	}
-	for module, names := range gone.Members {
+	for module, names := range removed.Members {
 		fmt.Fprintf(&out, "import %s # as it is\n", module)
 		for name := range names { // 2to3 knows the functions of two modules by their calls, and types by their names
 			call := map[string]string{"operator": "(a)", "itertools": "(a)"}

@@ -1,12 +1,12 @@
 import ast
 
 
-def gone(kind):
+def removed(kind):
     """What Python 3 has no more, of both halves of the table."""
-    return {**GONE["changed"][kind], **GONE["left"].get(kind, {})}
+    return {**REMOVED["changed"][kind], **REMOVED["left"].get(kind, {})}
 
 
-BUILTINS, DICT_METHODS, MODULES = gone("builtins"), gone("methods"), gone("modules")
+BUILTINS, DICT_METHODS, MODULES = removed("builtins"), removed("methods"), removed("modules")
 
 
 def own_names(tree):

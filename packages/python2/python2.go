@@ -9,28 +9,31 @@ import (
 	"slices"
 )
 
-//go:embed gone.json
+//go:embed removed.json
 var table string
 
 //go:embed names.py
 var names string
 
-// Names is a piece of Python: GONE, own_names(tree), Siblings and what runs 2to3.
-var Names = "GONE = " + table + names
+// Names is a piece of Python: REMOVED, own_names(tree), Siblings and what runs 2to3.
+var Names = "REMOVED = " + table + names
 
-// Gone is what Python 3 does not have, each with what to write instead.
-type Gone struct {
+// Removed is what Python 3 does not have, each with what to write instead.
+type Removed struct {
 	Builtins map[string]string            `json:"builtins"`
 	Methods  map[string]string            `json:"methods"`
 	Modules  map[string]string            `json:"modules"` // the module to import
 	Members  map[string]map[string]string `json:"members"` // of modules that are still there
 }
 
+// Gone is the name that packages/slidershell still has for it.
+type Gone = Removed
+
 // Table is what 2to3 changes, and what it leaves to the author.
-func Table() (changed, left Gone) {
-	var both struct{ Changed, Left Gone }
+func Table() (changed, left Removed) {
+	var both struct{ Changed, Left Removed }
 	if err := json.Unmarshal([]byte(table), &both); err != nil {
-		panic("python2: gone.json: " + err.Error())
+		panic("python2: removed.json: " + err.Error())
 	}
 	return both.Changed, both.Left
 }

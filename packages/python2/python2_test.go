@@ -26,7 +26,7 @@ for kind in kinds:
         print(*[name for name in names if hasattr(module, name)], sep="\n")
 `
 	changed, left := python2.Table()
-	text, err := json.Marshal([]python2.Gone{changed, left})
+	text, err := json.Marshal([]python2.Removed{changed, left})
 	if err != nil {
 		t.Fatal(err)
 	}
