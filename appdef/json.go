@@ -238,7 +238,8 @@ func (r *jsonReader) members(n *JSONNode, o *hujson.Object, pointer string) {
 			continue
 		}
 		r.found = append(r.found, Place{File: r.file, Pointer: pointer + Pointer(name), Line: at}.Warning(
-			fmt.Sprintf("a second key %s at line %d", quote(name), at), "one", RepeatedKey+strconv.Itoa(first)))
+			fmt.Sprintf("a second key %s at line %d", quote(name), at), "one",
+			"it replaces the one at line "+strconv.Itoa(first)).As(RepeatedKey))
 		for i := range n.Members {
 			if n.Members[i].Name == name {
 				n.Members[i].Value = value
@@ -246,9 +247,6 @@ func (r *jsonReader) members(n *JSONNode, o *hujson.Object, pointer string) {
 		}
 	}
 }
-
-// RepeatedKey begins the hint of ReadJSON about a key that an object has twice.
-const RepeatedKey = "it replaces the one at line "
 
 func jsonLiteral(l hujson.Literal) (jsonKind, string) {
 	switch l.Kind() {

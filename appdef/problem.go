@@ -24,6 +24,23 @@ type Problem struct {
 	Usage bool `json:"-"`
 	// Forbidden: this host does not permit it (exit 77).
 	Forbidden bool `json:"-"`
+	// Kind is set where a caller treats the problem in a way of its own.
+	Kind ProblemKind `json:"-"`
+}
+
+// ProblemKind is what a caller knows a problem by.
+type ProblemKind int
+
+// The kinds of problems; most have none.
+const (
+	NoInstance  ProblemKind = iota + 1 // nothing of the definition can run yet
+	RepeatedKey                        // an object has a key twice: the last counts
+)
+
+// As is the problem with a kind.
+func (p Problem) As(kind ProblemKind) Problem {
+	p.Kind = kind
+	return p
 }
 
 // The severities of a Problem.

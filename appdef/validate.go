@@ -137,12 +137,10 @@ func (v *validation) counts() {
 		if declared > 0 {
 			hint = "give --instances " + v.app.Components[slices.IndexFunc(v.app.Components, runs)].Name + "=N"
 		}
-		v.bad(v.app.place("components"), NoInstance, "at least one", hint)
+		at := v.app.place("components")
+		v.found = append(v.found, at.Problem("no instance of any component", "at least one", hint).As(NoInstance))
 	}
 }
-
-// NoInstance is what a definition has that nothing can be run of yet.
-const NoInstance = "no instance of any component"
 
 // runs tells whether a component may have instances.
 func runs(c Component) bool { return c.Category != "CLIENT" }

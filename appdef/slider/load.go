@@ -73,7 +73,7 @@ func Load(fsys fs.FS, options Options) (appdef.App, appdef.Problems) {
 // repeatsAreErrors makes errors of the warnings about repeated keys.
 func repeatsAreErrors(found appdef.Problems) {
 	for i := range found {
-		if strings.HasPrefix(found[i].Hint, appdef.RepeatedKey) {
+		if found[i].Kind == appdef.RepeatedKey {
 			found[i].Severity = appdef.SeverityError
 		}
 	}

@@ -168,7 +168,7 @@ func (d *document) xmlMembers(n *node, e *element, pointer string) {
 		if first := n.member(name); first != nil { // the last one counts, as in Slider
 			d.add(d.place(pointer+appdef.Pointer(name), child.line).Warning(
 				fmt.Sprintf("a second <%s> at line %d", name,
-					child.line), "one", fmt.Sprintf("it replaces the one at line %d", first.line)))
+					child.line), "one", fmt.Sprintf("it replaces the one at line %d", first.line)).As(appdef.RepeatedKey))
 			*first = *value
 			continue
 		}

@@ -136,7 +136,7 @@ func (c *client) read(ctx context.Context, choices openapp.Choices, ref string, 
 		return err
 	}
 	bad := slices.DeleteFunc(found.Errors(), func(p appdef.Problem) bool {
-		return !strings.HasPrefix(p.File, "metainfo") || p.Got == appdef.NoInstance
+		return !strings.HasPrefix(p.File, "metainfo") || p.Kind == appdef.NoInstance
 	})
 	if err := exit.OfProblems(bad); err != nil {
 		pkg.Close()

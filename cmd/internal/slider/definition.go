@@ -144,7 +144,7 @@ func (r *record) check(ctx context.Context, s console.Streams, dir string) (empt
 
 // withoutEmpty leaves out the problem that an app has no instance.
 func withoutEmpty(found appdef.Problems) (empty bool, rest appdef.Problems) {
-	rest = slices.DeleteFunc(slices.Clone(found), func(p appdef.Problem) bool { return p.Got == appdef.NoInstance })
+	rest = slices.DeleteFunc(slices.Clone(found), func(p appdef.Problem) bool { return p.Kind == appdef.NoInstance })
 	return len(rest) < len(found), rest
 }
 
