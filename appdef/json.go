@@ -90,7 +90,7 @@ func ReadJSON(file string, data []byte) (*JSONNode, Problems) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	if at, ok := TooDeepJSON(data); ok {
 		at := 1 + bytes.Count(data[:at], []byte("\n"))
-		r.bad("", at, fmt.Sprintf("more than %d levels of { and [ at line %d", DeepestJSON, at), "a definition", "")
+		r.bad("", at, fmt.Sprintf("more than %d levels of { and [", DeepestJSON), "a definition", "")
 		return nil, r.found
 	}
 	if !bytes.HasSuffix(data, []byte("\n")) {
@@ -145,7 +145,7 @@ func (r *jsonReader) syntax(err error) {
 	case strings.HasPrefix(what, "the end of the file"):
 		hint = "a bracket or a quote is not closed"
 	}
-	r.bad("", at, fmt.Sprintf("%s at line %s, column %s", what, m[1], m[2]), "JSON", hint)
+	r.bad("", at, what+" at column "+m[2], "JSON", hint)
 }
 
 func article(what string) string {

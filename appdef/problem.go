@@ -49,9 +49,14 @@ const (
 	SeverityWarning = "warning"
 )
 
-// String prints `FILE#POINTER: got WHAT, want WHAT; HINT`, on one line.
+// String prints `FILE#POINTER: got WHAT, want WHAT; HINT`, on one line; of a place without a pointer its line,
+// `FILE:LINE: got …`.
 func (p Problem) String() string {
-	s := p.File + "#" + p.Pointer + ": got " + p.Got + ", want " + p.Want
+	at := p.File + "#" + p.Pointer
+	if p.Pointer == "" && p.Line > 0 {
+		at = p.File + ":" + strconv.Itoa(p.Line)
+	}
+	s := at + ": got " + p.Got + ", want " + p.Want
 	if p.Hint != "" {
 		s += "; " + p.Hint
 	}
@@ -96,11 +101,11 @@ func (ps Problems) Print(to io.Writer) {
 	}
 }
 
-// Sort orders by file, pointer, text, and drops exact repeats.
+// Sort orders by file, pointer, line, text, and drops exact repeats.
 func (ps Problems) Sort() Problems {
 	out := slices.Clone(ps)
 	slices.SortFunc(out, func(a, b Problem) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Pointer, b.Pointer),
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Pointer, b.Pointer), cmp.Compare(a.Line, b.Line),
 			cmp.Compare(a.String(), b.String()))
 	})
 	return slices.Compact(out)

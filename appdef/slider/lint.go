@@ -150,7 +150,7 @@ func (l *linting) template(name string, data []byte) {
 	for _, at := range statement.FindAllSubmatchIndex(data, -1) {
 		if word := string(data[at[2]:at[3]]); !slices.Contains(subset, word) {
 			l.advise(appdef.Place{File: name, Line: line(data, at[0])},
-				"{% "+word+" %} at line "+strconv.Itoa(line(data, at[0])), "{% if %} and {% for %}",
+				"{% "+word+" %}", "{% if %} and {% for %}",
 				"without jinja2 on the host there is no more than these")
 			return // one is enough to need it
 		}

@@ -56,11 +56,10 @@ func LintScripts(fsys fs.FS, app appdef.App, scripts []Script) appdef.Problems {
 	for _, s := range scripts {
 		for _, f := range s.Faults {
 			at := appdef.Place{File: s.Name, Line: f.Line}
-			got := fmt.Sprintf("%s at line %d", f.Got, f.Line)
 			if f.Fatal {
-				l.found = append(l.found, at.Problem(got, f.Want, f.Hint))
+				l.found = append(l.found, at.Problem(f.Got, f.Want, f.Hint))
 			} else {
-				l.advise(at, got, f.Want, f.Hint)
+				l.advise(at, f.Got, f.Want, f.Hint)
 			}
 		}
 		l.methods(s)
@@ -81,7 +80,7 @@ func (l *linting) methods(s Script) {
 			continue
 		}
 		at := appdef.Place{File: s.Name, Line: s.Class.Line}
-		got := fmt.Sprintf("the class %s at line %d without a method ", s.Class.Name, s.Class.Line)
+		got := "the class " + s.Class.Name + " without a method "
 		if !slices.Contains(s.Class.Methods, "start") {
 			l.advise(at, got+"start", "one", orElse(slip("start", s.Class.Methods), "START fails"))
 		}
@@ -111,7 +110,7 @@ func (l *linting) templates(s Script) {
 		}
 		if _, err := fs.Stat(l.fsys, name); err != nil {
 			at := appdef.Place{File: s.Name, Line: t.Line}
-			l.advise(at, fmt.Sprintf("the template %s at line %d, which is not there", appdef.Quote(t.Name), t.Line),
+			l.advise(at, "the template "+appdef.Quote(t.Name)+", which is not there",
 				"a file of package/templates",
 				appdef.DidYouMean(t.Name, l.names("package/templates")))
 		}

@@ -29,36 +29,36 @@ func TestLintScripts(t *testing.T) {
 		{name: "all there", scripts: class("start", "status")},
 		{
 			name: "slips", scripts: class("srart", "statsu"),
-			want: "package/scripts/web.py#: got the class Web at line 3 without a method start, want one; its srart was meant to be start?\n" +
-				"package/scripts/web.py#: got the class Web at line 3 without a method status, want one; its statsu was meant to be status?",
+			want: "package/scripts/web.py:3: got the class Web without a method start, want one; its srart was meant to be start?\n" +
+				"package/scripts/web.py:3: got the class Web without a method status, want one; its statsu was meant to be status?",
 		},
 		{
 			name: "no status", scripts: class("start"),
-			want: "package/scripts/web.py#: got the class Web at line 3 without a method status, want one; whether its processes live is all that is known of it",
+			want: "package/scripts/web.py:3: got the class Web without a method status, want one; whether its processes live is all that is known of it",
 		},
 		{name: "a base that nobody knows", scripts: []slider.Script{{Name: script, Class: &slider.Class{Name: "Web"}}}},
 		{name: "a class that nothing calls", scripts: []slider.Script{{Name: "package/scripts/other.py", Class: &slider.Class{Whole: true}}}},
 		{
 			name: "faults", errors: 1,
 			scripts: []slider.Script{{Name: script, Faults: []slider.ScriptFault{{Line: 2, Got: "SyntaxError: x", Want: "y", Hint: "z", Fatal: true}, {Line: 9, Got: "a", Want: "b"}}}},
-			want:    "package/scripts/web.py#: got SyntaxError: x at line 2, want y; z\npackage/scripts/web.py#: got a at line 9, want b",
+			want:    "package/scripts/web.py:2: got SyntaxError: x, want y; z\npackage/scripts/web.py:9: got a, want b",
 		},
 		{
 			name: "templates", files: fstest.MapFS{"package/templates/web.conf.j2": {}},
 			scripts: []slider.Script{{Name: script, Templates: []slider.Name{{Name: "web.conf.j2", Line: 1}, {Name: "wep.conf.j2", Line: 4}, {Name: "/etc/x.j2", Line: 5}, {Name: "{x}.j2", Line: 6}}}},
-			want:    `package/scripts/web.py#: got the template "wep.conf.j2" at line 4, which is not there, want a file of package/templates; did you mean web.conf.j2?`,
+			want:    `package/scripts/web.py:4: got the template "wep.conf.j2", which is not there, want a file of package/templates; did you mean web.conf.j2?`,
 		},
 		{
 			name: "a program of a script", files: file("package/files/work.sh", "#!/bin/sh\r\n", 0o644),
 			scripts: []slider.Script{{Name: script, Text: `Execute("{d}/work.sh x")`, Programs: []string{"work.sh"}}},
-			want: "package/files/work.sh#: got CRLF at the ends of lines, want LF; a shell reads the CR as part of a word\n" +
-				"package/files/work.sh#: got a script of mode 0644, want one that can be executed; chmod +x package/files/work.sh",
+			want: "package/files/work.sh:1: got CRLF at the ends of lines, want LF; a shell reads the CR as part of a word\n" +
+				"package/files/work.sh:1: got a script of mode 0644, want one that can be executed; chmod +x package/files/work.sh",
 		},
 		{name: "one that may be executed", files: file("package/files/work.sh", "#!/bin/sh\n", 0o755), scripts: []slider.Script{{Name: script, Text: "work.sh", Programs: []string{"work.sh"}}}},
 		{name: "one that nobody names", files: file("package/files/work.sh", "#!/bin/sh\r\n", 0o644)},
 		{
 			name: "of a command", web: `"commands": [{"exec": "A=1 exec ${MUSTER_PACKAGE}/files/work.sh a && true"}]`, files: file("package/files/work.sh", "#!/bin/sh\n", 0o644),
-			want: "package/files/work.sh#: got a script of mode 0644, want one that can be executed; chmod +x package/files/work.sh",
+			want: "package/files/work.sh:1: got a script of mode 0644, want one that can be executed; chmod +x package/files/work.sh",
 		},
 		{name: "what a shell reads", web: `"commands": [{"exec": "cd x; sh files/work.sh"}]`, files: file("package/files/work.sh", "#!/bin/sh\n", 0o644)},
 	} {

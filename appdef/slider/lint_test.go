@@ -26,9 +26,9 @@ func TestLint(t *testing.T) {
 			"mark, CRLF and mixed blanks", func(files fstest.MapFS) {
 				files["appConfig.json"].Data = []byte("\ufeff{" + v2 + ",\r\n\t\"global\": {},\r\n  \"components\": {}}")
 			},
-			"appConfig.json#: got CRLF at the ends of lines, want LF; a shell reads the CR as part of a word\n" +
-				"appConfig.json#: got a byte order mark, want UTF-8 without one\n" +
-				"appConfig.json#: got tabs and blanks before lines, want one of them",
+			"appConfig.json:1: got CRLF at the ends of lines, want LF; a shell reads the CR as part of a word\n" +
+				"appConfig.json:1: got a byte order mark, want UTF-8 without one\n" +
+				"appConfig.json:2: got tabs and blanks before lines, want one of them",
 		},
 		{
 			"numbers", func(files fstest.MapFS) {
@@ -42,14 +42,14 @@ func TestLint(t *testing.T) {
 				files["package/scripts/b.sh"] = &fstest.MapFile{Data: []byte("#!/bin/sh\n"), Mode: 0o755}
 				files["package/scripts/c.sh"] = &fstest.MapFile{Data: []byte("true\n"), Mode: 0o644}
 			},
-			"package/scripts/a.sh#: got a script of mode 0644, want one that can be executed; chmod +x package/scripts/a.sh",
+			"package/scripts/a.sh:1: got a script of mode 0644, want one that can be executed; chmod +x package/scripts/a.sh",
 		},
 		{
 			"templates", func(files fstest.MapFS) {
 				files["package/templates/a.j2"] = &fstest.MapFile{Data: []byte("{% if a %}\n{%- for b in c %}{{ b }}{% endfor %}{%else%}{% endif %}")}
 				files["package/templates/b.j2"] = &fstest.MapFile{Data: []byte("{{ a }}\n{%- macro x() %}{% endmacro %}")}
 			},
-			"package/templates/b.j2#: got {% macro %} at line 2, want {% if %} and {% for %}; without jinja2 on the host there is no more than these",
+			"package/templates/b.j2:2: got {% macro %}, want {% if %} and {% for %}; without jinja2 on the host there is no more than these",
 		},
 		{
 			"exports and ports", func(files fstest.MapFS) {

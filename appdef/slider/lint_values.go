@@ -30,7 +30,7 @@ func LintValues(app appdef.App, scripts []Script, told map[string][]string) appd
 			}
 			if want != "" {
 				path := strings.Join(read.Path, `"]["`)
-				got := fmt.Sprintf(`config["%s"] at line %d, which nobody sets`, path, read.Line)
+				got := fmt.Sprintf(`config["%s"], which nobody sets`, path)
 				found = append(found, appdef.Place{File: s.Name, Line: read.Line}.Warning(got, want, hint))
 			}
 		}

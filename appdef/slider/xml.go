@@ -71,8 +71,7 @@ func (d *document) elements(data []byte) *element {
 		switch t := token.(type) {
 		case xml.StartElement:
 			if len(open) > deepest {
-				d.add(d.place("", at).Problem(fmt.Sprintf("more than %d levels of elements at line %d", deepest, at),
-					"a definition", ""))
+				d.add(d.place("", at).Problem(fmt.Sprintf("more than %d levels of elements", deepest), "a definition", ""))
 				return nil
 			}
 			child := &element{name: t.Name.Local, line: at}
@@ -94,7 +93,7 @@ func (d *document) elements(data []byte) *element {
 
 func (d *document) xmlProblem(err error) appdef.Problem {
 	if syntax, ok := errors.AsType[*xml.SyntaxError](err); ok {
-		return d.place("", syntax.Line).Problem(fmt.Sprintf("%s at line %d", syntax.Msg, syntax.Line), "XML", "")
+		return d.place("", syntax.Line).Problem(syntax.Msg, "XML", "")
 	}
 	if _, encoding, ok := strings.Cut(err.Error(), "the encoding "); ok {
 		return d.place("", 1).Problem("the encoding "+encoding, "UTF-8, ISO-8859-1 or US-ASCII", "")

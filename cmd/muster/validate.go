@@ -34,7 +34,8 @@ func newValidate(s console.Streams) *cobra.Command {
   muster validate DIR --set site.global.user.data.dir=/data --instances worker=8`,
 		Long: `Reads APP (a folder, .zip, .tar.gz, .tgz, .tar.zst, its URL or catalog:NAME), validates it and plans
 the first instance of each component. Problems are printed one per line as FILE#POINTER: got WHAT,
-want WHAT; warnings begin with "warning:". Exits with 65 when there are errors.`,
+want WHAT, or with FILE:LINE where no pointer names the place; warnings begin with "warning:". Exits
+with 65 when there are errors.`,
 		ValidArgsFunction: completeApp,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.validate(cmd.Context(), s, args[0])

@@ -38,7 +38,7 @@ func TestFindings(t *testing.T) {
 			name:   "a value that nobody sets",
 			broken: parts{params: header + "heap = config['configurations']['global']['heap']\n"},
 			mend:   parts{params: header + "heap = config['configurations']['global']['heap']\n", global: `"site.global.heap": "1g"`},
-			want: `package/scripts/params.py#: got config["configurations"]["global"]["heap"] at line 3, which nobody sets, ` +
+			want: `package/scripts/params.py:3: got config["configurations"]["global"]["heap"], which nobody sets, ` +
 				`want site.global.heap in appConfig, or heap in configuration/global.xml; the script fails where it uses it; ` +
 				`default("/configurations/global/heap", VALUE) gives it one`,
 		},
@@ -46,7 +46,7 @@ func TestFindings(t *testing.T) {
 			name:   "one that is misspelt, by a name of its own",
 			broken: parts{params: header + "settings = config['configurations']\nown = settings['global']\nprint(own['heep'])\n", global: `"site.global.heap": "1g"`},
 			mend:   parts{params: header + "settings = config['configurations']\nown = settings['global']\nprint(own['heap'])\n", global: `"site.global.heap": "1g"`},
-			want: `package/scripts/params.py#: got config["configurations"]["global"]["heep"] at line 5, which nobody sets, ` +
+			want: `package/scripts/params.py:5: got config["configurations"]["global"]["heep"], which nobody sets, ` +
 				`want site.global.heep in appConfig, or heep in configuration/global.xml; did you mean heap?`,
 		},
 		{
@@ -55,7 +55,7 @@ func TestFindings(t *testing.T) {
 			mend: parts{params: header + "own = config['configurations']['global']\n" +
 				"a = own['a'] if 'a' in own else 1\nb = own.get('b')\nc = default('/configurations/global/c', 3)\n" +
 				"d = own['d']\nif is_empty(d):\n    d = 4\ntry:\n    f = own['f']\nexcept Fail:\n    f = 6\n"},
-			want: `package/scripts/params.py#: got config["configurations"]["global"]["a"] at line 3, which nobody sets, ` +
+			want: `package/scripts/params.py:3: got config["configurations"]["global"]["a"], which nobody sets, ` +
 				`want site.global.a in appConfig, or a in configuration/global.xml; the script fails where it uses it; ` +
 				`default("/configurations/global/a", VALUE) gives it one`,
 		},
@@ -66,7 +66,7 @@ func TestFindings(t *testing.T) {
 				params: header + "site = config['configurations']['web-site']\nroot = site['root']\n", declares: "web-site",
 				files: map[string]string{"configuration/web-site.xml": "<configuration><property><name>root</name><value>/</value></property></configuration>"},
 			},
-			want: `package/scripts/params.py#: got config["configurations"]["web-site"] at line 3, which nobody sets, ` +
+			want: `package/scripts/params.py:3: got config["configurations"]["web-site"], which nobody sets, ` +
 				`want the dictionary web-site in configFiles, with configuration/web-site.xml or values site.web-site.KEY; the script fails where it uses it`,
 		},
 		{
@@ -80,9 +80,9 @@ func TestFindings(t *testing.T) {
 			name:   "what Slider does not tell",
 			broken: parts{params: header + "hosts = config['clusterHostInfo']['web_hosts']\nstack = config['hostLevelParams']['stack_version']\n"},
 			mend:   parts{params: header + "own = config['hostLevelParams']['container_id']\nname = config['commandParams']['script'], config['commandParams']['command']\n"},
-			want: `package/scripts/params.py#: got config["clusterHostInfo"] at line 3, which nobody sets, ` +
+			want: `package/scripts/params.py:3: got config["clusterHostInfo"], which nobody sets, ` +
 				`want ${COMPONENT_HOST} in a value of appConfig, or the exports at MUSTER_SLIDER_URL; Ambari tells scripts the hosts of components so, Slider does not: the script fails where it uses it
-package/scripts/params.py#: got config["hostLevelParams"]["stack_version"] at line 4, which nobody sets, ` +
+package/scripts/params.py:4: got config["hostLevelParams"]["stack_version"], which nobody sets, ` +
 				`want one of container_id, java_home, package_list; the script fails where it uses it`,
 		},
 		{
@@ -91,7 +91,7 @@ package/scripts/params.py#: got config["hostLevelParams"]["stack_version"] at li
 			mend: parts{params: header + "own = config['configurations']['global']\ntag = own['app_container_tag'], own['app_container_id']\n" +
 				"for_all = own['app_root'], own['app_install_dir'], own['app_log_dir'], own['app_pid_dir'], own['pid_file'], " +
 				"own['app_conf_dir'], own['app_input_conf_dir'], own['security_enabled']\n"},
-			want: `package/scripts/params.py#: got config["configurations"]["global"]["app_container_tg"] at line 4, which nobody sets, ` +
+			want: `package/scripts/params.py:4: got config["configurations"]["global"]["app_container_tg"], which nobody sets, ` +
 				`want site.global.app_container_tg in appConfig, or app_container_tg in configuration/global.xml; did you mean app_container_tag?`,
 		},
 		{
@@ -100,7 +100,7 @@ package/scripts/params.py#: got config["hostLevelParams"]["stack_version"] at li
 				"own = config['configurations']['global']['a']\nb = config['configurations']['global']['b']\n"},
 			mend: parts{params: header + "site = config['configurations'].get('site', {})\nown = config.get('configurations', {})\n" +
 				"if 'web' in config['configurations']:\n    b = config['configurations']['web']['b']\n"},
-			want: `package/scripts/params.py#: got config["configurations"]["global"]["b"] at line 5, which nobody sets, ` +
+			want: `package/scripts/params.py:5: got config["configurations"]["global"]["b"], which nobody sets, ` +
 				`want site.global.b in appConfig, or b in configuration/global.xml; the script fails where it uses it; ` +
 				`default("/configurations/global/b", VALUE) gives it one`,
 		},
@@ -110,7 +110,7 @@ package/scripts/params.py#: got config["hostLevelParams"]["stack_version"] at li
 				"if default('/configurations/global/b', None) is not None:\n    b = own['b']\nif default('c', 0):\n    c = own['c']\nd = own['d']\n"},
 			mend: parts{params: header + "own = config['configurations']['global']\nif own.has_key('a'):\n    a = own['a']\n" +
 				"if default('/configurations/global/b', None) is not None:\n    b = own['b']\nif default('c', 0):\n    c = own['c']\n"},
-			want: `package/scripts/params.py#: got config["configurations"]["global"]["d"] at line 10, which nobody sets, ` +
+			want: `package/scripts/params.py:10: got config["configurations"]["global"]["d"], which nobody sets, ` +
 				`want site.global.d in appConfig, or d in configuration/global.xml; the script fails where it uses it; ` +
 				`default("/configurations/global/d", VALUE) gives it one`,
 		},
@@ -120,7 +120,7 @@ package/scripts/params.py#: got config["hostLevelParams"]["stack_version"] at li
 				"try:\n    b = own['b']\nexcept (KeyError, Fail):\n    b = 2\n"},
 			mend: parts{params: header + "own = config['configurations']['global']\ntry:\n    a = int(own['a'])\nexcept Exception:\n    a = 1\n" +
 				"try:\n    b = own['b']\nexcept:\n    b = 2\n"},
-			want: `package/scripts/params.py#: got config["configurations"]["global"]["a"] at line 5, which nobody sets, ` +
+			want: `package/scripts/params.py:5: got config["configurations"]["global"]["a"], which nobody sets, ` +
 				`want site.global.a in appConfig, or a in configuration/global.xml; the script fails where it uses it; ` +
 				`default("/configurations/global/a", VALUE) gives it one`,
 		},
@@ -130,7 +130,7 @@ package/scripts/params.py#: got config["hostLevelParams"]["stack_version"] at li
 				"def two():\n    own = config['configurations']['global']\n    print(own['b'])\n", global: `"site.global.a": "1"`},
 			mend: parts{params: header + "def one():\n    own = config['configurations']['global']\n    print(own['a'])\n" +
 				"def two():\n    own = dict()\n    print(own['b'])\ndef three(own):\n    print(own['c'])\n", global: `"site.global.a": "1"`},
-			want: `package/scripts/params.py#: got config["configurations"]["global"]["b"] at line 8, which nobody sets, ` +
+			want: `package/scripts/params.py:8: got config["configurations"]["global"]["b"], which nobody sets, ` +
 				`want site.global.b in appConfig, or b in configuration/global.xml; the script fails where it uses it; ` +
 				`default("/configurations/global/b", VALUE) gives it one`,
 		},
@@ -139,14 +139,14 @@ package/scripts/params.py#: got config["hostLevelParams"]["stack_version"] at li
 			broken: parts{params: header + "for a, b in config['configurations']['global'].iteritems():\n    print(a)\n" +
 				"for a, b in dict(c=1).iteritems():\n    print(a)\n"},
 			mend: parts{params: header + "own = config['configurations']['global']\nif own.has_key('a'):\n    for a in own.iterkeys():\n        print(a)\n"},
-			want: "package/scripts/params.py#: got AttributeError: 'dict' object has no attribute 'iteritems' at line 5, " +
+			want: "package/scripts/params.py:5: got AttributeError: 'dict' object has no attribute 'iteritems', " +
 				"want what Python 3 can run; `for a, b in dict(c=1).iteritems():` fails on a plain dict: write .items(); muster package modernize DIR --write does it",
 		},
 		{
 			name:   "a Java that nobody names",
 			broken: parts{params: header + "java = config['hostLevelParams']['java_home']\n"},
 			mend:   parts{params: header + "java = config['hostLevelParams']['java_home']\n", global: `"java_home": "` + java + `"`},
-			want: `package/scripts/params.py#: got config["hostLevelParams"]["java_home"] at line 3, which nobody sets, ` +
+			want: `package/scripts/params.py:3: got config["hostLevelParams"]["java_home"], which nobody sets, ` +
 				`want java_home in appConfig; "${JAVA_HOME}" is that of the host`,
 		},
 		{

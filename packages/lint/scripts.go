@@ -221,7 +221,7 @@ func (f scriptFacts) script(python, text string) slider.Script {
 	}
 	if f.More != nil {
 		s.Faults = append(s.Faults, slider.ScriptFault{
-			Line: f.More.Line, Got: appdef.Counted(f.More.Count, "more finding") + ", the first",
+			Line: f.More.Line, Got: appdef.Counted(f.More.Count, "more finding") + " from here on",
 			Want: "Python 3", Hint: "change those above and run lint again",
 		})
 	}
