@@ -132,6 +132,16 @@ class FunctionsTest(harness.FolderCase):
         text = "{% for k, v in conf.a.iteritems() %}{{ k }}={{ v }};{% endfor %}{{ site.has_key('a.b') }}"
         self.assertEqual(InlineTemplate(text)(), "b=1;True\n")
 
+    def test_the_configuration_among_the_parameters_has_attributes(self):
+        self.env.set_params({"config": Script.get_config()})
+        for text, want in (
+                ("{config.hostname}", "h"), ("{config.configurations.site[a.b]}", "1"),
+                ("{config[configurations].global.port:05}", "00080")):
+            self.assertEqual(format(text), want)
+        with self.assertRaisesRegex(Fail, "configuration /configurations/gone is not set"):
+            format("{config.configurations.gone}")
+        self.assertEqual(copy.deepcopy(self.env.config.params["config"]), Script.get_config())
+
     def test_update_config(self):
         self.env.update_config({"a.b": 1, "basedir": "/other"}, overwrite=False)
         self.assertEqual((self.env.config.a.b, self.env.config.basedir), (1, self.folder + "/package"))

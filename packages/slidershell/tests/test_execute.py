@@ -203,8 +203,13 @@ class HadoopTest(harness.FolderCase):
             "hadoop|fs|-ls|/d/f|", "hadoop|--config|/etc/hadoop/conf|fs|-copyFromLocal|/l/f|/d|",
             "hadoop|--config|/etc/hadoop/conf|fs|-chown|ann:staff|/d/f|",
             "hadoop|--config|/etc/hadoop/conf|fs|-chmod|640|/d/f|"])
-        with self.assertRaisesRegex(InvalidArgument, "the argument owner is missing"):
-            CopyFromLocal("/l/f", dest_dir="/d")
+        with self.assertRaisesRegex(InvalidArgument, "the argument dest_dir is missing"):
+            CopyFromLocal("/l/f", owner="ann")
+
+    def test_a_copy_without_an_owner_keeps_its_own(self):
+        CopyFromLocal("/l/f", dest_dir="/d", group="staff")
+        self.assertEqual(self.read("told").splitlines(), [
+            "hadoop|fs|-ls|/d/f|", "hadoop|--config|/etc/hadoop/conf|fs|-copyFromLocal|/l/f|/d|"])
 
 
 class BackgroundTest(harness.FolderCase):

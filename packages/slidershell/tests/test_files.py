@@ -3,13 +3,16 @@
 import functools
 import hashlib
 import http.server
+import io
 import json
 import os
 import stat
 import tarfile
 import threading
+import time
 import unittest
 import xml.etree.ElementTree
+import zipfile
 
 import harness
 from resource_management import *
@@ -133,6 +136,53 @@ class TarballTest(harness.FolderCase):
         Tarball("a.tgz", location="into")
         self.assertEqual(sorted(os.listdir("into")), ["kept", "p"])
 
+    WHEN = (2001, 2, 3, 4, 5, 6)
+    MEMBERS = (("d", 0o555), ("d/open", 0o666), ("d/run", 0o4755), ("ro", 0o444))
+
+    def tar_of(self, path):
+        with tarfile.open(path, "w") as archive:
+            for name, bits in self.MEMBERS:
+                member = tarfile.TarInfo(name)
+                member.mode, member.mtime = bits, time.mktime((*self.WHEN, 0, 0, -1))
+                member.type, member.size = (tarfile.DIRTYPE, 0) if name == "d" else (tarfile.REGTYPE, 1)
+                archive.addfile(member, io.BytesIO(b"x"))
+
+    def zip_of(self, path):
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, bits in self.MEMBERS:
+                member = zipfile.ZipInfo(name + "/" if name == "d" else name, self.WHEN)
+                member.create_system, member.external_attr = 3, bits << 16
+                archive.writestr(member, "" if name == "d" else "x")
+
+    def test_modes_and_times_are_those_of_tar_and_unzip(self):
+        self.addCleanup(os.umask, os.umask(0o022))
+        for make, name, opened in ((self.tar_of, "a.tar", 0o644), (self.zip_of, "a.zip", 0o666)):
+            make(name)
+            into = name + ".d"
+            os.mkdir(into)
+            Tarball(name, location=into)
+            got = {path: mode(os.path.join(into, path)) for path, _ in self.MEMBERS}
+            self.assertEqual(got, {"d": 0o755, "d/open": opened, "d/run": 0o755, "ro": 0o444}, name)
+            for path in got:
+                when = time.localtime(os.stat(os.path.join(into, path)).st_mtime)[:6]
+                self.assertEqual(when, self.WHEN, (name, path))
+
+    def test_a_second_time_replaces_files(self):
+        for make, name in ((self.tar_of, "a.tar"), (self.zip_of, "a.zip")):
+            make(name)
+            into = name + ".d"
+            os.makedirs(into + "/d")
+            before = os.stat(self.write(into + "/ro", "old")).st_ino
+            os.link(into + "/ro", into + "/other")  # so that the file's number is not given to the new one
+            self.write("elsewhere", "kept")
+            os.symlink("../../elsewhere", into + "/d/run")
+            if name == "a.tar":
+                os.remove(into + "/d/run")  # a link that leads out of the folder is refused of a tar
+            Tarball(name, location=into)
+            self.assertNotEqual(os.stat(into + "/ro").st_ino, before, name)
+            self.assertEqual([self.read(into + "/" + path) for path in ("ro", "d/run", "other")], ["x", "x", "old"])
+            self.assertEqual(self.read("elsewhere"), "kept")
+
 
 class DownloadTest(harness.FolderCase):
     def test_content_of_a_url(self):
@@ -247,6 +297,16 @@ class HdfsDirectoryTest(harness.FolderCase):
             with self.assertRaisesRegex(Fail, want):
                 HdfsDirectory(name, action="create", conf_dir=conf_dir)
         HdfsDirectory("file://{}/a".format(self.folder), action="create", conf_dir=self.folder)
+        self.assertTrue(os.path.isdir("a"))
+
+    def test_without_conf_dir_the_hosts_hadoop_says_which_store(self):
+        os.mkdir("conf")
+        self.write("conf/core-site.xml", "<configuration><property><name>fs.defaultFS</name><value>hdfs://nn</value>"
+                   "</property></configuration>")
+        self.variable("HADOOP_CONF_DIR", self.folder + "/conf")
+        with self.assertRaisesRegex(Fail, "hdfs://nn/apps: no agent to ask"):
+            HdfsDirectory("/apps", action="create")
+        HdfsDirectory(self.folder + "/a", action="create", conf_dir=self.folder)
         self.assertTrue(os.path.isdir("a"))
 
     def test_the_agent_makes_folders_of_hdfs(self):

@@ -2,6 +2,7 @@
 
 import os
 import tarfile
+import time
 import zipfile
 
 from resource_management.core.exceptions import Fail
@@ -19,17 +20,26 @@ def unpack(source, target):
 
 
 def unzip(source, target):
+    """Modes and times are the archive's; the times are read as this host's local ones."""
+    folders = []
     with zipfile.ZipFile(source) as archive:
         for one in archive.infolist():
+            if not one.is_dir():
+                make_way(place_in(target, one.filename))
             path = archive.extract(one, target)  # takes `..` and the first / out of names
-            mode = one.external_attr >> 16 & 0o777
-            if mode and not one.is_dir():
-                os.chmod(path, mode)
+            mode, when = one.external_attr >> 16 & 0o777, time.mktime((*one.date_time, 0, 0, -1))
+            if not one.is_dir():
+                finish(path, mode, when)
+            else:
+                folders.append((path, mode and mode | ENTERED, when))
+    finish_folders(folders)
 
 
 def untar(source, target):
-    """Members and links stay below target; devices and the like are refused, set-id bits are dropped."""
-    root = os.path.realpath(target)
+    """Members and links stay below target; devices and the like are refused, set-id bits are dropped. The umask
+    applies, as where an ordinary user runs tar.
+    """
+    root, allowed, folders = os.path.realpath(target), 0o777 & ~umask(), []
     with tarfile.open(source) as archive:
         for member in archive:
             path = os.path.join(root, member.name)
@@ -40,12 +50,20 @@ def untar(source, target):
                 within(source, root, member.name, os.path.join(root, member.linkname))
             elif not (member.isreg() or member.isdir()):
                 raise Fail("package {}: {}: neither file, folder nor link".format(source, member.name))
-            member.mode &= 0o777
-            if member.isdir():
-                member.mode |= 0o700  # what lies in it comes next
+            member.mode &= allowed
+            if not member.isdir():
+                make_way(path)
+            else:
+                member.mode |= ENTERED
+                if os.path.realpath(path) != root:
+                    folders.append((path, member.mode, member.mtime))
             member.uid, member.gid, member.uname, member.gname = os.getuid(), os.getgid(), "", ""
             archive.extract(member, root, **NO_FILTER)
+    finish_folders(folders)
 
+
+# The owner of a folder may always write into it: else neither a second INSTALL nor the agent could remove it.
+ENTERED = 0o700
 
 # Newer Pythons ask which filter is meant; the checks are those of untar.
 NO_FILTER = {"filter": "fully_trusted"} if hasattr(tarfile, "fully_trusted_filter") else {}
@@ -55,3 +73,33 @@ def within(source, root, name, path):
     path = os.path.realpath(path)
     if path != root and not path.startswith(root + os.sep):
         raise Fail("package {}: {} leads out of the package".format(source, name))
+
+
+def place_in(target, name):
+    """Where zipfile puts a member: without the first / and without `..`."""
+    return os.path.join(target, *(part for part in name.split("/") if part not in ("", ".", "..")))
+
+
+def make_way(path):
+    """A file is replaced, not written into: it may be read-only, or a link."""
+    if os.path.islink(path) or os.path.isfile(path):
+        os.unlink(path)
+
+
+def finish_folders(folders):
+    """The times of folders come last: each file that a folder gets changes them."""
+    for path, mode, when in folders:
+        finish(path, mode, when)
+
+
+def finish(path, mode, when):
+    os.utime(path, (when, when))
+    if mode:
+        os.chmod(path, mode)
+
+
+def umask():
+    """The umask of this process, which can only be read by setting it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

@@ -56,6 +56,23 @@ class ConfigDictionary(dict):
     def __reduce__(self):  # copied and pickled as the plain dictionary that it holds
         return ConfigDictionary, (dict(self.items()), self._path)
 
+    def with_attributes(self):
+        """A copy whose keys are attributes too."""
+        return ConfigAttributes(self, self._path)
+
+
+class ConfigAttributes(ConfigDictionary):
+    """A configuration among the parameters. A missing attribute fails when it is used, as a missing key does."""
+
+    def __getitem__(self, key):
+        value = super().__getitem__(key)
+        return value.with_attributes() if isinstance(value, ConfigDictionary) else value
+
+    def __getattr__(self, name):
+        if name.startswith("__"):  # probes of Python's own machinery
+            raise AttributeError(name)
+        return self[name]
+
 
 class UnknownConfiguration:
     """Stands for a missing key. Whatever uses it as a value fails and says which key."""

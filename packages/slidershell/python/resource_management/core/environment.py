@@ -29,7 +29,7 @@ class Environment:
     def set_params(self, params):
         """Adds the variables of a module, or of a dictionary; functions, classes and modules are left out.
 
-        Dictionaries among them get attributes, for format and templates.
+        Dictionaries among them, the configuration too, get attributes, for format and templates.
         """
         names = params if isinstance(params, dict) else vars(params)
         for name, value in names.items():
@@ -84,7 +84,9 @@ def is_variable(value):
 
 
 def with_attributes(value):
-    if not isinstance(value, dict) or isinstance(value, ConfigDictionary):
+    if isinstance(value, ConfigDictionary):
+        return value.with_attributes()
+    if not isinstance(value, dict):
         return value
     return AttributeDictionary((name, with_attributes(one)) for name, one in value.items())
 

@@ -11,7 +11,9 @@ __all__ = ["CopyFromLocal"]
 
 
 class CopyFromLocal(Resource):
-    """Copies the file into dest_dir unless one of its name is there, then sets its owner and its mode, as a number."""
+    """Copies the file into dest_dir unless one of its name is there, then sets its owner, if one is given, and its
+    mode, as a number.
+    """
 
     arguments = {
         "path": None, "dest_dir": None, "owner": None, "group": None, "mode": None, "kinnit_if_needed": "",
@@ -20,14 +22,14 @@ class CopyFromLocal(Resource):
     default_action = "run"
 
     def action_run(self):
-        for name in ("dest_dir", "owner"):
-            if getattr(self, name) is None:
-                raise InvalidArgument("{}: the argument {} is missing".format(self, name))
+        if self.dest_dir is None:
+            raise InvalidArgument("{}: the argument dest_dir is missing".format(self))
         path = self.path or self.name
         target = os.path.join(self.dest_dir, os.path.basename(path))
         there = "{} hadoop fs -ls {}".format(self.kinnit_if_needed, quote(target))
         self._hadoop(("fs", "-copyFromLocal", path, self.dest_dir), not_if=there)
-        self._hadoop(("fs", "-chown", ":".join(filter(None, (self.owner, self.group))), target))
+        if self.owner:
+            self._hadoop(("fs", "-chown", ":".join(filter(None, (self.owner, self.group))), target))
         if self.mode:
             self._hadoop(("fs", "-chmod", "{:o}".format(self.mode), target))
 

@@ -17,7 +17,8 @@ _delayed = []  # (path, mode, recursive_chmod) of create_delayed, made by the ne
 
 
 class HdfsDirectory(Resource):
-    """`file:` and `hdfs:` URLs, and plain paths, which are of the store that conf_dir's core-site.xml names, else local.
+    """`file:` and `hdfs:` URLs, and plain paths, which are of the store that core-site.xml names, else local: that of
+    conf_dir, or of the host's Hadoop where there is no conf_dir.
 
     create_delayed keeps the folder for the next create, whose name may be None. Owners are ignored: a folder of HDFS is
     the process's user's, whom the agent acts for.
@@ -75,7 +76,8 @@ class HdfsDirectory(Resource):
 
     def _default_store(self):
         """fs.defaultFS, or the local file system where Hadoop is not configured."""
-        path = os.path.join(self.conf_dir, "core-site.xml") if self.conf_dir else ""
+        conf_dir = self.conf_dir or os.environ.get("HADOOP_CONF_DIR")
+        path = os.path.join(conf_dir, "core-site.xml") if conf_dir else ""
         if not os.path.isfile(path):
             return "file://"
         for one in xml.etree.ElementTree.parse(path).iter("property"):
