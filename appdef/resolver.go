@@ -22,7 +22,8 @@ type Resolver struct {
 	WorkRoot    string // AGENT_WORK_ROOT
 	LogRoot     string // AGENT_LOG_ROOT
 
-	// Vars are names that only a client knows (ClientNames) and any others given with --set NAME=v.
+	// Vars are names that only a client knows (ClientNames) and any others given with --set NAME=v. Those of the
+	// command line, which App.Vars has too, win over the definition; the others yield to it.
 	Vars map[string]string
 	// Hosts has the hosts of each component's instances, in index order; nil until the roster is known.
 	Hosts map[string][]string
@@ -88,10 +89,11 @@ func (r Resolver) Lookup(name string) (string, bool) {
 	if component, ok := r.hostOf(name); ok {
 		return r.hosts(component)
 	}
-	if value, ok := r.Vars[name]; ok {
+	if value, ok := r.clientValue(name); ok {
 		return value, true
 	}
-	return r.clientValue(name)
+	value, ok := r.Vars[name]
+	return value, ok
 }
 
 // fixed are the placeholders with a field of their own.
@@ -156,8 +158,13 @@ func (r Resolver) hosts(component string) (string, bool) {
 	return strings.Join(hosts, ","), ok
 }
 
+// clientValue is the definition's value of a client's name, unless the command line gives another. The variable of the
+// host's environment comes after it, as under Slider, which knew the definition alone.
 func (r Resolver) clientValue(name string) (string, bool) {
 	if r.App == nil {
+		return "", false
+	}
+	if _, given := r.App.Vars[name]; given {
 		return "", false
 	}
 	for _, pair := range clientKeys {

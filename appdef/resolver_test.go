@@ -110,3 +110,38 @@ func TestDictionaries(t *testing.T) {
 		t.Errorf("left without a user: %v", unresolved)
 	}
 }
+
+func TestWhereAClientsNameComesFrom(t *testing.T) {
+	for _, test := range []struct {
+		name, written, environment, given, want string
+	}{
+		{name: "the definition", written: "/conf/jdk", want: "/conf/jdk"},
+		{name: "the environment", environment: "/env/jdk", want: "/env/jdk"},
+		{name: "the definition before the environment", written: "/conf/jdk", environment: "/env/jdk", want: "/conf/jdk"},
+		{
+			name: "the command line before both", written: "/conf/jdk", environment: "/env/jdk", given: "/set/jdk",
+			want: "/set/jdk",
+		},
+		{
+			name: "the definition leaves it to the environment", written: "${JAVA_HOME}", environment: "/env/jdk",
+			want: "/env/jdk",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			app, vars := App{Config: map[string]string{}}, map[string]string{}
+			if test.written != "" {
+				app.Config["java_home"] = test.written
+			}
+			if test.environment != "" {
+				vars["JAVA_HOME"] = test.environment
+			}
+			if test.given != "" {
+				app.Vars = map[string]string{"JAVA_HOME": test.given}
+				vars["JAVA_HOME"] = test.given
+			}
+			if got, _ := (Resolver{App: &app, Vars: vars}).Lookup("JAVA_HOME"); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}

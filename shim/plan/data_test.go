@@ -224,14 +224,38 @@ func TestDefaultFSOfTheDefinition(t *testing.T) {
 		c.Config = map[string]string{"site.fs.defaultFS": "hdfs://own:1/", "site.global.worker.port": "${worker.ALLOCATED_PORT}"}
 		c.Settings.Command = "echo ${NN_URI} ${NN_HOST}"
 	})
-	for given, want := range map[string]string{"": "echo hdfs://own:1/ own", "hdfs://set:2": "echo hdfs://set:2 set"} {
-		req := withStore(request("worker", 0))
-		if given != "" {
-			req.Allocation.Vars = map[string]string{"NN_URI": given}
-		}
-		if p := mustBuild(t, app, req); p.Process.Argv[2] != want {
-			t.Errorf("got %q, want %q", p.Process.Argv[2], want)
-		}
+	for _, test := range []struct {
+		name        string
+		environment map[string]string
+		given       map[string]string
+		want        string
+	}{
+		{name: "the definition", want: "echo hdfs://own:1/ own"},
+		{
+			name:        "the environment is of another store",
+			environment: map[string]string{"NN_URI": "hdfs://env:2", "NN_HOST": "env"}, want: "echo hdfs://own:1/ own",
+		},
+		{
+			name:        "the environment knows a host of the same store",
+			environment: map[string]string{"NN_URI": "hdfs://own:1/", "NN_HOST": "own.example"},
+			want:        "echo hdfs://own:1/ own.example",
+		},
+		{
+			name:  "the command line",
+			given: map[string]string{"NN_URI": "hdfs://set:2"}, want: "echo hdfs://set:2 set",
+		},
+		{
+			name:  "the command line knows the host",
+			given: map[string]string{"NN_HOST": "set"}, want: "echo hdfs://own:1/ set",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			req, app := withStore(request("worker", 0)), app
+			req.Allocation.Vars, app.Vars = test.environment, test.given
+			if p := mustBuild(t, app, req); p.Process.Argv[2] != test.want {
+				t.Errorf("got %q, want %q", p.Process.Argv[2], test.want)
+			}
+		})
 	}
 	app = with(app, "worker", func(c *appdef.Component) { c.Config = map[string]string{}; c.CompExports = nil })
 	req := request("worker", 0)

@@ -159,7 +159,9 @@ func (r Request) withDefaultFS(scope appdef.Resolver) appdef.Resolver {
 	if !known && r.DefaultFS != "" {
 		uri, scope.Vars["NN_URI"] = r.DefaultFS, r.DefaultFS
 	}
-	if _, known := scope.Lookup("NN_HOST"); known {
+	_, given := scope.App.Vars["NN_HOST"]
+	// a host from the environment is that of its own filesystem, not of the one that the definition names
+	if _, known := scope.Lookup("NN_HOST"); known && (given || uri == scope.Vars["NN_URI"]) {
 		return scope
 	}
 	if rest, ok := strings.CutPrefix(uri[len(schemeForm.FindString(uri)):], "//"); ok {
