@@ -46,10 +46,11 @@ var resourceTable = [...]Key{
 		"each on a host of its own", Whole: true},
 	{Name: thresholdKey, Default: "5", Meaning: "how many failures the window allows; one more ends the app. 0 or " +
 		"less: no limit", Whole: true, Signed: true},
-	{Name: windowKey + "days", Meaning: "the window of failures: days. Days, hours and minutes add up to " +
+	{Name: windowKey + "days", Meaning: "the window of failures: days. Days, hours, minutes and seconds add up to " +
 		"muster.restart.window of the whole app", Whole: true},
 	{Name: windowKey + "hours", Meaning: "the window of failures: hours", Whole: true},
 	{Name: windowKey + "minutes", Meaning: "the window of failures: minutes", Whole: true},
+	{Name: windowKey + "seconds", Meaning: "the window of failures: seconds", Whole: true},
 	{Name: includeKey, Meaning: "globs of the log files to collect"},
 	{Name: excludeKey, Meaning: "globs of the log files not to collect"},
 	{

@@ -117,6 +117,14 @@ func TestFailureThresholds(t *testing.T) {
 		{name: "component over global", global: `"yarn.container.failure.threshold": 8`, ps: `"yarn.container.failure.threshold": "0"`, budgets: [2]int{-1, 3}, window: 300},
 		{name: "negative", ps: `"yarn.container.failure.threshold": "-3"`, budgets: [2]int{-1, 3}, window: 300},
 		{name: "window", global: `"yarn.container.failure.window.days": "1", "yarn.container.failure.window.minutes": 5`, budgets: [2]int{5, 3}, window: 86700},
+		{
+			name: "window of minutes and seconds", budgets: [2]int{5, 3}, window: 90030,
+			global: `"yarn.container.failure.window.minutes": "1500", "yarn.container.failure.window.seconds": "30"`,
+		},
+		{
+			name: "window of seconds", global: `"yarn.container.failure.window.seconds": "21600"`,
+			budgets: [2]int{5, 3}, window: 21600,
+		},
 		{name: "muster in resources", global: `"yarn.container.failure.threshold": 8, "muster.restart.budget": 2`, budgets: [2]int{2, 3}, window: 300},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -199,11 +199,19 @@ func put(sections map[string]appdef.Section, component, key string, v appdef.Val
 	sections[component][key] = v
 }
 
-// failureWindow adds up the global window's days, hours and minutes.
+// windowParts are the ends of the keys of the window of failures, with their length and the most that one may say.
+var windowParts = []struct {
+	name             string
+	unit, mostNumber int
+}{
+	{"days", 86400, 10_000}, {"hours", 3600, 10_000}, {"minutes", 60, 10_000}, {"seconds", 1, 1_000_000},
+}
+
+// failureWindow adds up the global window's days, hours, minutes and seconds.
 func (l *loading) failureWindow() (appdef.Value, bool) {
 	for _, c := range l.app.Components {
-		for _, part := range []string{"days", "hours", "minutes"} {
-			if v, ok := l.resources.components[c.Name][windowKey+part]; ok {
+		for _, part := range windowParts {
+			if v, ok := l.resources.components[c.Name][windowKey+part.name]; ok {
 				l.found = append(l.found, v.Warning("a window of failures in a component", "it in global",
 					"as in Slider it is one for the whole app: here it has no effect"))
 			}
@@ -211,17 +219,15 @@ func (l *loading) failureWindow() (appdef.Value, bool) {
 	}
 	var window appdef.Value
 	seconds, set := 0, false
-	for _, part := range []struct {
-		name string
-		unit int
-	}{{"days", 86400}, {"hours", 3600}, {"minutes", 60}} {
+	for _, part := range windowParts {
 		v, ok := l.resources.global[windowKey+part.name]
 		if !ok {
 			continue
 		}
 		n, err := appdef.ParseInt(v.Text)
-		if err != nil || n < 0 || n > 10000 {
-			l.found = append(l.found, v.Problem(appdef.Quote(v.Text), "a whole number, 0 to 10000", ""))
+		if err != nil || n < 0 || n > part.mostNumber {
+			l.found = append(l.found, v.Problem(appdef.Quote(v.Text),
+				"a whole number, 0 to "+strconv.Itoa(part.mostNumber), ""))
 			continue
 		}
 		seconds += n * part.unit

@@ -26,6 +26,7 @@ func keysOf() map[string][]string {
 		"/restart/window": {
 			"muster.restart.window", "yarn.container.failure.window.minutes",
 			"yarn.container.failure.window.hours", "yarn.container.failure.window.days",
+			"yarn.container.failure.window.seconds",
 		},
 		"/complete/min_failed": {"muster.complete.minFailed"},
 		"/complete/min_succeeded": {
