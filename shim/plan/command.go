@@ -32,7 +32,11 @@ func (b *builder) ownCommand(script *Script) []string {
 	case script != nil && script.Has(CommandStart):
 		return script.Argv(CommandStart, b.req.log(), b.req.root())
 	case s.Command != "":
-		text := b.shellText("muster.command", s.Command)
+		text := s.Command
+		if s.CommandFrom == "commands" {
+			text = withNames(text)
+		}
+		text = b.shellText("muster.command", text)
 		return b.underMPI([]string{b.shell(), "-c", text}, text)
 	case b.app.Settings.Framework == "tensorflow" && b.component.CommandScript != nil:
 		return b.tensorflow()

@@ -99,6 +99,27 @@ func TestWhatStartRuns(t *testing.T) {
 	}
 }
 
+func TestNamesInCommands(t *testing.T) {
+	for text, want := range map[string]string{
+		"{app_root}/bin/run {app_root}{pid_file}": "/opt/app/bin/run /opt/app${WORK}/worker-0/app/run/component.pid",
+		"cat <${pid_file} ${app_root}":            "cat <${pid_file} ${app_root}",
+		"awk '{{print $1}}' {HOME} {checkpoint}":  "awk '{{print $1}}' {HOME} {checkpoint}",
+	} {
+		for _, start := range []string{appdef.StartScript, appdef.StartBuiltin} {
+			app := with(scriptedApp(), "worker", func(c *appdef.Component) {
+				c.CommandScript, c.Settings.CommandFrom, c.Settings.Command = nil, "commands", text
+				c.Commands = []appdef.Command{{Name: "START", Exec: text, Type: "SHELL"}}
+				c.Settings.Start = start
+				c.Config["site.global.app_root"] = "/opt/app"
+			})
+			p := mustBuild(t, app, Request{AppID: "a", Component: "worker", Allocation: Allocation{User: "u"}})
+			if got := p.Process.Argv[len(p.Process.Argv)-1]; got != want {
+				t.Errorf("muster.start=%s: got %q, want %q", start, got, want)
+			}
+		}
+	}
+}
+
 func TestPublishedBy(t *testing.T) {
 	app := scriptedApp()
 	app.ExportGroups = append(app.ExportGroups, appdef.ExportGroup{Name: "links", Exports: []appdef.Export{
