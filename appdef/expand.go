@@ -173,3 +173,19 @@ func siteKey(name string) (dict, key string, ok bool) {
 	}
 	return "", "", false
 }
+
+// siteKeyIn is siteKey for dictionaries whose names may have dots: of those that are known, the longest that begins the
+// name counts.
+func siteKeyIn[V any](name string, known map[string]V) (dict, key string, ok bool) {
+	dict, key, ok = siteKey(name)
+	rest, dotted := strings.CutPrefix(name, "site.")
+	if !dotted {
+		return dict, key, ok
+	}
+	for candidate := range known {
+		if after, begins := strings.CutPrefix(rest, candidate+"."); begins && len(candidate) > len(dict) {
+			dict, key = candidate, after
+		}
+	}
+	return dict, key, ok
+}

@@ -116,7 +116,7 @@ func (v *validation) allowedPorts(at Place, ports string) {
 // text checks one value. In a shell's text it checks only what is certainly muster's, because the shell has
 // placeholders of the same form.
 func (v *validation) text(at Place, component int, key, text string, dicts map[string]bool) {
-	dict, rest, site := siteKey(key)
+	dict, rest, site := siteKeyIn(key, dicts)
 	if !site && !strings.HasPrefix(key, "muster.") {
 		return
 	}
@@ -141,7 +141,7 @@ func (v *validation) placeholder(at Place, component int, name string, site bool
 	if strings.HasSuffix(name, portSuffix) {
 		return
 	}
-	if dict, key, refers := siteKey(name); refers {
+	if dict, key, refers := siteKeyIn(name, v.app.Defaults); refers {
 		if !v.defined(component, dict, key) && !v.defined(-1, dict, key) {
 			v.bad(at, "${"+name+"}, which is not defined", "a key of appConfig",
 				didYouMean("site."+dict+"."+key, v.siteNames()))

@@ -77,6 +77,9 @@ func (r Resolver) ExpandLax(text string) (out string, unresolved, empty []string
 // Lookup finds one placeholder's value; the names are those of Expand.
 func (r Resolver) Lookup(name string) (string, bool) {
 	if dict, key, ok := siteKey(name); ok {
+		if r.App != nil {
+			dict, key, _ = siteKeyIn(name, r.App.Defaults)
+		}
 		return r.site(dict, key)
 	}
 	if value, ok := r.fixed(name); ok && (value != "" || name == prefixName) { // no prefix is a value
@@ -259,11 +262,15 @@ func (r Resolver) Dictionaries() (dicts map[string]map[string]string, unresolved
 	if r.App == nil {
 		return dicts, unresolved
 	}
-	for dict := range r.App.Declared(r.Component) {
+	known := r.App.Declared(r.Component)
+	for dict := range known {
 		dicts[dict] = map[string]string{}
 	}
+	for dict := range r.App.Defaults {
+		known[dict] = true
+	}
 	for _, name := range r.siteNames() {
-		dict, key, _ := siteKey(name)
+		dict, key, _ := siteKeyIn(name, known)
 		raw, ok := r.site(dict, key)
 		if !ok {
 			unresolved[dict+"."+key] = []string{sitePath + dict + "/" + key}

@@ -2,7 +2,10 @@ package appdef
 
 import (
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // Every placeholder that Slider knows, with its value for worker 1.
@@ -143,5 +146,34 @@ func TestWhereAClientsNameComesFrom(t *testing.T) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+func TestADictionarysNameMayHaveDots(t *testing.T) {
+	app := App{
+		Config: map[string]string{"site.a.site.k.one": "1", "site.a.k": "2", "site.a.sites": "3",
+			"site.a.two": "${site.b.site.k.two}"},
+		Contents: Contents{ConfigFiles: []ConfigFile{
+			{Type: "xml", FileName: "a.xml", Dictionary: "a"}, {Type: "xml", FileName: "s.xml", Dictionary: "a.site"},
+		}},
+		Defaults: map[string]map[string]string{"b.site": {"k.two": "4"}},
+	}
+	dicts, _ := Resolver{App: &app}.Dictionaries()
+	delete(dicts, "global")
+	want := map[string]map[string]string{
+		"a": {"k": "2", "sites": "3", "two": "4"}, "a.site": {"k.one": "1"}, "b.site": {"k.two": "4"},
+	}
+	if d := cmp.Diff(want, dicts); d != "" {
+		t.Errorf("dictionaries: -want +got\n%s", d)
+	}
+	for name, want := range map[string]string{"site.a.site.k.one": "1", "@//site/a.site/k.one": "1", "site.b.site.k.two": "4"} {
+		if got, left := (Resolver{App: &app}).Expand("${" + name + "}"); got != want || left != nil {
+			t.Errorf("${%s}: got %q, want %q", name, got, want)
+		}
+	}
+	for _, p := range Validate(&app) {
+		if strings.Contains(p.Got, "dictionary") || strings.Contains(p.Got, "not defined") {
+			t.Errorf("got the problem %v", p)
+		}
 	}
 }

@@ -316,7 +316,7 @@ func (v *validation) template(at Place, component int, text string, address bool
 		report, stays = v.bad, "others find this component by the export"
 	}
 	for _, name := range Placeholders(text) {
-		dict, key, refers := siteKey(name)
+		dict, key, refers := siteKeyIn(name, v.app.Defaults)
 		switch {
 		case refers && !v.defined(component, dict, key):
 			report(at, "${"+name+"}, which is not defined", "a value of appConfig",
