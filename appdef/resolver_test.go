@@ -166,7 +166,9 @@ func TestADictionarysNameMayHaveDots(t *testing.T) {
 	if d := cmp.Diff(want, dicts); d != "" {
 		t.Errorf("dictionaries: -want +got\n%s", d)
 	}
-	for name, want := range map[string]string{"site.a.site.k.one": "1", "@//site/a.site/k.one": "1", "site.b.site.k.two": "4"} {
+	for name, want := range map[string]string{
+		"site.a.site.k.one": "1", "@//site/a.site/k.one": "1", "site.b.site.k.two": "4",
+	} {
 		if got, left := (Resolver{App: &app}).Expand("${" + name + "}"); got != want || left != nil {
 			t.Errorf("${%s}: got %q, want %q", name, got, want)
 		}
