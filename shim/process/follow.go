@@ -21,19 +21,24 @@ type following struct {
 	left     script.Left
 	starting bool         // START is at work
 	refused  map[int]bool // pid files had these numbers, and they are not START's
+	named    script.PID   // the process of a pid file that is the instance, or was
 	last     time.Time    // when STATUS was asked last; the zero value: it is asked at once
+	answered time.Time    // when STATUS was last run
 	looked   time.Time    // when pid files were read last
+	late     time.Time    // until when a pid file may name what START has left
 	ended    bool         // there is nothing more to decide
 }
 
 // follow asks STATUS, and decides what the instance is once START has ended, until ctx ends.
 func (f *following) follow(ctx context.Context) {
+	limit := plan.Seconds(f.script.Timeout)
 	f.starting, f.refused, f.last = true, map[int]bool{}, time.Now()
+	f.answered, f.late = f.last, f.last.Add(limit)
 	f.left = script.Left{Up: f.script.Up, Asks: f.script.Asks()}
 	f.health.Deaf = !f.left.Asks
-	deadline := time.NewTimer(plan.Seconds(f.script.Timeout))
+	deadline := time.NewTimer(limit)
 	defer deadline.Stop()
-	late, told := true, f.told // a pid file may be late as long as START may take
+	told := f.told
 	if f.health.Deaf {
 		f.serving()
 	}
@@ -46,14 +51,13 @@ func (f *following) follow(ctx context.Context) {
 		case l := <-f.lingers:
 			f.startEnded(ctx, l)
 		case <-deadline.C:
-			late = false
 			if !f.health.Up && !f.isTold() { // both may have happened while STATUS was asked
 				f.fail(registry.ClassTimeout, f.overdue())
 			}
 		case <-f.turn():
 			f.status(ctx)
 			f.last = time.Now()
-		case <-f.look(late):
+		case <-f.look():
 			f.lookAgain(ctx)
 		}
 	}
@@ -73,8 +77,8 @@ func (f *following) turn() <-chan time.Time {
 }
 
 // look is when pid files are read again; nil: never.
-func (f *following) look(late bool) <-chan time.Time {
-	if owner, _ := f.decided(); owner != script.Rest || !late {
+func (f *following) look() <-chan time.Time {
+	if owner, _ := f.decided(); owner != script.Rest || time.Now().After(f.late) {
 		return nil
 	}
 	return time.After(time.Until(f.looked.Add(eager)))
@@ -112,9 +116,15 @@ func (f *following) status(ctx context.Context) {
 		f.left.Asks = false
 	}
 	owner, _ := f.decided()
+	if !answer.NotRun {
+		f.answered = time.Now()
+	}
 	switch {
 	case answer.Absent && owner == script.Status:
 		f.decide(ctx)
+	case owner == script.Status && time.Since(f.answered) > plan.Seconds(f.script.Timeout):
+		f.fail(registry.ClassTimeout, fmt.Sprintf("STATUS, which alone says whether the instance is up, cannot be run "+
+			"for %g s: %s", f.script.Timeout, answer.Why))
 	case !f.health.Dead():
 	case owner == script.Status:
 		f.denied()
@@ -139,6 +149,13 @@ func (f *following) denied() {
 // startEnded takes what START has left, or that nothing of it is left.
 func (f *following) startEnded(ctx context.Context, l sandbox.Lingers) {
 	was, _ := f.decided()
+	if was == script.Named {
+		lost := f.named
+		f.left.Lost = &lost
+	}
+	if l.Left > 0 { // a pid file may be late as long as START may take
+		f.late = time.Now().Add(plan.Seconds(f.script.Timeout))
+	}
 	f.starting = false
 	f.left.Alive, f.left.Ended, f.left.Held = l.Left, endOf(l.Ended),
 		was == script.Rest || was == script.Named
@@ -180,11 +197,11 @@ func (f *following) decide(ctx context.Context) {
 			f.take(owner, outcome)
 			return
 		}
-		if !f.adopt(f.left.PIDs[0]) {
-			f.left.PIDs = f.left.PIDs[1:]
-			continue
+		i := slices.IndexFunc(f.left.PIDs, func(p script.PID) bool { return p.Over == nil })
+		if f.adopt(f.left.PIDs[i]) {
+			return
 		}
-		return
+		f.left.PIDs = slices.Delete(f.left.PIDs, i, i+1)
 	}
 }
 
@@ -200,7 +217,7 @@ func (f *following) take(owner script.Owner, outcome script.Outcome) {
 	case script.Status:
 		log.Info("START has ended with 0: STATUS alone says whether the instance is up", "processes", f.left.Alive)
 		f.own(owner, outcome)
-		f.health.Failures, f.health.Yes, f.last = 0, false, time.Time{}
+		f.health.Failures, f.health.Yes, f.last, f.answered = 0, false, time.Time{}, time.Now()
 	case script.Over, script.Named:
 		f.finish(outcome)
 	}
@@ -233,6 +250,7 @@ func (f *following) adopt(pid script.PID) bool {
 		return false
 	case err == nil:
 		f.process.Log.Info("START has left the process behind", "pid", pid.PID, "pid_file", pid.File)
+		f.named, f.left.Lost = pid, nil
 		f.own(script.Named, script.Outcome{})
 		f.serving()
 	case !errors.Is(err, sandbox.ErrGone) && !errors.Is(err, os.ErrProcessDone):
@@ -260,10 +278,18 @@ func (f *following) readPIDs(ctx context.Context, warn bool) {
 	all := f.process.pidFiles(f.process.filledScript(), warn)
 	f.left.PIDs = slices.DeleteFunc(slices.Clone(all), func(p script.PID) bool { return p.PID == own })
 	f.left.Own = len(f.left.PIDs) < len(all)
-	for i, pid := range f.left.PIDs {
-		if x, err := f.process.guards.now().Ended(ctx, pid.PID); err == nil {
-			f.left.PIDs[i].Over = endOf(&x)
-		}
+	for i := range f.left.PIDs {
+		f.askEnd(ctx, &f.left.PIDs[i])
+	}
+	if f.left.Lost != nil {
+		f.askEnd(ctx, f.left.Lost)
+	}
+}
+
+// askEnd asks the guard how a process has ended.
+func (f *following) askEnd(ctx context.Context, pid *script.PID) {
+	if x, err := f.process.guards.now().Ended(ctx, pid.PID); err == nil {
+		pid.Over = endOf(&x)
 	}
 }
 

@@ -16,13 +16,14 @@ import (
 // pidFiles are the pid files in the instance's own folders, pid_file first; warn: say which cannot be used.
 func (p *Process) pidFiles(s *plan.Script, warn bool) []script.PID {
 	var found []script.PID
+	main := filepath.Clean(script.PIDFile(s)) // "." where the configuration names none
 	for _, path := range p.pidPaths(s) {
 		text, err := p.readOwn(path)
 		if err != nil {
 			continue
 		}
 		if pid, ok := script.ParsePID(text); ok {
-			found = append(found, script.PID{File: path, PID: pid})
+			found = append(found, script.PID{File: path, PID: pid, Main: path == main})
 		} else if warn {
 			p.Log.Warn("pid file has no number", "file", path)
 		}

@@ -215,9 +215,12 @@ func (w *watch) end(class registry.Class, why string) bool {
 	w.process.Log.Warn("instance ended", "cause", why)
 	w.process.Condemn(class, why, false)
 	if owner, _ := w.decided(); owner == script.Status {
-		w.runStop(plan.Seconds(w.process.Plan.Stop.Grace))
-		if w.isEmpty() {
-			return true // it is over, and another may run already
+		switch first, over := w.stopOnce(plan.Seconds(w.process.Plan.Stop.Grace)); {
+		case over, !first && w.isEmpty():
+			return true // another may run already
+		case w.isEmpty():
+			w.process.finish()
+			return true
 		}
 	}
 	w.process.Kill()
@@ -227,20 +230,8 @@ func (w *watch) end(class registry.Class, why string) bool {
 // runStop runs STOP during the grace, once in a start, and then asks the process itself to end. The machine ends both
 // when the grace is over.
 func (w *watch) runStop(grace time.Duration) {
-	w.mu.Lock()
-	first := !w.stopping
-	w.stopping = true
-	w.mu.Unlock()
-	if !first {
+	if first, over := w.stopOnce(grace); !first || over {
 		return
-	}
-	if w.script.Has(plan.CommandStop) {
-		w.orderStop(grace)
-	}
-	select {
-	case <-w.over:
-		return
-	default:
 	}
 	w.mu.Lock()
 	w.asked = true
@@ -251,6 +242,23 @@ func (w *watch) runStop(grace time.Duration) {
 		return
 	}
 	w.process.signalStop()
+}
+
+// stopOnce runs STOP, if the package has one, for the first who asks; over: the process has ended meanwhile.
+func (w *watch) stopOnce(grace time.Duration) (first, over bool) {
+	w.mu.Lock()
+	first = !w.stopping
+	w.stopping = true
+	w.mu.Unlock()
+	if first && w.script.Has(plan.CommandStop) {
+		w.orderStop(grace)
+	}
+	select {
+	case <-w.over:
+		return first, true
+	default:
+		return first, false
+	}
 }
 
 func (w *watch) orderStop(grace time.Duration) {

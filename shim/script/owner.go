@@ -16,6 +16,7 @@ type Left struct {
 	Ended  *End   // of what START has left: the first that failed, else the last; nil: none was seen to end
 	PIDs   []PID  // pid files that name another process than START, in the order of their weight: pid_file first
 	Own    bool   // a pid file names START itself
+	Lost   *PID   // the process that was the instance and has ended while its parent, another one, lived on
 	Asks   bool   // there is a STATUS, and it is asked
 	Served bool   // STATUS has said yes in this start
 }
@@ -48,6 +49,7 @@ func (e *End) OK() bool { return e != nil && e.Code == 0 && e.Signal == 0 }
 type PID struct {
 	File string
 	PID  int
+	Main bool // the file is pid_file of the configuration, which names the program and no helper
 	// Over is how the process ended, where that is known; nil: it lives, or nobody knows.
 	Over *End
 }
@@ -87,18 +89,29 @@ func (l Left) Owner() (Owner, Outcome) {
 		return Status, Outcome{}
 	case l.Up == appdef.UpStatus:
 		return Over, Outcome{Why: noStatus}
-	case l.Alive > 0 && len(l.PIDs) > 0 && l.PIDs[0].Over == nil:
-		return Named, Outcome{}
-	case l.Alive > 0 && len(l.PIDs) > 0 && !l.PIDs[0].Over.OK():
-		return Over, Outcome{End: l.PIDs[0].Over}
-	case l.Alive > 0: // also where the named process has ended well: a launcher of what lives
-		return Rest, Outcome{}
+	case l.Alive > 0:
+		return l.ofLiving()
 	case l.Held && l.failed(): // what was the instance has failed: no STATUS makes up for it
 		return Over, l.asEnded()
 	case l.Asks && l.Up != appdef.UpProcess:
 		return Status, Outcome{}
 	}
 	return Over, l.withoutProcess()
+}
+
+// ofLiving decides where a process of START's lives. A pid file whose process has ended well was a launcher's, and one
+// whose process was ended while START ran, a helper's.
+func (l Left) ofLiving() (Owner, Outcome) {
+	living := slices.IndexFunc(l.PIDs, func(p PID) bool { return p.Over == nil })
+	crashed := slices.IndexFunc(l.PIDs, func(p PID) bool { return p.Over != nil && !p.Over.OK() && !p.Over.forced() })
+	switch {
+	// held: its parent, which lives, may put another in its place
+	case crashed >= 0 && !l.Held && (living < 0 || l.PIDs[crashed].Main):
+		return Over, Outcome{End: l.PIDs[crashed].Over}
+	case living >= 0:
+		return Named, Outcome{}
+	}
+	return Rest, Outcome{}
 }
 
 const (
@@ -152,10 +165,17 @@ func (l Left) withoutProcess() Outcome {
 	switch {
 	case len(l.PIDs) > 0 && l.PIDs[0].Over != nil && !l.PIDs[0].Over.OK():
 		return Outcome{End: l.PIDs[0].Over}
-	case l.failed(), l.Held && l.Ended != nil:
+	case l.failed():
 		return l.asEnded()
 	case len(l.PIDs) > 0 && l.PIDs[0].Over != nil:
 		return Outcome{End: l.PIDs[0].Over}
+	case l.Lost != nil && l.Lost.Over != nil:
+		return Outcome{End: l.Lost.Over}
+	case l.Lost != nil:
+		return Outcome{Why: fmt.Sprintf("process %d of %s has ended, and its parent, which alone knows how, has ended "+
+			"with 0: let the parent end with the process's exit code, or leave the pid file out", l.Lost.PID, l.Lost.File)}
+	case l.Held && l.Ended != nil:
+		return l.asEnded()
 	case len(l.PIDs) > 0 && !l.Served: // else START has waited for its program, and it alone knows how that ended
 		return Outcome{Why: fmt.Sprintf("START ended with 0 and left no process: process %d of %s is gone, or START "+
 			"did not start it", l.PIDs[0].PID, l.PIDs[0].File)}

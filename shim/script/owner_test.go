@@ -165,6 +165,18 @@ func TestOwner(t *testing.T) {
 		"several, one named":                           {Left{Alive: 3, PIDs: pid}, Named, ""},
 		"several, the named one has crashed":           {Left{Alive: 2, PIDs: over(crashed), Asks: true}, Over, "signal 11"},
 		"several, the named one was a launcher":        {Left{Alive: 2, PIDs: over(done)}, Rest, ""},
+		"several, the named one was ended by START":    {Left{Alive: 2, PIDs: over(&End{Signal: 15})}, Rest, ""},
+		"two are named, and a helper has failed":       {Left{Alive: 1, PIDs: append(over(crashed), pid...)}, Named, ""},
+		"two are named, and pid_file's has failed":     {Left{Alive: 1, PIDs: append([]PID{{Main: true, Over: crashed}}, pid...)}, Over, "signal 11"},
+		"two are named, and START has ended one":       {Left{Alive: 1, PIDs: append([]PID{{Main: true, Over: &End{Code: 143}}}, pid...)}, Named, ""},
+		"the named one has crashed, its parent lives":  {Left{Alive: 1, Held: true, Lost: &pid[0], PIDs: over(crashed)}, Rest, ""},
+		"its parent has put another in its place":      {Left{Alive: 2, Held: true, Lost: &pid[0], PIDs: pid}, Named, ""},
+		"the named one has crashed, its parent said 0": {Left{Held: true, Ended: done, Lost: &over(crashed)[0]}, Over, "signal 11"},
+		"the named one ended well, its parent too":     {Left{Held: true, Ended: done, Lost: &over(done)[0]}, Over, "0"},
+		"the named one was not seen, its parent said 0": {Left{Held: true, Ended: done, Lost: &pid[0]}, Over, "failed: process 17 of component.pid has ended, " +
+			"and its parent, which alone knows how, has ended with 0: let the parent end with the process's exit code, or leave the pid file out"},
+		"the named one has crashed, its parent failed": {Left{Held: true, Ended: &End{Code: 8}, Lost: &over(crashed)[0]}, Over, "exit 8"},
+		"the named one has crashed, STATUS is asked":   {Left{Held: true, Ended: done, Asks: true, Lost: &over(crashed)[0]}, Status, ""},
 		"START's own number, and something lives":      {Left{Alive: 1, Own: true}, Rest, ""}, // echo $$ of a starter: it proves nothing
 		"the instance crashed, STATUS says yes":        {Left{Held: true, Ended: crashed, Asks: true, Served: true}, Over, "signal 11"},
 		"the instance ended well, and STATUS is asked": {Left{Held: true, Ended: done, Asks: true}, Status, ""}, // it may have handed over
@@ -224,6 +236,7 @@ func TestDenied(t *testing.T) {
 		"the pid file names START":                  {Left{Asks: true, Own: true}, no, "0"},
 		"what START had left had crashed":           {Left{Asks: true, Served: true, Ended: &End{Code: 4}}, no, "exit 4"},
 		"the instance ended well after it had been": {Left{Asks: true, Served: true, Held: true, Ended: &End{}}, no, "0"},
+		"its parent alone saw how it crashed":       {Left{Asks: true, Served: true, Held: true, Ended: &End{}, Lost: &PID{Over: &End{Signal: 9}}}, no, "signal 9"},
 		"the instance ended well and never served":  {Left{Asks: true, Held: true, Ended: &End{}}, no, "failed: no process, STATUS no"},
 		"declared": {Left{Up: appdef.UpStatus, Asks: true, Served: true, Own: true}, no, "failed: STATUS failed 2 times: no answer"},
 	} {

@@ -1,12 +1,16 @@
 package scripts_test
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/tests/need"
@@ -278,6 +282,57 @@ setsid sh keep.sh & until [ -s $P ]; do sleep 0.1; done`, `kill -0 $(cat $P)`, s
 	}
 }
 
+// A daemon's parent that says 0 whatever becomes of the daemon: the instance has ended as the daemon did, also where
+// STATUS had said yes. Before Linux 6.15 the parent alone knows how that was, and the instance has failed.
+func TestParentThatSaysZero(t *testing.T) {
+	var host unix.Utsname
+	if err := unix.Uname(&host); err != nil {
+		t.Fatal(err)
+	}
+	var major, minor int
+	if _, err := fmt.Sscanf(unix.ByteSliceToString(host.Release[:]), "%d.%d", &major, &minor); err != nil {
+		t.Fatal(err)
+	}
+	seen := major > 6 || major == 6 && minor >= 15
+	for name, status := range map[string]string{
+		"no STATUS": "", "STATUS": "kill -0 $(cat $P) || exit 1; [ ! -e asked ] || : >again; : >asked", // the first answer counts by then
+	} {
+		for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGUSR1} {
+			for _, engine := range engines {
+				t.Run(strings.Join([]string{name, signal.String(), engine}, "/"), func(t *testing.T) {
+					if engine != "process" {
+						need.Root(t)
+					}
+					t.Parallel()
+					j := shellJob(t, `cat >daemon.sh <<'X'
+trap 'exit 0' USR1; while :; do sleep 0.1; done
+X
+cat >parent.sh <<'X'
+sh daemon.sh & echo $! >$P; wait
+X
+setsid sh parent.sh & until [ -s $P ]; do sleep 0.1; done`, status, settings{"muster.status.interval": "0.5"})
+					p := j.begin("--engine", engine)
+					j.notes("worker-0", "START has left the process behind")
+					if status != "" {
+						await(t, "two answers of STATUS", func() bool { return !absent(j.own("worker-0", "again")) })
+					}
+					j.must(syscall.Kill(j.daemon("worker-0", "daemon.sh"), signal))
+					e := j.end(p)
+					switch {
+					case !seen:
+						e.fails(t, registry.ClassApp, 1, "worker-0 failed: process * has ended, and its parent, which alone knows how, *")
+					case signal == syscall.SIGKILL:
+						e.fails(t, registry.ClassApp, 137, "worker-0 was killed by SIGKILL")
+					default:
+						e.succeeds(t)
+					}
+					j.nothingLeft()
+				})
+			}
+		}
+	}
+}
+
 // elsewhere is a job whose START runs something that is no child of it: a file in the folder that it returns, named by
 // the instance. STATUS sees it, STOP removes it and notes so.
 func elsewhere(t *testing.T, instances int, config settings) (j *job, dir string) {
@@ -351,6 +406,24 @@ func TestStatusAlone(t *testing.T) {
 			}
 		}
 		j.stop(p)
+	})
+	t.Run("STATUS cannot be run any more", func(t *testing.T) { // else the instance would be nobody's
+		t.Parallel()
+		python := filepath.Join(t.TempDir(), "python3")
+		real, err := exec.LookPath("python3")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(real, python); err != nil {
+			t.Fatal(err)
+		}
+		j := newSmall(t, nil, small{parts: []part{{timeout: 2, script: "    def start(self, env):\n        pass\n    def status(self, env):\n        pass\n"}},
+			config: settings{"muster.python": python}})
+		p := j.begin("--engine", "process")
+		j.sees("worker-0", "running", 1)
+		j.notes("worker-0", "STATUS alone says")
+		j.must(os.Remove(python))
+		j.end(p).fails(t, registry.ClassTimeout, 76, "worker-0 failed: STATUS, which alone says whether the instance is up, cannot be run for 2 s: *")
 	})
 	t.Run("it is declared", func(t *testing.T) { // a process that START has left says nothing then
 		t.Parallel()

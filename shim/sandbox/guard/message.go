@@ -27,7 +27,8 @@ const (
 //	ExecSig  A exec, B signal, to the process group that its main process leads
 //	Adopt    A request, B pid, which becomes the main process of a start that lingers; answered by Done
 //	Finish   A request; a start that lingers ends as others do; answered by Done
-//	Ended    A request, B pid; how it ended, if it is one of the last that were reaped since Started; answered by Done
+//	Ended    A request, B pid; how it ended, if it is one of the last that were reaped since Started, or from
+//	         Linux 6.15 on the last adopted one that its own parent has reaped; answered by Done
 //	Sweep    A request; while no start is under way kill every descendant; answered by Done when none is left
 //	ExecKill A request, B exec, Text its mark; kill what it started; answered by Done when none is left
 //

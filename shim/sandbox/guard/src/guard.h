@@ -231,6 +231,7 @@ void tree_walk(struct tree *t);
 struct proc *tree_find(struct tree *t, pid_t pid);
 size_t tree_left(bool *zombies); /* living descendants that no living exec has started */
 int proc_hold(const struct proc *p); /* a pidfd of that very process; -1 and errno */
+bool proc_status(int pidfd, int *status); /* how it ended, once its parent has reaped it; false also before Linux 6.15 */
 void tree_free(struct tree *t);
 bool tree_alive(const struct proc *p);
 int tree_signal(const struct proc *p, int sig); /* 0 or errno */

@@ -49,11 +49,13 @@ static struct {
 	bool adopted; /* pid is not of the process that was started */
 	bool apart;   /* and was another's child when it was adopted; its end is seen by pidfd, without one by looking */
 	int pidfd;    /* -1: none */
+	pid_t past;   /* the last that was apart, and is over: its parent has reaped it, or will */
+	int pastfd;   /* of that; -1: none */
 	bool deserted; /* while HELD: LINGERS has said that nothing is left */
 	bool left_ended; /* something that the starter left is over */
 	int left_status; /* and ended so: the first that weighs most, else the last */
 	int looks; /* at what START has left, while something of it was dying */
-} app = {.status_fd = -1, .pidfd = -1};
+} app = {.status_fd = -1, .pidfd = -1, .pastfd = -1};
 
 /* The last to be reaped since the start, newest at at - 1: a daemon may end before the agent has read its number. */
 static struct {
@@ -356,6 +358,13 @@ static void take_status(const struct ended *e)
 	app.reaped = true;
 }
 
+static void drop_past(void)
+{
+	if (app.pastfd >= 0)
+		close(app.pastfd);
+	app.pastfd = -1;
+}
+
 /*
  * Before reaping, while its number cannot be another's. A zombie of ours is left for that. When all are being killed so
  * is its parent, and a zombie comes to us.
@@ -380,8 +389,9 @@ static void look_at_adopted(void)
 	if (!left && zombies)
 		return;
 	/* Its parent knows its end, and may put another in its place, or end as it did. */
-	if (app.pidfd >= 0)
-		close(app.pidfd);
+	drop_past();
+	app.past = app.pid;
+	app.pastfd = app.pidfd;
 	app.pidfd = -1;
 	app.reaped = true;
 	app.adopted = app.apart = false;
@@ -548,6 +558,7 @@ static void start(uint32_t number, const int *fds)
 	app.linger = l.config->flags & GUARD_FLAG_LINGER;
 	app.adopted = app.apart = app.deserted = app.left_ended = false;
 	app.looks = 0;
+	drop_past();
 	ring.at = 0;
 	o.rotate_bytes = l.config->rotate_bytes;
 	if (write(orders, &o, sizeof o) != sizeof o) {
@@ -697,9 +708,12 @@ static void finish_told(const struct message *m)
 /* Also when the start is over: the agent asks then how a process ended. */
 static void ended_told(const struct message *m)
 {
-	const struct ended *e = m->start == app.start ? find_ended((pid_t)m->b) : NULL;
+	pid_t pid = (pid_t)m->b;
+	const struct ended *e = m->start == app.start ? find_ended(pid) : NULL;
+	int status = e ? e->status : 0;
+	bool known = e || (m->start == app.start && pid == app.past && app.pastfd >= 0 && proc_status(app.pastfd, &status));
 
-	tell(GUARD_OUT_DONE, m->a, e ? 0 : ESRCH, e ? (int64_t)(uint32_t)e->status : 0, NULL);
+	tell(GUARD_OUT_DONE, m->a, known ? 0 : ESRCH, known ? (int64_t)(uint32_t)status : 0, NULL);
 }
 
 static void sweep(const struct message *m)

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -228,6 +229,25 @@ int proc_hold(const struct proc *p)
 	return -1;
 }
 
+/* linux/pidfd.h of 6.15; Debian 12 has an earlier one. */
+struct pidfd_info {
+	uint64_t mask, cgroup;
+	uint32_t ids[11];
+	int32_t status;
+};
+#define PIDFD_GET_INFO _IOWR(0xFF, 11, struct pidfd_info)
+#define PIDFD_INFO_EXIT 8
+
+bool proc_status(int pidfd, int *status)
+{
+	struct pidfd_info info = {.mask = PIDFD_INFO_EXIT};
+
+	if (ioctl(pidfd, PIDFD_GET_INFO, &info) || !(info.mask & PIDFD_INFO_EXIT))
+		return false;
+	*status = info.status;
+	return true;
+}
+
 int tree_signal(const struct proc *p, int sig)
 {
 	int fd = proc_hold(p), err = 0;
@@ -243,8 +263,8 @@ int tree_signal(const struct proc *p, int sig)
 }
 
 /*
- * A child of ours that is dying is a zombie before long. None, and no zombie among our children, is a proof: what lives has an ancestor among them, and while we read none of
- * these is reaped.
+ * A child of ours that is dying is a zombie before long. None, and no zombie among our children, is a proof: what lives
+ * has an ancestor among them, and while we read none of these is reaped.
  */
 size_t tree_left(bool *zombies)
 {
