@@ -46,10 +46,11 @@ type ComponentFacts struct {
 	MinSucceeded *int   // nil: all of the component; else the app succeeds with this many
 	Budget       BudgetRule
 	Grows        bool // it gets more memory after it ran out of memory
-	// InPlace: a flex starts and stops the difference, and a replacement may be at another address, while the others
-	// run: no process is told who the others are.
+	// InPlace: a flex starts and stops the difference while the others run: no framework tells processes of each other.
 	InPlace bool
-	Saves   bool // its instances have outputs that can be saved during the run
+	// Moves: and a replacement may be at another address while the others run: no setting names its hosts or ports.
+	Moves bool
+	Saves bool // its instances have outputs that can be saved during the run
 	// Ranks says how the checkpoints of its instances belong together: RanksAll, RanksSome, RanksEach, or "auto" (also
 	// when empty): if several ranks have stored checkpoints, each must have the step; a single one saves for all.
 	Ranks string

@@ -93,10 +93,10 @@ func (r *decision) changed() bool {
 	return gone || slices.ContainsFunc(r.missing, r.elsewhere)
 }
 
-// elsewhere tells whether a member has come back at another address, and may run there beside the others.
+// elsewhere tells whether a member is new, or has come back at another address, and may run there beside the others.
 func (r *decision) elsewhere(a *absence) bool {
 	row, ok := r.row(a)
-	return a.facts.InPlace && r.isStaged(a) && (!ok || moved(r.c.Facts.App, a.rec.Member, row))
+	return a.facts.InPlace && r.isStaged(a) && (!ok || a.facts.Moves && moved(r.c.Facts.App, a.rec.Member, row))
 }
 
 // reseal writes the roster of the running generation again (T5). Rows of members that run stay as they are.
@@ -140,11 +140,11 @@ func (r *decision) isStaged(a *absence) bool {
 }
 
 // flexFailed gives a flex up at once of which a newcomer has failed for good: it would be waited for in vain. A record
-// that is older than the directive is of a flex before. True means that the step's effect is decided.
+// that is older than the target is of a flex before. True means that the step's effect is decided.
 func (r *decision) flexFailed() bool {
 	for _, a := range r.joining {
 		m := &a.rec
-		if resultOf(m.Member, r.d, registry.ScopeInstance) == failedForGood && m.Index > r.v.DirectiveIndex {
+		if resultOf(m.Member, r.d, registry.ScopeInstance) == failedForGood && m.Index > r.c.targetIx {
 			return r.giveFlexUp(failure{absence: a, exit: m.Exit, class: m.Exit.Class}.sentence())
 		}
 	}

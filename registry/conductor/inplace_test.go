@@ -12,7 +12,7 @@ import (
 // untold is a component whose processes are not told of each other.
 func untold(name string, count int) conductor.ComponentFacts {
 	c := component(name, "worker", count, registry.ScopeInstance)
-	c.InPlace = true
+	c.InPlace, c.Moves = true, true
 	return c
 }
 
@@ -145,6 +145,48 @@ func TestReplacementElsewhere(t *testing.T) {
 	g.ack("worker-1")
 	g.pass(time.Minute)
 	g.want(registry.ActRun, 1)
+}
+
+// Where a setting of other processes names its hosts, a replacement elsewhere restarts those too.
+func TestReplacementElsewhereOfAKnownHost(t *testing.T) {
+	known := untold("worker", 3)
+	known.Moves = false
+	g := running(t, factsOf(known))
+	g.flexTo("4") // its newcomers are no replacements
+	g.join("worker-3", "new", "h9")
+	g.publish("worker-3")
+	g.pass(5 * time.Second)
+	g.want(registry.ActRun, 1)
+	g.wantRows("worker-0@inc-worker-0", "worker-1@inc-worker-1", "worker-2@inc-worker-2", "worker-3@new")
+	g.ack("worker-3")
+	g.leave("worker-1")
+	g.join("worker-1", "second", "h9")
+	g.publish("worker-1")
+	g.pass(10 * time.Second)
+	g.want(registry.ActWait, 2)
+}
+
+// A newcomer's failure ends its flex, whatever has been written into the directive since; one of the flex before does
+// not.
+func TestNewcomerOfAFlexFails(t *testing.T) {
+	g := running(t, factsOf(untold("worker", 2)))
+	for range 2 {
+		g.flexTo("3")
+		g.join("worker-2", "new", "h9")
+		g.pass(5 * time.Second)
+		if g.dir.Target == nil {
+			t.Fatalf("given up before the newcomer has failed: %s", g.dir.Why)
+		}
+		g.failFinal("worker-2", 1)
+		again := g.dir
+		again.Seq, again.Why = again.Seq+1, "written again"
+		g.write(g.view.DirectiveIndex, again)
+		g.pass(5 * time.Second)
+		if g.dir.Target != nil || g.dir.Counts["worker"] != 2 {
+			t.Fatalf("directive %+v", g.dir)
+		}
+		g.want(registry.ActRun, 1)
+	}
 }
 
 // What the conductor read of an index before it was taken away does not tell whether its process still runs.

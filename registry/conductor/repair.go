@@ -78,12 +78,12 @@ func (r *decision) breaks(a *absence) (failure, bool) {
 }
 
 // breaksInstance is the rule of the instance scope: a dead member is waited for, and one that returns at another
-// address breaks the generation, unless it may be anywhere. Its claim or its report has charged its own budget.
+// address breaks the generation, unless nobody knows the address. Its claim or its report has charged its own budget.
 func (r *decision) breaksInstance(a *absence, row registry.Row) (failure, bool) {
 	m := a.rec.Member
 	f := r.failureOf(a, r.d.Budget, r.c.Facts.GangBudget)
 	switch {
-	case a.rec.Live && !a.facts.InPlace && moved(r.c.Facts.App, m, row):
+	case a.rec.Live && !a.facts.Moves && moved(r.c.Facts.App, m, row):
 		f.free, f.what = true, fmt.Sprintf("%s moved to %s", a.Instance, m.ClusterAddr())
 		return f, true
 	// that member leaves: its replacement is waited for

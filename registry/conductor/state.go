@@ -36,6 +36,7 @@ type timers struct {
 	stopAt   time.Time                       // when a save before a stop was first asked for; zero: none is
 	target   map[string]int                  // of the flex under way
 	targetAt time.Time                       // when this conductor first saw that target
+	targetIx uint64                          // the index of the directive then
 	counts   map[string]int                  // in force
 	countsAt time.Time                       // when this conductor first saw these counts
 	absent   map[registry.Instance]time.Time // since when an awaited instance has had no ready key
@@ -59,12 +60,13 @@ type tenure struct {
 }
 
 // entered starts the clocks of a new directive.
-func (t timers) entered(d registry.Directive, now time.Time) timers {
+func (t timers) entered(v View, now time.Time) timers {
+	d := v.Directive
 	if n := saves(d); n != t.save || t.saveAt.IsZero() {
 		t.save, t.saveAt = n, now
 	}
 	if !maps.Equal(t.target, d.Target) {
-		t.target, t.targetAt = d.Target, now
+		t.target, t.targetAt, t.targetIx = d.Target, now, v.DirectiveIndex
 	}
 	if t.countsAt.IsZero() || !maps.Equal(t.counts, d.Counts) {
 		t.counts, t.countsAt = d.Counts, now

@@ -16,7 +16,7 @@ func (c State) Step(now time.Time, v View) (State, []Effect) {
 	if d.Act == registry.ActStop {
 		return c, []Effect{CleanUp{KeepRoster: d.Roster.ID}, StepDown{}}
 	}
-	c.timers = c.entered(d, now)
+	c.timers = c.entered(v, now)
 	c.tenure = c.begun(c, v, now)
 	c.timers = c.prolonged(v.Trouble, now)
 	if strays := straysOf(v.Asks, d); len(strays) > 0 {

@@ -114,7 +114,7 @@ func New(ctx context.Context, c Config) *Member {
 	dial := dialer{host: c.Host.Allocation.Host, token: m.token}
 	m.fence.cfg = fenceConfig{
 		appID: c.AppID, inc: c.Inc, times: c.Times, loop: c.Loop, log: c.Log, dial: dial.dial,
-		roster: m.lastRoster, keep: m.keepRoster,
+		roster: m.lastRoster, keep: m.keepAgain,
 	}
 	m.fence.due = make(chan struct{}, 1)
 	m.probe = probe{cfg: probeConfig{
@@ -205,6 +205,16 @@ func (m *Member) lastRoster() (roster registry.Roster, id string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.roster, m.rosterID
+}
+
+// keepAgain keeps a roster that was written again for the generation of the last one. The machine may have read that of
+// the next generation meanwhile.
+func (m *Member) keepAgain(roster registry.Roster, text []byte, id string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.roster.Run == roster.Run && m.roster.Gen == roster.Gen {
+		m.roster, m.rosterText, m.rosterID = roster, text, id
+	}
 }
 
 func (m *Member) keepRoster(roster registry.Roster, text []byte, id string) {

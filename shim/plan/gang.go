@@ -19,6 +19,7 @@ func Gang(app appdef.App, req Request) conductor.Facts {
 	for _, c := range Order(&app) {
 		one := componentFacts(c)
 		one.InPlace = one.Waited && WhyFlexRestarts(&app, c) == ""
+		one.Moves = one.InPlace && !knownBySetting(&app, c.Name)
 		for _, r := range app.StartsAfter(c.Name) {
 			one.After = append(one.After, conductor.Requirement{Component: r.Component, State: r.State})
 		}

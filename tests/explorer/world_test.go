@@ -203,7 +203,7 @@ func (s *setting) facts(run string) conductor.Facts {
 		add("ps", s.PS, registry.ScopeGang)
 	}
 	c := add("w", s.Workers, s.Scope)
-	c.InPlace = s.InPlace
+	c.InPlace, c.Moves = s.InPlace, s.InPlace
 	c.Saves = s.Saves
 	if s.Ordered {
 		c.After = []conductor.Requirement{{Component: "ps", State: conductor.OrderStarted}}

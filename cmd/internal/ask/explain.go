@@ -22,7 +22,8 @@ type flexPlan struct {
 	Starts   []string       `json:"starts"`   // instances, when all of them are staged
 	Restarts []string       `json:"restarts"` // instances that run now and start again
 	Why      string         `json:"why"`      // what Restarts follows from
-	// Keeps are settings that name the hosts of a component whose count changes: who runs on keeps the old list.
+	// Keeps are settings that name the hosts or the ports of a component whose count changes: a process that runs on
+	// keeps the values that it has.
 	Keeps []string `json:"keeps,omitempty"`
 }
 
@@ -51,7 +52,9 @@ func explainFlex(app appdef.App, have, want map[string]int) flexPlan {
 	case restarts:
 		p.Restarts = append(p.Restarts, running...)
 	default:
-		p.Keeps = hostsIn(app, have, want)
+		if p.Keeps = knownBy(&app, have, want); len(p.Keeps) > 0 {
+			p.Why = "other processes know the instances that start or stop by their settings alone, and run on"
+		}
 	}
 	return p
 }
@@ -64,20 +67,23 @@ func instances(component string, from, to int) []string {
 	return names
 }
 
-// hostsIn are the settings that list the hosts of components whose counts change, each as KEY of COMPONENT.
-func hostsIn(app appdef.App, have, want map[string]int) []string {
+// knownBy are the settings by which those that go on running know instances of components whose counts change, each as
+// KEY of COMPONENT.
+func knownBy(app *appdef.App, have, want map[string]int) []string {
 	var keys []string
 	for _, c := range app.Components {
-		for _, key := range slices.Sorted(maps.Keys(c.Config)) {
-			names := func(o appdef.Component) bool {
-				list := c.Config[key]
-				return have[o.Name] != want[o.Name] && strings.HasPrefix(key, "site.") &&
-					(strings.Contains(list, "${"+o.Name+"_HOST}") ||
-						strings.Contains(list, "${"+strings.ToUpper(o.Name)+"_HOST}"))
+		if min(have[c.Name], want[c.Name]) == 0 {
+			continue
+		}
+		var own []string
+		for _, peer := range app.Components {
+			if have[peer.Name] != want[peer.Name] {
+				own = append(own, app.PeerKeys(c.Name, peer.Name)...)
 			}
-			if min(have[c.Name], want[c.Name]) > 0 && slices.ContainsFunc(app.Components, names) {
-				keys = append(keys, key+" of "+c.Name)
-			}
+		}
+		slices.Sort(own)
+		for _, key := range slices.Compact(own) {
+			keys = append(keys, key+" of "+c.Name)
 		}
 	}
 	return keys
@@ -98,7 +104,7 @@ func (p flexPlan) print(out io.Writer) {
 	}
 	fmt.Fprintf(out, "  why: %s\n", p.Why)
 	if len(p.Keeps) > 0 {
-		fmt.Fprintf(out, "  keep the hosts that they have until a restart: %s\n", strings.Join(p.Keeps, ", "))
+		fmt.Fprintf(out, "  keep the hosts and ports that they have until a restart: %s\n", strings.Join(p.Keeps, ", "))
 	}
 }
 

@@ -26,17 +26,43 @@ func TestExplainFlex(t *testing.T) {
 		keeps  string
 	}{
 		"one more": {
-			want: map[string]int{"worker": 3}, starts: "worker-2", why: "no other process is told of the instances that start or stop",
+			want: map[string]int{"worker": 3}, starts: "worker-2", why: "other processes know the instances that start or stop by their settings alone, and run on",
 			keeps: "site.global.all of ps, site.global.all of worker, site.global.all of board",
 		},
 		"both ways": {
 			want: map[string]int{"worker": 1, "ps": 2}, starts: "ps-1", stops: "worker-1",
-			why:   "no other process is told of the instances that start or stop",
+			why:   "other processes know the instances that start or stop by their settings alone, and run on",
 			keeps: "site.global.all of ps, site.global.all of worker, site.global.all of board",
 		},
 		"services": {
 			want: map[string]int{"board": 0}, stops: "board-0", why: "no other process is told of the instances that start or stop",
 			change: func(a *appdef.App) { a.Settings.Framework = "pytorch" },
+		},
+		"a default of the package, and a port": {
+			want: map[string]int{"worker": 3}, starts: "worker-2", why: "other processes know the instances that start or stop by their settings alone, and run on",
+			change: func(a *appdef.App) {
+				for i := range a.Components {
+					a.Components[i].Config = map[string]string{"site.global.port": "${worker.ALLOCATED_PORT}"}
+				}
+				a.Defaults = map[string]map[string]string{"global": {"connect": "${WORKER_HOST}:1"}}
+			},
+			keeps: "site.global.connect of ps, site.global.port of ps, site.global.connect of worker, site.global.connect of board, site.global.port of board",
+		},
+		"an evaluator, which TonY has in its cluster": {
+			want: map[string]int{"ps": 2}, starts: "ps-1", again: "ps-0 worker-0 worker-1",
+			why: "ps: each process of tony is told who the others are",
+			change: func(a *appdef.App) {
+				a.Settings.Framework = "tony"
+				a.Components[0].Settings.Role = appdef.RoleEvaluator
+			},
+		},
+		"an evaluator of another framework": {
+			want: map[string]int{"ps": 2}, starts: "ps-1", why: "other processes know the instances that start or stop by their settings alone, and run on",
+			change: func(a *appdef.App) {
+				a.Settings.Framework, a.Components[0].Settings.Role = "tensorflow", appdef.RoleEvaluator
+				a.Components[0].Config = map[string]string{"site.global.mine": "${ps_HOST}"}
+			},
+			keeps: "site.global.mine of ps",
 		},
 		"a framework": {
 			want: map[string]int{"worker": 3}, starts: "worker-2", again: "ps-0 worker-0 worker-1",
@@ -54,7 +80,7 @@ func TestExplainFlex(t *testing.T) {
 			change: func(a *appdef.App) { a.Components[1].Settings.Inputs.From = map[string]string{"data": "file:/d"} },
 		},
 		"another component of a gang": {
-			want: map[string]int{"worker": 3}, starts: "worker-2", why: "no other process is told of the instances that start or stop",
+			want: map[string]int{"worker": 3}, starts: "worker-2", why: "other processes know the instances that start or stop by their settings alone, and run on",
 			change: func(a *appdef.App) { a.Components[0].Settings.Restart.Scope = appdef.ScopeGang },
 			keeps:  "site.global.all of ps, site.global.all of worker, site.global.all of board",
 		},
