@@ -144,7 +144,8 @@ func (l Left) Doubt() string {
 	if l.Up == appdef.UpProcess || l.Served {
 		return ""
 	}
-	return "; START ended with 0 and left processes that no pid file names" + hint
+	return "; START ended with 0 and left processes that no pid file names: let pid_file name the file to which the " +
+		"service writes its number (muster.up=start is for a START that is the program itself, and ends what it left)"
 }
 
 // failed tells that a process of START's has failed. What was ended while START ran does not count, for START was there
@@ -155,7 +156,8 @@ func (l Left) failed() bool { return l.Ended != nil && !l.Ended.OK() && (l.Held 
 func (l Left) asEnded() Outcome {
 	out := Outcome{End: l.Ended}
 	if !out.OK() && l.Up != appdef.UpProcess {
-		out.Tip = "a process that START had started ended so" + hint
+		out.Tip = "a process that START had started ended so; where that was a helper, let pid_file name the file to " +
+			"which the program writes its number, or set muster.up=start if START is the program itself"
 	}
 	return out
 }

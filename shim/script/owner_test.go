@@ -215,7 +215,7 @@ func TestTip(t *testing.T) {
 		{Left{Up: appdef.UpProcess, Ended: failed}, false},
 	} {
 		_, out := c.left.Owner()
-		if strings.HasSuffix(out.Tip, hint) != c.said {
+		if strings.Contains(out.Tip, "pid_file") != c.said {
 			t.Errorf("%+v: %q", c.left, out.Tip)
 		}
 	}
@@ -252,7 +252,7 @@ func TestDoubt(t *testing.T) {
 		left Left
 		said bool
 	}{{Left{Alive: 1}, true}, {Left{Alive: 1, Served: true}, false}, {Left{Up: appdef.UpProcess, Alive: 1}, false}} {
-		if got := c.left.Doubt(); strings.Contains(got, "muster.up=start") != c.said {
+		if got := c.left.Doubt(); strings.Contains(got, "let pid_file name") != c.said {
 			t.Errorf("%+v: %q", c.left, got)
 		}
 	}

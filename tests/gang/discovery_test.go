@@ -468,9 +468,12 @@ func movedByName(t *testing.T, at place) {
 	g.vanished("worker", "ps")
 }
 
-// Its port is taken when it comes again: a new generation forms, with the same names and the new port, which SRV has too.
+// Its port is taken when it comes again, and a setting of the workers names it: a new generation forms, with the same
+// names and the new port, which SRV has too.
 func otherPortByName(t *testing.T, at place) {
-	g := newGang(t, at, byName())
+	d := byName()
+	d.settings["site.global.servers"] = "${ps_HOST}"
+	g := newGang(t, at, d)
 	cast := g.begin()
 	guard, old := g.guardPid("ps-0"), cast["ps-0"].port()
 	g.agents["ps-0"].kill()

@@ -40,12 +40,12 @@ const (
 	noProcess = "worker-0 failed: START ended with 0 and left no process, and STATUS failed 2 times: no answer; where START is the program itself, set muster.up=start"
 	noPIDFile = "worker-0 failed: START ended with 0 and left no process: process 1 of *component.pid is gone, or START did not start it"
 	deniedPID = "worker-0 was killed by SIGKILL: STATUS failed 2 times: no answer"
-	denied    = "worker-0 failed: STATUS failed 2 times: no answer; START ended with 0 and left processes that no pid file names; where START is the program itself, set muster.up=start"
+	denied    = "worker-0 failed: STATUS failed 2 times: no answer; START ended with 0 and left processes that no pid file names: let pid_file name *"
 	exited    = "worker-0 exited with 3"
 	rested    = exited + startedSo
 
 	// startedSo ends the cause of an end that no pid file named.
-	startedSo = ": a process that START had started ended so; where START is the program itself, set muster.up=start"
+	startedSo = ": a process that START had started ended so; where that was a helper, let pid_file name *"
 )
 
 // What START leaves lives until START is over and the file die is there, and then exits with 3. It writes its pid when
