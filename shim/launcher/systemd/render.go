@@ -200,15 +200,17 @@ func (w writer) service(binary string, window time.Duration) []unitLine {
 		{"", "Folders: work and checkpoints, logs, what is fetched, this host's state."},
 		{"StateDirectory", "muster/" + w.Options.AppID},
 		{"LogsDirectory", "muster/" + w.Options.AppID},
-		{"CacheDirectory", "muster"},
-		{"Environment", "XDG_CACHE_HOME=%C"},
 	}
 	if w.Options.Privileged {
+		// Of its own: systemd moves the folder when a unit with DynamicUser and one without share it, under those that run.
+		lines = append(lines, unitLine{"CacheDirectory", "muster-privileged"},
+			unitLine{"Environment", "XDG_CACHE_HOME=%C/muster-privileged"})
 		if w.Options.TokenFile != "" {
 			lines = append(lines, unitLine{"Environment", unitWord("CONSUL_HTTP_TOKEN_FILE=" + w.Options.TokenFile)})
 		}
 		return lines
 	}
+	lines = append(lines, unitLine{"CacheDirectory", "muster"}, unitLine{"Environment", "XDG_CACHE_HOME=%C"})
 	if w.Options.TokenFile != "" {
 		lines = append(lines, unitLine{"", "Root reads it, the agents get a copy."},
 			unitLine{"LoadCredential", "consul-token:" + strings.ReplaceAll(w.Options.TokenFile, "%", "%%")},
