@@ -66,8 +66,13 @@ func lastFrame(stderr string) (frame, bool) {
 	return f, found && f.failure != ""
 }
 
-// inPackage names a file as the author knows it, from the package's folder on.
+// inPackage names a file as the author knows it, from the package's folder on. Python resolves the links of the folder
+// in which it finds modules, so that a module and the script that imports it may have different paths.
 func inPackage(script, file string) (name string, ok bool) {
+	const scripts = "/package/scripts/"
+	if at := strings.LastIndex(file, scripts); at >= 0 && strings.Contains(script, scripts) {
+		return file[at+1:], true
+	}
 	folder := filepath.Dir(script)
 	if at := strings.LastIndex(script, "/scripts/"); at >= 0 {
 		folder = filepath.Dir(script[:at])

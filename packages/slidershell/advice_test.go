@@ -89,6 +89,40 @@ func TestAdviceOfAnImportedModule(t *testing.T) {
 	}
 }
 
+// TestAdviceThroughALink has a package that is a link, as an instance's definition is: Python names the folder behind
+// the link as that of the module.
+func TestAdviceThroughALink(t *testing.T) {
+	for _, tt := range []struct{ module, want string }{
+		{"f(mode=0755)", "`f(mode=0755)` does not run on Python 3: write 0o755"},
+		{"import urllib2", "`import urllib2` does not run on Python 3: write import urllib.request"},
+		{"{}.has_key(1)", "`{}.has_key(1)` does not run on Python 3: write key in dictionary"},
+		{"x = unicode(1)", "`x = unicode(1)` does not run on Python 3: write str"},
+	} {
+		t.Run(tt.module, func(t *testing.T) {
+			dir := t.TempDir()
+			scripts := filepath.Join(dir, "staged/package/scripts")
+			if err := os.MkdirAll(scripts, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink("staged", filepath.Join(dir, "definition")); err != nil {
+				t.Fatal(err)
+			}
+			files := map[string]string{"app.py": "import functions\n", "functions.py": "import os\n" + tt.module + "\n"}
+			for name, text := range files {
+				if err := os.WriteFile(filepath.Join(scripts, name), []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			script := filepath.Join(dir, "definition/package/scripts/app.py")
+			stderr := failing(t, script)
+			want := "package/scripts/functions.py:2: " + tt.want + "; muster package modernize DIR --write does it"
+			if got := Advice(script, stderr); got != want {
+				t.Errorf("got  %s\nwant %s\nof:\n%s", got, want, stderr)
+			}
+		})
+	}
+}
+
 func runSnippet(t *testing.T, source string) (script, stderr string) {
 	t.Helper()
 	script = filepath.Join(t.TempDir(), "package/scripts/app.py")
@@ -98,12 +132,18 @@ func runSnippet(t *testing.T, source string) (script, stderr string) {
 	if err := os.WriteFile(script, []byte(source+"\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	return script, failing(t, script)
+}
+
+// failing is what a script that fails writes to stderr.
+func failing(t *testing.T, script string) string {
+	t.Helper()
 	var text strings.Builder
 	cmd := exec.Command("python3", "-S", script)
 	cmd.Stderr = &text
 	var exit *exec.ExitError
 	if err := cmd.Run(); !errors.As(err, &exit) {
-		t.Fatalf("%q: %v, want a failure", source, err)
+		t.Fatalf("%s: %v, want a failure", script, err)
 	}
-	return script, text.String()
+	return text.String()
 }

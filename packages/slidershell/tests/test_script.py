@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -52,11 +53,29 @@ class ScriptTest(harness.FolderCase):
                 run = self.start(body)
                 self.assertEqual((run.returncode, run.stderr), (1, want))
 
-    def test_other_exceptions_print_their_traceback(self):
-        run = self.start("{}['x']")
-        self.assertEqual(run.returncode, 1)
-        self.assertIn("Traceback (most recent call last):", run.stderr)
-        self.assertTrue(run.stderr.endswith("KeyError: 'x'\n"), run.stderr)
+    def test_other_exceptions_print_their_traceback_and_their_place(self):
+        image = "; muster's library changes nothing of the host; put what the script needs into the image"
+        platform = "; muster's library does not have it; use Python's module platform"
+        for module, want in (
+                ("{}['x']", "KeyError: 'x' (params.py, line 2)"),
+                ("import urllib2", "ModuleNotFoundError: No module named 'urllib2' (params.py, line 2)"),
+                ("{}.has_key(1)", "AttributeError: 'dict' object has no attribute 'has_key' (params.py, line 2)"),
+                ("unicode", "NameError: name 'unicode' is not defined (params.py, line 2)"),
+                ("open('/gone')",
+                 "FileNotFoundError: [Errno 2] No such file or directory: '/gone' (params.py, line 2)"),
+                ("f(0755)", "SyntaxError: .* (params.py, line 2)"),
+                ("raise ValueError('a\\nb')", "ValueError: a | b (params.py, line 2)"),
+                ("Package('httpd')", "NameError: name 'Package' is not defined" + image + " (params.py, line 2)"),
+                ("System.get_instance()", "NameError: name 'System' is not defined" + platform + " (params.py, line 2)"),
+        ):
+            self.write("package/scripts/params.py", "from resource_management import *\n" + module + "\n")
+            for when, run in (("in a command", self.start("import params")),
+                              ("before execute", self.run_script("import params\n" + APP.format("pass")))):
+                with self.subTest(module, when=when):
+                    self.assertEqual(run.returncode, 1)
+                    self.assertIn("Traceback (most recent call last):", run.stderr)
+                    last = run.stderr.splitlines()[-1]
+                    self.assertRegex(last, re.escape("app.py: START: " + want).replace(r"\.\*", ".*") + r"\Z")
 
     def test_a_missing_method_is_told_from_a_failure(self):
         for command, code, stderr in (

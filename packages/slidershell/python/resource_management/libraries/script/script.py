@@ -2,14 +2,15 @@
 
     SCRIPT COMMAND COMMAND.json BASEDIR STRUCTURED-OUT.json LOGLEVEL [WORKROOT]
 
-The method is the command in lower case. It ends with exit code 0, or 1 with one line on stderr for what the library
-raises and with a traceback for anything else. A command that the script has no method for leaves
+The method is the command in lower case. It ends with exit code 0, or 1 with one line on stderr, which follows the
+traceback of an exception that the library does not know. A command that the script has no method for leaves
 {"muster": {"method": "absent"}} in the structured output, which tells that from a failure.
 """
 
 import json
 import logging
 import os
+import re
 import sys
 import traceback
 
@@ -24,6 +25,14 @@ __all__ = ["Script"]
 
 USAGE = "usage: SCRIPT COMMAND COMMAND.json BASEDIR STRUCTURED-OUT.json LOGLEVEL [WORKROOT]"
 ABSENT = {"muster": {"method": "absent"}}
+
+# Names of Slider's library that this one lacks.
+IMAGE = "muster's library changes nothing of the host; put what the script needs into the image"
+PLATFORM = "muster's library does not have it; use Python's module platform"
+LACKING = {
+    **dict.fromkeys(("Group", "MonitorWebserver", "Mount", "Package", "Repository", "Service", "User"), IMAGE),
+    **dict.fromkeys(("OSCheck", "System"), PLATFORM),
+}
 
 
 class Script:
@@ -128,15 +137,36 @@ def complain(text):
     print(" | ".join(line.strip() for line in lines if line.strip()), file=sys.stderr)
 
 
+def report(kind, err, trace):
+    """Prints an exception that nobody caught as Python does, then as one line with its place in the package."""
+    sys.__excepthook__(kind, err, trace)
+    if isinstance(err, Exception) and len(sys.argv) >= 6:
+        text = traceback.format_exception_only(kind, err)[-1].strip()
+        complain("{}: {}: {}{}{}".format(
+            os.path.basename(sys.argv[0]), sys.argv[1], text, remedy(err), place_of(err, sys.argv[3])))
+
+
+sys.excepthook = report  # here, because a script imports its modules before it calls execute()
+
+
+def remedy(err):
+    """What to do about a name of Slider's library that this one lacks."""
+    name = re.match(r"name '(\w+)' is not defined", str(err)) if isinstance(err, NameError) else None
+    return "; " + LACKING[name.group(1)] if name and name.group(1) in LACKING else ""
+
+
 def place_of(err, basedir):
     """Where in the package's own files a failure comes from, as " (params.py, line 7)"; empty outside of them, and for
     the answers of STATUS, which are none.
     """
     if isinstance(err, (ComponentIsNotRunning, ClientComponentHasNoStatusCommand)):
         return ""
-    for frame in reversed(traceback.extract_tb(err.__traceback__)):
-        if os.path.realpath(frame.filename).startswith(os.path.realpath(basedir) + os.sep):
-            return " ({}, line {})".format(os.path.basename(frame.filename), frame.lineno)
+    places = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(err.__traceback__)]
+    if isinstance(err, SyntaxError) and err.filename:  # the frames end with the import
+        places.append((err.filename, err.lineno))
+    for file, line in reversed(places):
+        if os.path.realpath(file).startswith(os.path.realpath(basedir) + os.sep):
+            return " ({}, line {})".format(os.path.basename(file), line)
     return ""
 
 
