@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import unittest
+from unittest import mock
 
 import harness
 from resource_management import *
@@ -249,8 +250,13 @@ App().execute()
         self.assertLess(time.monotonic() - start, harness.WATCHDOG)
 
     def test_one_that_ends_well_but_early_is_left_to_status(self):
-        # a daemon that has written its own pid by then
-        with self.assertLogs("resource_management", "WARNING") as logs:
+        # a daemon that writes its own pid, on a host that is slow to write that of the shell
+        def slow(path, pid, write_pid=process.write_pid):
+            time.sleep(1)
+            write_pid(path, pid)
+
+        with mock.patch.object(process, "write_pid", slow), \
+                self.assertLogs("resource_management", "WARNING") as logs:
             Execute("sleep 1000 & echo $! >app.pid.of-it; mv app.pid.of-it app.pid", wait_for_finish=False,
                     pid_file="app.pid", poll_after=1000)
         self.assertIn("was to be left running and ended with 0 within 1000 s", logs.output[0])

@@ -36,16 +36,19 @@ def line(command):
     return str(command)
 
 
-def argv(command, path=(), stderr=2):
+def argv(command, path=(), stderr=2, held=False):
     """The shell's arguments. A profile may set PATH anew, so what the caller wants is put in front of it afterwards.
 
-    From the command on stderr is the descriptor of that number: what a profile writes is none of the command's.
+    From the command on stderr is the descriptor of that number: what a profile writes is none of the command's. A held
+    command does not begin before its stdin is closed; it has an empty one then.
     """
     text = line(command)
     if path:
         text = 'export PATH={}:"$PATH"\n{}'.format(":".join(quote(folder) for folder in path), text)
     if stderr != 2:
         text = "exec 2>&{0} {0}>&-\n{1}".format(stderr, text)
+    if held:
+        text = "read -r || exec </dev/null\n" + text
     return ["/bin/bash", "--login", "-c", text]
 
 
@@ -54,14 +57,16 @@ def environ(extra):
     return {**os.environ, **{str(name): str(value) for name, value in (extra or {}).items()}}
 
 
-def start(command, cwd=None, environment=None, path=()):
-    """Starts a command line with its output in the two files, and what the profile complains of in a third."""
+def start(command, cwd=None, environment=None, path=(), held=False):
+    """Starts a command line with its output in the two files, and what the profile complains of in a third. A held one
+    begins when the caller closes the stdin of what this returns.
+    """
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC
     out, err, profile = (os.open(name, flags, 0o644) for name in (STDOUT, STDERR, PROFILE))
     try:
         return subprocess.Popen(
-            argv(command, path, err), stdin=subprocess.DEVNULL, stdout=out, stderr=profile, cwd=cwd,
-            env=environ(environment), start_new_session=True, pass_fds=(err,))
+            argv(command, path, err, held), stdin=subprocess.PIPE if held else subprocess.DEVNULL, stdout=out,
+            stderr=profile, cwd=cwd, env=environ(environment), start_new_session=True, pass_fds=(err,))
     except OSError as why:
         raise Fail("run {!r}: {}".format(line(command), why)) from why
     finally:
@@ -96,9 +101,10 @@ def background(command, pid_file=None, poll_after=None, **how):
     """Leaves a command line running, detached from the script. Returns its exit code if it has ended within poll_after
     seconds, else None.
     """
-    process = start(command, **how)
+    process = start(command, held=bool(pid_file), **how)
     if pid_file:
-        write_pid(pid_file, process.pid)
+        with process.stdin:  # held: a daemon may write its own pid to that file, and that one counts
+            write_pid(pid_file, process.pid)
     if not poll_after:
         _left.append(process)
         return None
