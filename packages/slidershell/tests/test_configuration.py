@@ -98,10 +98,15 @@ class FunctionsTest(harness.FolderCase):
         user = "ann"
         for text, want in (
                 ("{user}", "'user' is one value here and another among the parameters"),
-                ("{gone}", "no variable 'gone'"), ("{missing}", "configuration /configurations/gone is not set")):
+                ("{gone}", "no variable 'gone', neither here nor among the parameters"),
+                ("{missing}", "configuration /configurations/gone is not set")):
             with self.assertRaisesRegex(Fail, want):
                 format(text)
         del user
+
+    def test_format_tells_that_no_parameters_are_set(self):
+        with self.assertRaisesRegex(Fail, r"no variable 'gone', and no parameters are set: call env.set_params\(params\)"):
+            format("{gone}")
 
     def test_format_hides(self):
         word = "se cret"

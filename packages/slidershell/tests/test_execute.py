@@ -156,8 +156,12 @@ class ExecuteTest(harness.FolderCase):
         File("f", content="", replace="yes")
 
     def test_unknown_arguments(self):
-        with self.assertRaisesRegex(Fail, r"Execute\['true'\] has no argument 'tryes'; it takes .*tries"):
+        with self.assertRaisesRegex(Fail, r"Execute\['true'\] has no argument 'tryes'; did you mean tries\?"):
             Execute("true", tryes=3)
+        with self.assertRaisesRegex(Fail, "has no argument 'trysleep'; did you mean try_sleep"):
+            Execute("true", trysleep=3)
+        with self.assertRaisesRegex(Fail, "has no argument 'colour'; it takes .*tries"):
+            Execute("true", colour=3)
         with self.assertRaisesRegex(Fail, "has no action 'stop'"):
             Execute("true", action="stop")
         Execute("exit 1", action="nothing")

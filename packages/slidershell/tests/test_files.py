@@ -1,5 +1,6 @@
 """Files, folders and the configuration files made from the command's dictionaries."""
 
+import errno
 import functools
 import hashlib
 import http.server
@@ -11,6 +12,7 @@ import tarfile
 import threading
 import time
 import unittest
+from unittest import mock
 import xml.etree.ElementTree
 import zipfile
 
@@ -20,6 +22,44 @@ from resource_management import *
 
 def mode(path):
     return stat.S_IMODE(os.stat(path).st_mode)
+
+
+class RefusalTest(harness.FolderCase):
+    """The system refuses to write: what a resource makes of that."""
+
+    def test_a_resource_says_so_and_what_to_do(self):
+        self.write("link", "")
+        with tarfile.open("a.tar", "w") as archive:
+            archive.add("link", "member")
+        for number, why in ((errno.EROFS, "Read-only file system"), (errno.EACCES, "Permission denied"),
+                            (errno.EPERM, "Operation not permitted"), (errno.ENOSPC, "No space left on device")):
+            remedy = "" if number == errno.ENOSPC else "; write below ${AGENT_WORK_ROOT}"
+            for function, path, act, want in (
+                    ("os.mkdir", "/hadoop", lambda: Directory("/hadoop/kv", recursive=True),
+                     "Directory['/hadoop/kv']: " + why + ": /hadoop" + remedy),
+                    ("os.mkdir", "d", lambda: Directory("d"), "Directory['d']: " + why + remedy),
+                    ("os.replace", "f.7.new", lambda: File("f", content="x"), "File['f']: " + why + remedy),
+                    ("os.replace", "/x/f", lambda: PropertiesFile("f", properties={}),
+                     "File['f']: " + why + ": /x/f" + remedy),
+                    ("os.symlink", "s", lambda: Link("s", to="/"), "Link['s']: " + why + remedy),
+                    ("tarfile.TarFile.makefile", "/x/member", lambda: Tarball("a.tar", location="."),
+                     "package a.tar: " + why + ": /x/member" + remedy),
+            ):
+                with self.subTest(want), mock.patch(function, side_effect=OSError(number, why, path)):
+                    with self.assertRaises(Fail) as caught:
+                        act()
+                    self.assertEqual(str(caught.exception), want)
+
+    def test_a_script_may_catch_it_as_in_slider(self):
+        with mock.patch("os.mkdir", side_effect=OSError(errno.EROFS, "Read-only file system", "d")), \
+                self.assertRaises(OSError):
+            Directory("d")
+        Directory("d", ignore_failures=True)
+
+    def test_other_errors_stay_what_they_are(self):
+        with mock.patch("os.mkdir", side_effect=FileExistsError(errno.EEXIST, "File exists", "d")), \
+                self.assertRaises(FileExistsError):
+            Directory("d")
 
 
 class FileTest(harness.FolderCase):

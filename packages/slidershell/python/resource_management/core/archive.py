@@ -5,7 +5,7 @@ import tarfile
 import time
 import zipfile
 
-from resource_management.core.exceptions import Fail
+from resource_management.core.exceptions import Fail, refusal
 
 
 def unpack(source, target):
@@ -16,7 +16,7 @@ def unpack(source, target):
         else:
             untar(source, target)
     except (OSError, tarfile.TarError, zipfile.BadZipFile, EOFError) as err:
-        raise Fail("package {}: {}".format(source, err)) from err
+        raise Fail("package {}: {}".format(source, refusal(err, source) or err)) from err
 
 
 def unzip(source, target):

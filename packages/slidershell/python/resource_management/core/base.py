@@ -1,10 +1,11 @@
 """Resource: something that is made so, at once, when it is named."""
 
+import difflib
 import time
 
 from resource_management.core import process
 from resource_management.core.environment import Environment
-from resource_management.core.exceptions import Fail, InvalidArgument
+from resource_management.core.exceptions import Fail, InvalidArgument, SystemRefused, refusal
 from resource_management.core.logger import Logger
 
 __all__ = ["Fail", "Resource"]
@@ -34,7 +35,9 @@ class Resource:
         self.env = env or Environment.get_instance()
         known = {**self.common, **self.arguments}
         for unknown in sorted(set(given) - set(known)):
-            raise InvalidArgument("{} has no argument {!r}; it takes {}".format(self, unknown, ", ".join(sorted(known))))
+            near = difflib.get_close_matches(unknown, known, 1)
+            raise InvalidArgument("{} has no argument {!r}; {}".format(
+                self, unknown, "did you mean {}?".format(near[0]) if near else "it takes " + ", ".join(sorted(known))))
         for key, value in {**known, **given}.items():
             if key in ("ignore_failures", *self.switches) and value not in (True, False):
                 raise InvalidArgument("{}: {} is {!r}, want True or False".format(self, key, value))
@@ -66,7 +69,13 @@ class Resource:
         if method is None:
             raise Fail("{} has no action {!r}".format(self, action))
         Logger.debug("{}: {}".format(self, action))
-        method()
+        try:
+            method()
+        except OSError as err:
+            why = refusal(err, str(self.name))
+            if not why:
+                raise
+            raise SystemRefused("{}: {}".format(self, why)) from err
 
     def __repr__(self):
         return "{}[{!r}]".format(type(self).__name__, self.name)

@@ -1,5 +1,7 @@
 """What a script raises to end its command; each of these ends it with exit code 1 and one line."""
 
+import errno
+
 __all__ = [
     "ClientComponentHasNoStatus", "ClientComponentHasNoStatusCommand", "ComponentIsNotRunning",
     "ExecuteTimeoutException", "Fail", "InvalidArgument",
@@ -12,6 +14,10 @@ class Fail(Exception):
 
 class InvalidArgument(Fail):
     """A resource was given an argument that it cannot use."""
+
+
+class SystemRefused(Fail, OSError):
+    """The system refused a resource to write. An OSError too: a script may catch that, as under Slider."""
 
 
 class ExecuteTimeoutException(Exception):
@@ -30,6 +36,20 @@ class ClientComponentHasNoStatusCommand(Fail):
 
     def __str__(self):
         return super().__str__() or "the component has no status"
+
+
+FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM)
+FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+def refusal(err, name):
+    """Why the system refused to write, and what to do; empty for any other error. The path of err is left out where it
+    begins with the name, which the reader knows.
+    """
+    if not isinstance(err, OSError) or err.errno not in FORBIDDEN + FULL:
+        return ""
+    path = "" if str(err.filename or name).startswith(name) else ": {}".format(err.filename)
+    return "{}{}{}".format(err.strerror, path, "; write below ${AGENT_WORK_ROOT}" if err.errno in FORBIDDEN else "")
 
 
 ClientComponentHasNoStatus = ClientComponentHasNoStatusCommand  # the name in Slider's source

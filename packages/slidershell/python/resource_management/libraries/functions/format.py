@@ -23,7 +23,9 @@ class Names:
 
     def __getitem__(self, name):
         if name not in self.near and name not in self.far:
-            raise Fail("format: no variable {!r}, neither here nor among the parameters".format(name))
+            where = "neither here nor among the parameters" if self.far else (
+                "and no parameters are set: call env.set_params(params) first")
+            raise Fail("format: no variable {!r}, {}".format(name, where))
         value = self.near[name] if name in self.near else self.far[name]
         if name in self.near and name in self.far and not same(value, self.far[name]):
             raise Fail("format: {!r} is one value here and another among the parameters".format(name))
