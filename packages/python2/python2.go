@@ -26,9 +26,6 @@ type Removed struct {
 	Members  map[string]map[string]string `json:"members"` // of modules that are still there
 }
 
-// Gone is the name that packages/slidershell still has for it.
-type Gone = Removed
-
 // Table is what 2to3 changes, and what it leaves to the author.
 func Table() (changed, left Removed) {
 	var both struct{ Changed, Left Removed }

@@ -107,7 +107,7 @@ func (r rule) match(f frame) (write string, ok bool) {
 
 var syntax = regexp.MustCompile(`^SyntaxError: `)
 
-var rules = append(spellings, gone()...)
+var rules = append(spellings, removed()...)
 
 // spellings are what the parser refuses, and attributes that are gone. The wording of the parser differs between
 // Pythons, so most are known by the source.
@@ -179,32 +179,32 @@ var spellings = []rule{
 	},
 }
 
-// gone are the rules for what the table of Python 2 has: builtins, methods, modules, and names of modules.
-func gone() []rule {
+// removed are the rules for what the table of Python 2 has: builtins, methods, modules, and names of modules.
+func removed() []rule {
 	changed, left := python2.Table()
 	return append(tabled(changed, false), tabled(left, true)...)
 }
 
-func tabled(gone python2.Gone, byHand bool) []rule {
+func tabled(t python2.Removed, byHand bool) []rule {
 	var out []rule
 	add := func(failure, write string) {
 		out = append(out, rule{
 			failure: regexp.MustCompile(failure), write: strings.ReplaceAll(write, "$", "$$"), byHand: byHand,
 		})
 	}
-	for name, write := range gone.Builtins {
+	for name, write := range t.Builtins {
 		add(`^NameError: name '`+name+`' is not defined`, write)
 	}
-	for name, write := range gone.Methods {
+	for name, write := range t.Methods {
 		add(`has no attribute '`+name+`'`, write)
 	}
-	for name, write := range gone.Modules {
+	for name, write := range t.Modules {
 		if !strings.Contains(write, " ") { // a module; else what to do without one
 			write = "import " + write
 		}
 		add(`^(?:ModuleNotFoundError|ImportError): No module named '`+name+`'$`, write)
 	}
-	for module, names := range gone.Members {
+	for module, names := range t.Members {
 		for name, write := range names {
 			const failure = `cannot import name '%[2]s' from '%[1]s'|module '%[1]s' has no attribute '%[2]s'`
 			add(fmt.Sprintf(failure, module, name), write)
