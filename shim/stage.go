@@ -231,7 +231,10 @@ func exitOf(err error) *machine.Exit {
 	if !ok || !failed.Command && !failed.Passing {
 		return nil
 	}
-	return &machine.Exit{Code: failed.Code, Passing: failed.Passing}
+	return &machine.Exit{
+		Code: failed.Code, Signal: failed.Signal, Passing: failed.Passing,
+		OOM: failed.Class == registry.ClassOOM, Peak: failed.Peak, Limit: failed.Limit,
+	}
 }
 
 // remember records what the next agent of this host needs if this one is killed.

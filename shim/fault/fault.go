@@ -12,9 +12,12 @@ import (
 type Error struct {
 	Class registry.Class
 	Err   error
-	// Command tells that a command of the package failed; Code is its exit code, nil where a signal ended it.
-	Command bool
-	Code    *int
+	// Command tells that a command of the package failed: with Code, or by Signal; neither at its time limit. Peak and
+	// Limit are bytes of memory, where that ran out.
+	Command     bool
+	Code        *int
+	Signal      int
+	Peak, Limit int64
 	// Passing tells that another attempt may succeed although nothing is changed: a server did not answer.
 	Passing bool
 }
@@ -62,7 +65,7 @@ func Is(err error, class registry.Class) bool { return errors.Is(err, ofClass(cl
 // order is how a class is chosen where an error wraps failures of several: what the definition can mend comes first.
 var order = []registry.Class{
 	registry.ClassDefinition, registry.ClassNotPermitted, registry.ClassImage, registry.ClassGPU, registry.ClassHost,
-	registry.ClassTimeout, registry.ClassApp, registry.ClassData,
+	registry.ClassTimeout, registry.ClassOOM, registry.ClassApp, registry.ClassData,
 }
 
 // ClassOf is the class of an error; "" where nothing gave it one.

@@ -188,10 +188,12 @@ func (s State) absorb(e Event) State {
 	case Staged:
 		s.Policy, s.Bound = *e.Policy, true
 	case StageFailed:
-		s.Exit = &Exit{Message: e.Cause, Class: e.Class, Final: true, At: e.At}
+		var x Exit
 		if e.Exit != nil {
-			s.Exit.Code, s.Exit.Passing = e.Exit.Code, e.Exit.Passing
+			x = *e.Exit
 		}
+		x.Message, x.Class, x.Final, x.At = e.Cause, e.Class, true, e.At
+		s.Exit = &x
 	case Refused, Denied:
 		s.Code, s.Class, s.Cause = e.Code, e.Class, e.Cause
 	case Acked:

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,7 @@ import (
 // commandEnd is how one command ended, with its output files.
 type commandEnd struct {
 	script.Result
+	signal     int // that ended it; 0: none, or it was ended at its time limit
 	files      script.Files
 	structured []byte
 }
@@ -157,23 +159,16 @@ func (p *Process) follow(ctx context.Context, o script.Order, s *sandbox.Session
 	case err != nil:
 		end.Why = err.Error()
 	case exit.Signal != 0:
-		end.Why = "killed by signal " + fmt.Sprint(exit.Signal)
+		end.signal, end.Why = exit.Signal, "killed by "+registry.SignalName(exit.Signal)
 	default:
-		end.Code, end.Why = exit.Code, p.complaint(o, stderr.String())
+		end.Code, end.Why = exit.Code, cmp.Or(p.complaint(stderr.String()), o.Command+" said nothing on stderr")
 	}
 	return end
 }
 
-// complaint is the last output of a failed command, and the remedy if it is known.
-func (p *Process) complaint(o script.Order, stderr string) string {
-	s := p.Plan.Script
-	if advice := slidershell.Advice(pathOf(s), stderr); advice != "" {
-		return advice
-	}
-	if last := script.LastLine([]byte(stderr)); last != "" {
-		return last
-	}
-	return o.Command + " said nothing on stderr"
+// complaint is the remedy of a failed command where it is known, or else the last line that it wrote on stderr.
+func (p *Process) complaint(stderr string) string {
+	return cmp.Or(slidershell.Advice(pathOf(p.Plan.Script), stderr), script.LastLine([]byte(stderr)))
 }
 
 // orderStart writes the input of START, and removes the pid files of the last start: their numbers may belong to other

@@ -35,12 +35,16 @@ func (p *Process) Install(ctx context.Context) error {
 		return nil
 	}
 	failed := &fault.Error{
-		Class: registry.ClassApp, Command: true, Code: end.Code,
-		Err: fmt.Errorf("INSTALL of %s: %s (%s)", nameOf(s), end.Why, p.logs.path(end.files.Stderr)),
+		Class: registry.ClassApp, Command: true, Code: end.Code, Signal: end.signal,
 	}
-	if end.TimedOut {
+	switch used := p.guards.now().Usage(); { // nothing else has run in the container yet
+	case end.TimedOut:
 		failed.Class = registry.ClassTimeout
+	case used.OOMKills > 0:
+		failed.Class, end.Why = registry.ClassOOM, outOfMemory(used)
+		failed.Peak, failed.Limit = used.Peak, used.Limit
 	}
+	failed.Err = fmt.Errorf("INSTALL of %s: %s (%s)", nameOf(s), end.Why, p.logs.path(end.files.Stderr))
 	return failed
 }
 

@@ -112,8 +112,7 @@ func (p *Process) judge(x sandbox.Exit, lived time.Duration) *machine.Exit {
 	case lived <= soon && len(p.Ports.Numbers()) > 0 && p.addressInUse(marks):
 		out.Free, out.Class, out.Message = true, registry.ClassNetwork, "address already in use"
 	case p.Plan.Script != nil && out.Message == "":
-		out.Message = cmp.Or(slidershell.Advice(pathOf(p.Plan.Script),
-			p.logs.Tail("stderr.log", marks["stderr.log"], mostTail)), p.tip())
+		out.Message = p.explanation(x, p.logs.Tail("stderr.log", marks["stderr.log"], mostTail))
 	}
 	return out
 }
@@ -138,13 +137,18 @@ func (p *Process) Marks() map[string]int64 {
 	return p.current.marks
 }
 
-// tip is what an author can declare where the end is of a process that START had started.
-func (p *Process) tip() string {
-	if w := p.watching(); w != nil {
-		_, outcome := w.decided()
-		return outcome.Tip
+// explanation is what a package's author needs to know of a failed start. What START itself says last on stderr is its
+// reason; what a process says that it left is any line of a log.
+func (p *Process) explanation(x sandbox.Exit, stderr string) string {
+	w := p.watching()
+	if w == nil {
+		return slidershell.Advice(pathOf(p.Plan.Script), stderr)
 	}
-	return ""
+	owner, outcome := w.decided()
+	if owner == "" && x.Code != nil {
+		return p.complaint(stderr)
+	}
+	return cmp.Or(slidershell.Advice(pathOf(p.Plan.Script), stderr), outcome.Tip)
 }
 
 // takeOutcome puts the end of what START had left behind in the place of START's own 0, which says nothing. A start

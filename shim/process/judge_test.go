@@ -2,12 +2,16 @@ package process
 
 import (
 	"log/slog"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/machine"
+	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/ports"
 	"github.com/muster-agent/muster/shim/sandbox"
+	"github.com/muster-agent/muster/shim/script"
 )
 
 // timer is a fence that knows whether the guard's timer ran out.
@@ -35,5 +39,46 @@ func TestDeadManTimerExplains(t *testing.T) {
 		if out := p.judge(tt.exit, 0); out.CutOff != tt.cutOff || out.Class != tt.class {
 			t.Errorf("%s: cut off %v, class %q; want %v, %q", name, out.CutOff, out.Class, tt.cutOff, tt.class)
 		}
+	}
+}
+
+// The last line on stderr of a START that failed is its reason. What a process that START left wrote last is any line.
+func TestStartExplains(t *testing.T) {
+	starter, named := script.Owner(""), script.Named
+	for name, c := range map[string]struct {
+		script *plan.Script
+		owner  script.Owner
+		stderr string
+		exit   sandbox.Exit
+		want   string
+	}{
+		"START fails":                 {&plan.Script{}, starter, "first\nno such table\n", sandbox.Exit{Code: new(4)}, "no such table"},
+		"START fails, an older line":  {&plan.Script{}, starter, "", sandbox.Exit{Code: new(4)}, ""},
+		"START is killed":             {&plan.Script{}, starter, "no such table\n", sandbox.Exit{Signal: 9}, ""},
+		"its daemon fails":            {&plan.Script{}, named, "no such table\n", sandbox.Exit{Code: new(4)}, ""},
+		"a program that is no script": {nil, starter, "no such table\n", sandbox.Exit{Code: new(4)}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			log := filepath.Join(dir, "stderr.log")
+			write := func(text string) {
+				if err := os.WriteFile(log, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			write("of the attempt before\n")
+			p := New(t.Context(), Config{
+				Fence: timer{}, Loop: machine.NewAgent(), LogDir: dir, Plan: plan.Plan{Script: c.script},
+				Ports: ports.NewInstance("a", nil, slog.New(slog.DiscardHandler)),
+			})
+			p.begin(1)
+			if w := p.watching(); w != nil {
+				w.owner = c.owner
+			}
+			write("of the attempt before\n" + c.stderr)
+			if out := p.judge(c.exit, 0); out.Message != c.want {
+				t.Errorf("got %q, want %q", out.Message, c.want)
+			}
+		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/muster-agent/muster/shim/sandbox/cgroup"
 	"github.com/muster-agent/muster/shim/sandbox/guard"
 	"github.com/muster-agent/muster/shim/sandbox/proc"
 )
@@ -109,12 +110,17 @@ func (g *Guard) agentPID(pid int) int {
 
 // withUsage adds what the boundary counted. The kernel counts a kill before the process is reaped.
 func (g *Guard) withUsage(x Exit) Exit {
+	x.Usage = g.Usage()
+	return x
+}
+
+// Usage is what the boundary has counted since the last start; before the first one, since the guard was started.
+func (g *Guard) Usage() cgroup.Usage {
 	usage, err := g.around.usage()
 	if err != nil {
 		g.options.Logger.Warn("usage not read", "err", err)
 	}
-	x.Usage = usage
-	return x
+	return usage
 }
 
 // afterEnd runs when the guard's socket has ended: it waits for the guard, and kills what a violent end left.

@@ -2,9 +2,11 @@ package scripts_test
 
 import (
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/tests/need"
 )
 
 // once has what START leaves behind go on when the agent has taken it in its attempt: one that is gone before is told as such.
@@ -60,7 +62,7 @@ func TestFailures(t *testing.T) {
         sys.exit(4)
 `,
 			class: registry.ClassApp, code: 4,
-			cause: "worker-0 exited with 4",
+			cause: "worker-0 exited with 4: no such table",
 		},
 		"START leaves nothing alive": {
 			methods: `
@@ -171,6 +173,36 @@ func TestFailures(t *testing.T) {
 				e.fails(t, c.class, c.code, strings.NewReplacer("LOG", j.log("worker-0", "."), "OWN", j.own("worker-0", ".")).Replace(c.cause))
 			}
 			j.nothingLeft()
+		})
+	}
+}
+
+// An INSTALL that the kernel ends at the limit of memory is told as START is: with the limit, and what to raise.
+func TestInstallOutOfMemory(t *testing.T) {
+	need.Root(t)
+	for _, engine := range []string{"container", "cgroup"} {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			j := newSmall(t, nil, small{
+				parts: []part{{timeout: 60, script: `
+    def install(self, env):
+        b"x" * (100 << 20)
+    def start(self, env):
+        pass
+`}},
+			})
+			e := j.run("--engine", engine, "--set", "worker:yarn.memory=24")
+			e.fails(t, registry.ClassOOM, 128+int(syscall.SIGKILL), "worker-0 ran out of memory: INSTALL of scripts/worker.py: "+
+				"killed at the limit of 24 MB, peak * MB (cgroup *) ("+j.log("worker-0", "errors-1.txt")+")")
+			if !strings.Contains(e.Advice, "raise yarn.memory of worker") {
+				t.Errorf("advice %q, want what to set", e.Advice)
+			}
+			if len(e.Instances) == 0 {
+				t.Fatal("no instance has a result")
+			}
+			if x := e.Instances[0].ExitInfo; x == nil || !x.OOM || x.Limit != 24<<20 {
+				t.Errorf("exit %+v, want out of memory at 24 MB", x)
+			}
 		})
 	}
 }
