@@ -107,7 +107,7 @@ func (f *Options) Run(ctx context.Context, s console.Streams, ref string) error 
 		}
 	}()
 	if err := r.check(); err != nil {
-		return err
+		return errors.Join(err, f.refuse(s, ref, err))
 	}
 	// Each agent would say the same.
 	if _, err := prepare.ChooseEngine(ctx, f.Engine, &app.App); err != nil {
@@ -187,7 +187,7 @@ func (r *runner) check() error {
 	if err != nil {
 		return err
 	}
-	if err := refuseData(r.app.App, r.app.ClientVars(), filesystem); err != nil {
+	if err := refusePlan(r.app.App, r.app.ClientVars(), filesystem); err != nil {
 		return err
 	}
 	if err := refusePorts(r.app.App); err != nil {

@@ -9,13 +9,11 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 )
 
-// refuseData tells before anything is made what data this muster cannot bring.
-func refuseData(app appdef.App, vars map[string]string, found hadoop.DefaultFS) error {
+// refusePlan tells before anything is made what each agent would refuse: a run has them on its own host.
+func refusePlan(app appdef.App, vars map[string]string, found hadoop.DefaultFS) error {
 	var bad appdef.Problems
 	for _, c := range app.Components {
-		s := c.Settings
-		if c.Instances == 0 || len(s.Inputs.From)+len(s.Outputs.To)+len(s.Files)+len(s.Archives) == 0 &&
-			app.Settings.PAI.Version == "" {
+		if c.Instances == 0 {
 			continue
 		}
 		request := plan.Request{
