@@ -47,10 +47,12 @@ func (l Reader) One(ctx context.Context, instance string) error {
 		end.Go(func() { l.cancelAtEnd(ctx, instance, cancel) })
 	}
 	path := filepath.Join(dir, l.File)
-	l.pointOut(instance, dir)
+	pointed := l.pointOut(instance, dir)
 	err = l.copy(ctx, path, l.Out)
 	if errors.Is(err, fs.ErrNotExist) {
-		fmt.Fprintf(l.Lookup.Warn, "%s is not there yet: nothing was written\n", path)
+		if !pointed {
+			fmt.Fprintf(l.Lookup.Warn, "%s is not there yet: nothing was written\n", path)
+		}
 		return nil
 	}
 	return err
@@ -172,13 +174,20 @@ func (l Reader) lines(ctx context.Context, instance string, show func(string)) e
 	return err
 }
 
-// pointOut says where the text is of an instance that has written to its standard error alone.
-func (l Reader) pointOut(instance, dir string) {
+// pointOut says where the text is of an instance whose INSTALL failed, or that has written to its standard error alone.
+func (l Reader) pointOut(instance, dir string) bool {
 	other := strings.Replace(l.File, "stdout", "stderr", 1)
-	if other == l.File || written(filepath.Join(dir, l.File)) || !written(filepath.Join(dir, other)) {
-		return
+	ended := l.Facts.Lasts[instance].ExitInfo
+	switch {
+	case strings.HasPrefix(l.File, "std") && ended != nil &&
+		strings.Contains(ended.Message, filepath.Join(dir, "errors-1.txt")):
+		fmt.Fprintf(l.Lookup.Warn, "%s/%s did not start: %s\n", l.Facts.ID, instance, ended.Message)
+	case other != l.File && !written(filepath.Join(dir, l.File)) && written(filepath.Join(dir, other)):
+		fmt.Fprintf(l.Lookup.Warn, "%s/%s has written to its standard error alone: add --stderr\n", l.Facts.ID, instance)
+	default:
+		return false
 	}
-	fmt.Fprintf(l.Lookup.Warn, "%s/%s has written to its standard error alone: add --stderr\n", l.Facts.ID, instance)
+	return true
 }
 
 // written tells whether a log, or one that it was rotated to, has text.
