@@ -76,9 +76,12 @@ func (b *builder) plan() Plan {
 			Framework: b.app.Settings.Framework, Mode: b.app.Settings.TensorFlowMode, Processes: b.processes(),
 			MPI: b.mpi(), PAI: b.pai(), HBox: b.hbox(),
 		},
-		Data:    Data{Hadoop: b.hadoop(), Inputs: b.inputs(), Outputs: b.outputs()},
-		Limits:  limits,
-		Network: Network{Ports: b.ports, Peers: peersOf(b.app, b.component.Name), Exports: b.exports()},
+		Data:   Data{Hadoop: b.hadoop(), Inputs: b.inputs(), Outputs: b.outputs()},
+		Limits: limits,
+		Network: Network{
+			Ports: b.ports, Peers: peersOf(b.app, b.component.Name), Exports: b.exports(),
+			AppExports: b.appExports(),
+		},
 		Lifecycle: Lifecycle{
 			Barrier: b.barrier(), Restart: b.restart(), Complete: complete(s.Complete), Stop: b.stop(),
 		},
@@ -88,6 +91,7 @@ func (b *builder) plan() Plan {
 			Duration: float64(b.app.Settings.Duration), Hold: float64(s.Hold),
 		},
 	}
+	p.PublishedConfigs = b.publishedConfigs(p.Script)
 	p.Stage = slices.Concat(b.stage(p.Script), b.code(), b.files())
 	b.apart(p.Stage)
 	if b.usesData() {

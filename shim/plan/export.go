@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,17 +24,7 @@ func (b *builder) exports() []Export {
 			return
 		}
 		value, unresolved := scope.Expand(template)
-		report, hint := b.warn, "it is published as written"
-		if address && b.app.Settings.Framework != "none" {
-			report, hint = b.problem, "others find this component by the export"
-		}
-		for _, missing := range unresolved {
-			if b.warned(where(), missing) {
-				continue
-			}
-			report(where, "${"+missing+"} in the export "+group+"."+name+" of "+b.component.Name, "a placeholder "+
-				"with a value here: its own component's host, or site.<dict>.<key> that is set", hint)
-		}
+		b.unresolvedExport(where, group+"."+name, unresolved, address && b.app.Settings.Framework != "none")
 		out = append(out, Export{Group: group, Name: name, Template: template, Address: address, Value: value})
 	}
 	for _, ref := range b.component.CompExports {
@@ -48,6 +39,51 @@ func (b *builder) exports() []Export {
 		add(b.at("component_exports", strconv.Itoa(n), "value"), componentData, export.Name, export.Value, false)
 	}
 	return out
+}
+
+// appExports are the exports that a component publishes for the whole app. The hosts in them are known later.
+func (b *builder) appExports() []Export {
+	var out []Export
+	for _, ref := range b.component.AppExports {
+		export, ok := b.app.Export(ref)
+		if !ok || ofOtherSide(b.app, b.component, b.req.Index, export.Value) {
+			continue
+		}
+		_, unresolved := b.scope.Expand(export.Value)
+		b.unresolvedExport(b.exportAt(ref), ref.Group+"."+ref.Name, slices.DeleteFunc(unresolved, b.isHost), false)
+		out = append(out, Export{Group: ref.Group, Name: ref.Name, Template: export.Value})
+	}
+	return out
+}
+
+// publishedConfigs are the dictionaries that a component with scripts publishes for the whole app.
+func (b *builder) publishedConfigs(s *Script) []string {
+	if s == nil || !publishesConfig(b.app, b.component) {
+		return nil
+	}
+	dicts, _ := b.scope.Dictionaries()
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(dicts)), func(dict string) bool {
+		return !exportsConfig(b.app, dict)
+	})
+}
+
+// unresolvedExport reports placeholders of an export without a value. Slider publishes them as written; others cannot
+// find a member by such an address.
+func (b *builder) unresolvedExport(where spot, name string, unresolved []string, isAddress bool) {
+	report, hint := b.warn, "it is published as written"
+	if isAddress {
+		report, hint = b.problem, "others find this component by the export"
+	}
+	for _, missing := range unresolved {
+		if b.warned(where(), missing) {
+			continue
+		}
+		want, remedy := "its own component's host, or site.<dict>.<key> that is set", ""
+		if slices.Contains(appdef.ClientNames(), missing) {
+			want, remedy = "a value for "+missing, "; "+b.remedy(missing)
+		}
+		report(where, "${"+missing+"} in the export "+name+" of "+b.component.Name, want, hint+remedy)
+	}
 }
 
 // exportAt is where the value of an export was written.

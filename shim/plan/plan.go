@@ -51,9 +51,13 @@ type Data struct {
 
 // Network is how others reach the instance.
 type Network struct {
-	Ports     []Port     `json:"ports"`
-	Peers     []peerPort `json:"peer_ports,omitempty"` // ports of other components that the configuration names
-	Exports   []Export   `json:"exports"`
+	Ports   []Port     `json:"ports"`
+	Peers   []peerPort `json:"peer_ports,omitempty"` // ports of other components that the configuration names
+	Exports []Export   `json:"exports"`
+	// AppExports and PublishedConfigs (names of dictionaries) are published once for the whole app: see PublishedBy.
+	AppExports       []Export `json:"app_exports,omitempty"`
+	PublishedConfigs []string `json:"published_configs,omitempty"`
+
 	Discovery *Discovery `json:"discovery,omitempty"` // nil: nothing of it is in Consul, or the app has no name yet
 }
 

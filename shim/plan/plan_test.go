@@ -375,7 +375,7 @@ func TestWarnings(t *testing.T) {
 	got := appdef.Problems(mustBuild(t, app, request("worker", 0)).Warnings).Error()
 	want := `app#/components/1/comp_exports: got no export of the form host:port, want one, as the other components have; without it worker is not in TensorFlow's cluster
 appConfig.json#/components/worker/site.global.worker.port: got "${worker.ALLOCATED_PORT}", want {PER_CONTAINER} behind the port; instances on one host cannot share a number: those after the first get another
-appConfig.json#/global/site.global.zk: got ${ZK_HOST}, which has no value here, want a value for ZK_HOST; it is empty; give --set ZK_HOST=VALUE`
+appConfig.json#/global/site.global.zk: got ${ZK_HOST}, which has no value here, want a value for ZK_HOST; it is empty in a configuration, and as written in an export; give --set ZK_HOST=VALUE`
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("warnings (-got +want):\n%s", diff)
 	}

@@ -39,7 +39,7 @@ func PublishedBy(app appdef.App, req Request, around Around) Published {
 	if publishesConfig(&app, c) {
 		dicts, _ := scope.Dictionaries()
 		for dict, values := range dicts {
-			if len(app.ExportedConfigs) == 0 || slices.Contains(app.ExportedConfigs, dict) {
+			if exportsConfig(&app, dict) {
 				out.Configs[dict] = eachValue(values, fill)
 			}
 		}
@@ -61,6 +61,11 @@ func publishesConfig(app *appdef.App, c *appdef.Component) bool {
 		!slices.ContainsFunc(app.Components, func(other appdef.Component) bool {
 			return other.PublishConfig && other.Category == "MASTER"
 		})
+}
+
+// exportsConfig tells that the definition publishes a dictionary: without a list of them, each.
+func exportsConfig(app *appdef.App, dict string) bool {
+	return len(app.ExportedConfigs) == 0 || slices.Contains(app.ExportedConfigs, dict)
 }
 
 // folderTokens are the instance's folders in the place of their tokens.

@@ -56,7 +56,7 @@ func (b *builder) clientWarnings() {
 		for _, name := range appdef.ClientNames() {
 			if _, known := b.scope.Lookup(name); !known && strings.Contains(value, "${"+name+"}") {
 				b.warn(b.key(key), "${"+name+"}, which has no value here", "a value for "+name,
-					"it is empty; give --set "+name+"=VALUE")
+					"it is empty in a configuration, and as written in an export; give --set "+name+"=VALUE")
 			}
 		}
 	}

@@ -183,7 +183,8 @@ func (l Reader) pointOut(instance, dir string) bool {
 		strings.Contains(ended.Message, filepath.Join(dir, "errors-1.txt")):
 		fmt.Fprintf(l.Lookup.Warn, "%s/%s did not start: %s\n", l.Facts.ID, instance, ended.Message)
 	case other != l.File && !written(filepath.Join(dir, l.File)) && written(filepath.Join(dir, other)):
-		fmt.Fprintf(l.Lookup.Warn, "%s/%s has written to its standard error alone: add --stderr\n", l.Facts.ID, instance)
+		fmt.Fprintf(l.Lookup.Warn, "%s/%s has written to its standard error alone: add --stderr\n", l.Facts.ID,
+			instance)
 	default:
 		return false
 	}

@@ -186,6 +186,12 @@ func (s *sheet) component(app *appdef.App, p plan.Plan) {
 		}
 		s.row("exports", text, "")
 	}
+	for _, e := range p.AppExports {
+		s.row("exports", e.Group+"."+e.Name+" = "+e.Template+", for the app", "")
+	}
+	if len(p.PublishedConfigs) > 0 {
+		s.row("publishes", "its configurations "+strings.Join(p.PublishedConfigs, ", "), "")
+	}
 	s.variables(app, c, p)
 	s.data(app, c, p)
 	for _, side := range p.Sides {
