@@ -87,7 +87,7 @@ func clientOptions() []Option {
 	return []Option{
 		{"--install", "", "client: install it", ""},
 		{"--package", "APP", "client: the package, as for --appdef; without it, that of the app --name", ""},
-		{"--name", "NAME", "client: the app that it is for, whose configurations it gets", ""},
+		{"--name", "NAME", "client: the app that it is for; without a script the client gets its configurations", ""},
 		{"--dest", "DIR", "client: a new or an empty folder, into which it is installed", ""},
 		{"--config", "FILE", "client: settings over those of " + clientDefaults, ""},
 	}
