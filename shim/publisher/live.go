@@ -103,7 +103,9 @@ func (v View) component(c componentView) componentInfo {
 			info.Containers = append(info.Containers, m.container())
 		}
 	}
-	info.Requested = max(0, info.Desired-info.Actual)
+	if !v.Over {
+		info.Requested = max(0, info.Desired-info.Actual)
+	}
 	info.TotalRequested = info.Started + info.Requested
 	return info
 }
@@ -206,7 +208,9 @@ func getLiveness(q question) (answer, error) {
 	var l liveness
 	for _, c := range q.view.Components {
 		info := q.view.component(c)
-		l.RequestsOutstanding += info.Desired - info.Actual
+		if !q.view.Over {
+			l.RequestsOutstanding += info.Desired - info.Actual
+		}
 		l.ActiveRequests += info.Requested
 	}
 	l.AllRequestsSatisfied = l.RequestsOutstanding <= 0

@@ -14,6 +14,7 @@ type View struct {
 	Members    []memberView    // in rank order
 	Groups     []groupView     // in metainfo order
 	Components []componentView // in rank order
+	Over       bool            // no run of the app lives: nothing is asked for
 	// Configs are the published configurations, by dictionary.
 	Configs map[string]configuration
 	// AppConf and Resources are the global sections of the two documents.
