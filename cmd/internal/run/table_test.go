@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,6 +45,20 @@ func TestTableOnATerminal(t *testing.T) {
 	r.streams.Err = write
 	if r.tabular() {
 		t.Error("got a table, want lines through a pipe")
+	}
+}
+
+// The last words of an agent are those on its failure: not what it does every day, and no warning of the definition.
+func TestLastWords(t *testing.T) {
+	said := `warning: metainfo.xml#/application/configFiles/2: got an unknown element, want none
+time=2026-01-02T03:04:05Z level=INFO msg=claimed instance=worker-0
+time=2026-01-02T03:04:05Z level=WARN msg="planned with a warning" warning="resources.json#/components/worker: got 4"
+{"time":"2026-01-02T03:04:05Z","level":"WARN","msg":"planned with a warning","warning":"resources.json#/components/worker: got 4"}
+time=2026-01-02T03:04:06Z level=ERROR msg="guard has ended unasked"
+`
+	want := []string{`time=2026-01-02T03:04:06Z level=ERROR msg="guard has ended unasked"`}
+	if got := without(said, everyday, reportLines); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
