@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -83,6 +84,7 @@ func (r Run) Start(ctx context.Context, s console.Streams) (installed bool, err 
 	if *r.Limit == 0 {
 		return true, nil
 	}
+	fmt.Fprintf(s.Err, "%s: not installed within %s; it goes on: muster status %s\n", r.App, *r.Limit, r.App)
 	return true, exit.Silent{Code: exit.Timeout}
 }
 
@@ -254,9 +256,15 @@ func (r Run) report(ctx context.Context, s console.Streams, p *process) error {
 		return nil
 	}
 	path := filepath.Join(r.WorkDir, Err)
+	show := &tail.Lines{Show: func(line string) {
+		if !strings.HasPrefix(line, "warning: ") { // the definition's: this command has printed them
+			fmt.Fprintln(s.Err, line)
+		}
+	}}
 	for _, part := range tail.Parts(path, mostLines) {
-		_ = status.Follow(ctx, part.Path, part.From, false, s.Err) // the message below names the file
+		_ = status.Follow(ctx, part.Path, part.From, false, show) // the message below names the file
 	}
+	show.Flush()
 	advice := ""
 	if r.Advice != "" {
 		advice = "; " + r.Advice

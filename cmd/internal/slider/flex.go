@@ -3,6 +3,7 @@ package slider
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -51,8 +52,8 @@ func flex(ctx context.Context, c *call) error {
 	}
 	next := a.record
 	next.Instances = append(slices.Clone(next.Instances), args...)
-	if _, err := next.check(ctx, c.Streams, a.kept()); err != nil {
-		return err
+	if _, err := a.checkAgain(ctx, &next); err != nil {
+		return asGiven(err)
 	}
 	if c.has("--explain") {
 		return a.explainFlex(ctx, c, &facts, args)
@@ -68,6 +69,18 @@ func flex(ctx context.Context, c *call) error {
 	return ask.Flex(ctx, c.Streams, a.lookup(), a.name, args, ask.FlexOptions{
 		Patience: *cmp.Or(limit, new(flexPatience)),
 	})
+}
+
+// asGiven names the option of Slider's in the problems of counts.
+func asGiven(err error) error {
+	if problems, ok := errors.AsType[appdef.Problems](err); ok {
+		for i := range problems {
+			if problems[i].File == "--instances" {
+				problems[i].File = "--component"
+			}
+		}
+	}
+	return err
 }
 
 // explainFlex says what a flex would do, and changes nothing.

@@ -1,6 +1,7 @@
 package slider
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/cmd/internal/detach"
 	"github.com/muster-agent/muster/cmd/internal/run"
 	"github.com/muster-agent/muster/shim/exit"
@@ -37,7 +39,7 @@ func start(ctx context.Context, c *call) error {
 		return err
 	}
 	a.record.Run.take(c)
-	empty, err := a.record.check(ctx, c.Streams, a.kept())
+	empty, err := a.checkAgain(ctx, &a.record)
 	if err == nil && empty {
 		err = exit.With(exit.Definition, fmt.Errorf("%s: none of its components has an instance: %s", a.name,
 			whatStarts(a.name)))
@@ -72,6 +74,18 @@ func (a *app) start(ctx context.Context, lock *hostlock.Lock) error {
 	}
 	fmt.Fprintf(a.Out, "  exports  muster slider exports %s\n", a.name)
 	return cmp.Or(a.writeReport(ctx), err)
+}
+
+// checkAgain is check for a command that brings no definition: the warnings were printed by the one that did.
+func (a *app) checkAgain(ctx context.Context, r *record) (empty bool, err error) {
+	quiet, said := a.Streams, &bytes.Buffer{}
+	quiet.Err = said
+	empty, err = r.check(ctx, quiet, a.kept())
+	if n := bytes.Count(said.Bytes(), []byte("\n")); n > 0 {
+		fmt.Fprintf(a.Err, "%s: %s: muster validate %s prints them\n", a.name, appdef.Counted(n, "warning"),
+			filepath.Join(a.kept(), r.Definition))
+	}
+	return empty, err
 }
 
 // isFlag tells of a variable that stands for a flag: the record has what those said.
