@@ -165,9 +165,9 @@ const (
 	StartBuiltin = "builtin" // the framework's own command
 )
 
-// What an instance is whose START has ended with 0 (muster.up). shim/script decides by it; empty is UpAuto.
+// What an instance is whose START has ended with 0 (muster.up). shim/script decides by it; empty is upAuto.
 const (
-	UpAuto    = "auto"    // what START has left, else what STATUS says, else START was the program
+	upAuto    = "auto"    // what START has left, else what STATUS says, else START was the program
 	UpStart   = "start"   // START is the program
 	UpProcess = "process" // what START has left
 	UpStatus  = "status"  // what STATUS says
@@ -383,7 +383,7 @@ type ComponentSettings struct {
 	// StartScript, StartBuiltin; muster.command wins over both
 	Start          string            `json:"start"`
 	StatusInterval Seconds           `json:"status_interval"` // how often the script's STATUS command runs; 0: never
-	Up             string            `json:"up,omitempty"`    // UpAuto, UpStart, UpProcess, UpStatus; empty: UpAuto
+	Up             string            `json:"up,omitempty"`    // upAuto, UpStart, UpProcess, UpStatus; empty: upAuto
 	ResumeArgs     string            `json:"resume_args,omitempty"`
 	Restart        Restart           `json:"restart"`
 	Complete       Complete          `json:"complete"`

@@ -43,7 +43,7 @@ func commandKeys() []Key {
 			},
 		},
 		{
-			Name: upKey, Default: UpAuto,
+			Name: upKey, Default: upAuto,
 			Meaning: "what the instance is once START has ended with 0. auto: the processes that START has left, " +
 				"else what STATUS says, else START was the program; start: START is the program, and what it left is " +
 				"ended; process: the processes that START has left, of which there must be one; status: what STATUS " +
@@ -205,4 +205,4 @@ func (s *AppSettings) setTensorFlowMode(text string) error {
 	return nil
 }
 
-func ups() []string { return []string{UpAuto, UpStart, UpProcess, UpStatus} }
+func ups() []string { return []string{upAuto, UpStart, UpProcess, UpStatus} }

@@ -71,7 +71,8 @@ func (d *document) elements(data []byte) *element {
 		switch t := token.(type) {
 		case xml.StartElement:
 			if len(open) > deepest {
-				d.add(d.place("", at).Problem(fmt.Sprintf("more than %d levels of elements", deepest), "a definition", ""))
+				d.add(d.place("", at).
+					Problem(fmt.Sprintf("more than %d levels of elements", deepest), "a definition", ""))
 				return nil
 			}
 			child := &element{name: t.Name.Local, line: at}
@@ -167,7 +168,8 @@ func (d *document) xmlMembers(n *node, e *element, pointer string) {
 		if first := n.member(name); first != nil { // the last one counts, as in Slider
 			d.add(d.place(pointer+appdef.Pointer(name), child.line).Warning(
 				fmt.Sprintf("a second <%s> at line %d", name,
-					child.line), "one", fmt.Sprintf("it replaces the one at line %d", first.line)).As(appdef.RepeatedKey))
+					child.line), "one", fmt.Sprintf("it replaces the one at line %d", first.line)).
+				As(appdef.RepeatedKey))
 			*first = *value
 			continue
 		}

@@ -175,7 +175,8 @@ func (l Left) withoutProcess() Outcome {
 		return Outcome{End: l.Lost.Over}
 	case l.Lost != nil:
 		return Outcome{Why: fmt.Sprintf("process %d of %s has ended, and its parent, which alone knows how, has ended "+
-			"with 0: let the parent end with the process's exit code, or leave the pid file out", l.Lost.PID, l.Lost.File)}
+			"with 0: let the parent end with the process's exit code, or leave the pid file out",
+			l.Lost.PID, l.Lost.File)}
 	case l.Held && l.Ended != nil:
 		return l.asEnded()
 	case len(l.PIDs) > 0 && !l.Served: // else START has waited for its program, and it alone knows how that ended

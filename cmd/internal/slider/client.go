@@ -285,7 +285,7 @@ func (c *client) runInstall(ctx context.Context, at string) error {
 	err := cmd.Run()
 	if ctx.Err() != nil {
 		// The temporary folder makes the variable one that no other process has.
-		return exit.With(exit.CtrlC, errors.Join(killAll("PYTHONPATH", library),
+		return exit.With(exit.CtrlC, errors.Join(killAll(ctx, "PYTHONPATH", library),
 			fmt.Errorf("%s: INSTALL of %s was interrupted; %s may hold a part of the client", c.title, name, c.dest)))
 	}
 	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
@@ -296,12 +296,12 @@ func (c *client) runInstall(ctx context.Context, at string) error {
 
 // killAll kills the processes that have a variable, and waits for their end. Execute gives each of its commands a
 // session of its own, which outlives the script.
-func killAll(name, value string) error {
+func killAll(ctx context.Context, name, value string) error {
 	here, err := proc.SelfFacts()
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), apps.Patience) // the caller's is over
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), apps.Patience) // ctx is over
 	defer cancel()
 	return proc.Host{}.KillOrphans(ctx, proc.Leftover{
 		Boot: here.Boot, PidNS: here.PidNS, Env: map[string]string{name: value},

@@ -202,7 +202,8 @@ func (w writer) service(binary string, window time.Duration) []unitLine {
 		{"LogsDirectory", "muster/" + w.Options.AppID},
 	}
 	if w.Options.Privileged {
-		// Of its own: systemd moves the folder when a unit with DynamicUser and one without share it, under those that run.
+		// Of its own: systemd moves the folder when a unit with DynamicUser and one without share it, under those that
+		// run.
 		lines = append(lines, unitLine{"CacheDirectory", "muster-privileged"},
 			unitLine{"Environment", "XDG_CACHE_HOME=%C/muster-privileged"})
 		if w.Options.TokenFile != "" {
