@@ -17,6 +17,7 @@ type Script struct {
 	Text      string
 	Faults    []ScriptFault
 	Class     *Class   // whose execute() the file calls; nil: none
+	Unrun     *Name    // a class of commands in a file that surely runs none; nil: none
 	Templates []Name   // that Template() names
 	Programs  []string // last parts of the paths that texts begin with
 	Reads     []Read
@@ -50,7 +51,7 @@ type Name struct {
 }
 
 // LintScripts advises on the package's scripts, from what was read of them, and on the files that scripts and commands
-// run. A file that no Python 3 can read is an error, the rest are warnings.
+// run. A file that no Python 3 can read, or that runs no command, is an error, the rest are warnings.
 func LintScripts(fsys fs.FS, app appdef.App, scripts []Script) appdef.Problems {
 	l := linting{fsys: fsys, app: &app}
 	for _, s := range scripts {
@@ -62,11 +63,28 @@ func LintScripts(fsys fs.FS, app appdef.App, scripts []Script) appdef.Problems {
 				l.advise(at, f.Got, f.Want, f.Hint)
 			}
 		}
+		l.unrun(s)
 		l.methods(s)
 		l.templates(s)
 	}
 	l.programs(scripts)
 	return l.found.Sort()
+}
+
+// unrun reports a commandScript that only defines its class: Python ends it with 0, so that each command succeeds and
+// nothing was done.
+func (l *linting) unrun(s Script) {
+	runs := func(c appdef.Component) bool {
+		return c.CommandScript != nil && c.Settings.CommandFrom == "commandScript" &&
+			path.Join("package", c.CommandScript.Script) == s.Name
+	}
+	if s.Unrun == nil || !slices.ContainsFunc(l.app.Components, runs) {
+		return
+	}
+	l.found = append(l.found, appdef.Place{File: s.Name, Line: s.Unrun.Line}.Problem(
+		"the class "+s.Unrun.Name+", which nothing runs",
+		"at the end of the file: if __name__ == \"__main__\": "+s.Unrun.Name+"().execute()",
+		"each command would succeed and do nothing"))
 }
 
 // methods advises on a commandScript without methods for START or STATUS.

@@ -39,6 +39,16 @@ func TestLintScripts(t *testing.T) {
 		{name: "a base that nobody knows", scripts: []slider.Script{{Name: script, Class: &slider.Class{Name: "Web"}}}},
 		{name: "a class that nothing calls", scripts: []slider.Script{{Name: "package/scripts/other.py", Class: &slider.Class{Whole: true}}}},
 		{
+			name: "a class that is never run", errors: 1,
+			scripts: []slider.Script{
+				{Name: script, Unrun: &slider.Name{Name: "Web", Line: 3}},
+				{Name: "package/scripts/base.py", Unrun: &slider.Name{Name: "Base", Line: 3}},
+			},
+			want: `package/scripts/web.py:3: got the class Web, which nothing runs, ` +
+				`want at the end of the file: if __name__ == "__main__": Web().execute(); ` +
+				`each command would succeed and do nothing`,
+		},
+		{
 			name: "faults", errors: 1,
 			scripts: []slider.Script{{Name: script, Faults: []slider.ScriptFault{{Line: 2, Got: "SyntaxError: x", Want: "y", Hint: "z", Fatal: true}, {Line: 9, Got: "a", Want: "b"}}}},
 			want:    "package/scripts/web.py:2: got SyntaxError: x, want y; z\npackage/scripts/web.py:9: got a, want b",

@@ -61,6 +61,7 @@ type scriptFacts struct {
 	Doubts   []scriptFault `json:"doubts"`
 	More     *scriptsMore  `json:"more"`
 	Class    *slider.Class `json:"class"`
+	Unrun    *slider.Name  `json:"unrun"`
 	Template []slider.Name `json:"templates"`
 	Programs []string      `json:"programs"`
 	Reads    []slider.Read `json:"reads"`
@@ -192,8 +193,8 @@ func askPython(ctx context.Context, python string, question scriptQuestion) (scr
 // script is what was found as the advice wants it.
 func (f scriptFacts) script(python, text string) slider.Script {
 	s := slider.Script{
-		Name: f.Name, Text: text, Class: f.Class, Templates: f.Template, Programs: f.Programs,
-		Reads: f.Reads,
+		Name: f.Name, Text: text, Class: f.Class, Unrun: f.Unrun, Templates: f.Template,
+		Programs: f.Programs, Reads: f.Reads,
 	}
 	for _, refused := range f.Refused {
 		s.Faults = append(s.Faults, slider.ScriptFault{

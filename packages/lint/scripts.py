@@ -1,8 +1,8 @@
 """What can be said of Python sources by reading them: nothing of the package is imported or run here.
 
 stdin: {"oldest": bool, "programs": [folder…], "files": [{"name", "source" (base64)}…]}
-stdout: {"python": "3.11", "files": [{"name", "refused", "oldest", "doubts", "more", "class", "templates", "programs",
-"reads"}…]}, in order.
+stdout: {"python": "3.11", "files": [{"name", "refused", "oldest", "doubts", "more", "class", "unrun", "templates",
+"programs", "reads"}…]}, in order.
 
 refused: [{"line", "source", "failure", "write"}…], the lines that Python 3 cannot read: all of them where 2to3 knows
 what to write and this Python has it, else the first. oldest: the same or null, what Python 3.8 lacks, where asked for.
@@ -10,6 +10,7 @@ doubts: what may fail when it is run, in the same form, each with the words of P
 stands for a method that dictionaries had in Python 2, and that the command's JSON still has.
 more: {"count", "line"} of the refused and doubts that were left out, and where they begin, or null.
 class: {"name", "line", "methods", "whole"} of the class whose execute() is called, or null; whole: no base is unknown.
+unrun: {"name", "line"} of the last class of commands in a file that runs none of them, or null.
 templates: [{"name", "line"}…] that Template() names. programs: the last part of the path of what strings begin with.
 reads: [{"path", "line"}…] of the command's JSON, such as ["configurations", "global", "x"], that must be there; not
 those that the file tests for (in, get, has_key, is_empty, default), nor those in a try that catches their lack.
@@ -265,6 +266,38 @@ def run_class(tree):
     return None
 
 
+def unrun_class(tree):
+    """The last class of commands, in a file that surely runs none: it names execute nowhere, does nothing with such a
+    class but derive from it and make one, and takes no names from modules unseen but the library's.
+    """
+    classes = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+    ours = [node for node in classes.values() if descends(classes, node.name, set())]
+    idle = {id(one) for node in ours for one in node.bases}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and named(node.func) == "super":
+            idle.update(map(id, node.args))
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            idle.add(id(node.value.func))
+    for node in ast.walk(tree):
+        if "execute" in (named(node), text_of(node)) or named(node) in ("exec", "eval", "globals"):
+            return None
+        if isinstance(node, ast.Name) and id(node) not in idle and node.id in {one.name for one in ours}:
+            return None
+        if isinstance(node, ast.ImportFrom) and node.names[0].name == "*" and not (
+                (node.module or "").startswith("resource_management")):
+            return None
+    return {"name": ours[-1].name, "line": ours[-1].lineno} if ours else None
+
+
+def descends(classes, name, seen):
+    """Tells whether a class is the library's Script, or one that descends from it within this file."""
+    if name not in classes or name in seen:
+        return name == "Script"
+    seen.add(name)
+    return not classes[name].decorator_list and any(
+        descends(classes, named(base), seen) for base in classes[name].bases)
+
+
 def members(classes, name, seen):
     """The names that a class has, and whether that is all."""
     if name in seen:
@@ -401,8 +434,8 @@ class Values:
 def one(file, oldest, neighbours, siblings):
     name, source = file["name"], file["source"]
     lines = source.decode("utf-8", "replace").splitlines()
-    answer = {"name": name, "refused": [], "oldest": None, "doubts": [], "more": None, "class": None, "templates": [],
-              "programs": [], "reads": []}
+    answer = {"name": name, "refused": [], "oldest": None, "doubts": [], "more": None, "class": None, "unrun": None,
+              "templates": [], "programs": [], "reads": []}
     tree, refused = parse(source, lines)
     if refused:
         tree, answer["refused"] = repaired(name, source, lines)
@@ -416,6 +449,7 @@ def one(file, oldest, neighbours, siblings):
     if tree is not None:
         values = Values(tree)
         answer["doubts"], answer["class"] = doubts(name, tree, lines, neighbours, siblings, values), run_class(tree)
+        answer["unrun"] = unrun_class(tree)
         answer["templates"], answer["programs"] = templates(tree), programs(tree)
         answer["reads"] = values.reads(tree)
     rest = answer["refused"][MOST:] + answer["doubts"][MOST:]

@@ -73,3 +73,37 @@ func TestLintScriptsThatCannotBeRead(t *testing.T) {
 		t.Errorf("got nothing of %v", want)
 	}
 }
+
+// A script that only defines its class ends with 0 and does nothing.
+func TestUnrunClass(t *testing.T) {
+	const class = "from resource_management import *\nclass Web(Script):\n  def start(self, env):\n    pass\n"
+	for _, test := range []struct{ name, source, want string }{
+		{"nothing runs it", class, "Web"},
+		{"it is made, and not run", class + "if __name__ == '__main__':\n  Web()\n", "Web"},
+		{"the last of several", class + "class Own(Web):\n  def stop(self, env):\n    super(Own, self).stop(env)\n", "Own"},
+		{"it is run", class + "Web().execute()\n", ""},
+		{"by a name of its own", class + "run = Web().execute\nrun()\n", ""},
+		{"by another", "from base import run\n" + class + "run(Web)\n", ""},
+		{"by a name that is made up", class + "getattr(Web(), 'execute')()\n", ""},
+		{"by what another module brings", "from base import *\n" + class + "run()\n", ""},
+		{"by a decorator", "from base import runs\n" + strings.Replace(class, "class", "@runs\nclass", 1), ""},
+		{"by its own methods", class + "Web().start(None)\n", ""},
+		{"no class of commands", "class Web(object):\n  pass\nprint(1)\n", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			tree := fstest.MapFS{"package/scripts/web.py": {Data: []byte(test.source)}}
+			scripts, unread := readScripts(t.Context(), &packages.Package{FS: tree}, appdef.App{})
+			if len(unread) > 0 {
+				t.Fatal(unread)
+			}
+			got := ""
+			if scripts[0].Unrun != nil {
+				got = scripts[0].Unrun.Name
+			}
+			if got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
