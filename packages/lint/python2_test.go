@@ -132,7 +132,7 @@ func TestPython3IsLeftAlone(t *testing.T) {
 		"list(d.keys())[0]\nk = sorted(d.keys())\nk.sort()\nk = d.keys()\nfor a in k: pass\n",
 		"def f(k):\n  return k[0]\ndef g():\n  k = d.keys()\n  return len(k)\n",
 		"print('a', 'b')\nx = d.items()\ny = map(f, x)\nz = input()\n", "from resource_management.core.exceptions import Fail\n",
-		"import urllib.parse\nurllib.parse.quote(a)\n", "import cache.md5\n", "from . import user\n", "parser.parse_args().commands\n",
+		"import urllib.parse\nurllib.parse.quote(a)\n", "import email.md5\n", "from . import user\n", "parser.parse_args().commands\n",
 	} {
 		if got := advice(t, "a.py", source); len(got) > 0 {
 			t.Errorf("%q: got %q", source, got)

@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,6 +26,9 @@ import (
 	"github.com/muster-agent/muster/packages/slidershell"
 	"github.com/muster-agent/muster/shim/files"
 )
+
+//go:embed library.py
+var libraryPython string
 
 //go:embed scripts.py
 var lintPython string
@@ -39,8 +44,10 @@ const (
 // scriptQuestion is what scripts.py reads.
 type scriptQuestion struct {
 	Oldest   bool           `json:"oldest"`
+	Hosts    bool           `json:"hosts"`    // the hosts' own python3 will run the scripts
 	Programs []string       `json:"programs"` // folders of scripts that are run as programs
 	Files    []scriptSource `json:"files"`
+	Library  []scriptSource `json:"library"` // of packages/slidershell
 }
 
 type scriptSource struct {
@@ -73,6 +80,8 @@ type scriptFault struct {
 	Source  string `json:"source"`
 	Failure string `json:"failure"`
 	Write   string `json:"write"`
+	Want    string `json:"want"`
+	Hint    string `json:"hint"`
 }
 
 // scriptsMore counts the findings of a file that are left out.
@@ -84,14 +93,19 @@ type scriptsMore struct {
 // readScripts has a Python of this host read the package's scripts; nothing of the package runs. What cannot be looked
 // at is a warning.
 func readScripts(ctx context.Context, pkg *packages.Package, app appdef.App) ([]slider.Script, appdef.Problems) {
-	sources := scriptSources(pkg)
+	sources := pythonSources(pkg, "package/scripts")
 	if len(sources) == 0 {
 		return nil, nil
 	}
 	python, plain := interpreter(pkg, app)
-	answer, err := askPython(ctx, python, scriptQuestion{
-		Oldest: plain, Programs: python2.Programs(pkg.FS), Files: sources,
-	})
+	library, err := librarySources()
+	var answer scriptAnswer
+	if err == nil {
+		answer, err = askPython(ctx, python, scriptQuestion{
+			Oldest: plain, Hosts: plain && !slices.ContainsFunc(app.Components, hasImage),
+			Programs: python2.Programs(pkg.FS), Files: sources, Library: library,
+		})
+	}
 	if err != nil {
 		at := appdef.Place{File: "package/scripts"}
 		return nil, appdef.Problems{at.Warning(err.Error(), "a Python 3.8 or later", "the scripts were not looked at")}
@@ -103,12 +117,32 @@ func readScripts(ctx context.Context, pkg *packages.Package, app appdef.App) ([]
 	return scripts, nil
 }
 
-// scriptSources are those of package/scripts, links aside, as many as an author oversees.
-func scriptSources(tree fs.FS) []scriptSource {
-	var sources []scriptSource
+func hasImage(c appdef.Component) bool { return c.Limits.Image != "" }
+
+// librarySources are those of the library that scripts import.
+func librarySources() (sources []scriptSource, err error) {
+	dir, err := os.MkdirTemp("", "muster-lint-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	if err := slidershell.LayOut(root, "library"); err != nil {
+		return nil, err
+	}
+	return pythonSources(os.DirFS(filepath.Join(dir, "library")), "."), nil
+}
+
+// pythonSources are those below a folder, links aside, as many as an author oversees.
+func pythonSources(tree fs.FS, folder string) []scriptSource {
+	sources := []scriptSource{}
 	room := int64(mostScriptBytes)
 	// what cannot be read is not looked at
-	_ = fs.WalkDir(tree, "package/scripts", func(name string, d fs.DirEntry, err error) error {
+	_ = fs.WalkDir(tree, folder, func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return fs.SkipDir
@@ -172,7 +206,7 @@ func askPython(ctx context.Context, python string, question scriptQuestion) (scr
 	ctx, cancel := context.WithTimeout(ctx, scriptsPatience)
 	defer cancel()
 	var out bytes.Buffer
-	cmd := exec.CommandContext(ctx, at, "-I", "-c", python2.Names+lintPython)
+	cmd := exec.CommandContext(ctx, at, "-I", "-c", python2.Names+libraryPython+lintPython)
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.WaitDelay = "/", bytes.NewReader(text), &out, time.Second
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
@@ -209,6 +243,12 @@ func (f scriptFacts) script(python, text string) slider.Script {
 		})
 	}
 	for _, doubt := range f.Doubts {
+		if doubt.Want != "" {
+			s.Faults = append(s.Faults, slider.ScriptFault{
+				Line: doubt.Line, Got: doubt.Failure, Want: doubt.Want, Hint: doubt.Hint,
+			})
+			continue
+		}
 		hint := doubt.advice(f.Name)
 		if doubt.Write != "" { // the dictionaries of a command's JSON still have the method
 			hint = fmt.Sprintf("`%s` fails on a plain dict: write %s; muster package modernize DIR --write does it",

@@ -1,13 +1,15 @@
 """What can be said of Python sources by reading them: nothing of the package is imported or run here.
 
-stdin: {"oldest": bool, "programs": [folder…], "files": [{"name", "source" (base64)}…]}
+stdin: {"oldest": bool, "hosts": bool, "programs": [folder…], "files": [{"name", "source" (base64)}…], "library": the
+same of the library's sources}; hosts: it is such a Python as this one that will run the scripts.
 stdout: {"python": "3.11", "files": [{"name", "refused", "oldest", "doubts", "more", "class", "unrun", "templates",
 "programs", "reads"}…]}, in order.
 
 refused: [{"line", "source", "failure", "write"}…], the lines that Python 3 cannot read: all of them where 2to3 knows
 what to write and this Python has it, else the first. oldest: the same or null, what Python 3.8 lacks, where asked for.
 doubts: what may fail when it is run, in the same form, each with the words of Python 3's own failure. write: what
-stands for a method that dictionaries had in Python 2, and that the command's JSON still has.
+stands for a method that dictionaries had in Python 2, and that the command's JSON still has. want and hint: what to say
+of names that the library, a later Python or every host lacks.
 more: {"count", "line"} of the refused and doubts that were left out, and where they begin, or null.
 class: {"name", "line", "methods", "whole"} of the class whose execute() is called, or null; whole: no base is unknown.
 unrun: {"name", "line"} of the last class of commands in a file that runs none of them, or null.
@@ -21,9 +23,13 @@ import base64
 import builtins
 import difflib
 import importlib
+import importlib.machinery
 import importlib.util
 import io
 import json
+import os
+import re
+import site
 import sys
 import time
 import tokenize
@@ -41,6 +47,7 @@ SYNTAX = ["except", "exec", "ne", "numliterals", "paren", "print", "raise", "rep
 
 CODECS = {"base64", "bz2", "hex", "rot13", "rot_13", "string_escape", "unicode_internal", "uu", "zlib"}
 VIEWS = {"keys": "dict_keys", "values": "dict_values", "items": "dict_items"}
+TEXT = {"encoding", "errors", "text", "universal_newlines"}  # arguments that have a process give text
 LAZY = {"filter", "map", "zip"}
 ANYTHING = {"Exception", "BaseException", "StandardError", ""}
 UNSET = ANYTHING | {"Fail", "KeyError"}  # what a value that nobody sets may raise
@@ -136,6 +143,8 @@ class Doubts:
     def __init__(self, name, tree, neighbours, siblings, values):
         self.name, self.neighbours, self.siblings, self.values = name, neighbours, siblings, values
         self.own, self.modules = own_names(tree), imported(tree)
+        self.texts = any(word.arg in TEXT for node in ast.walk(tree) if isinstance(node, ast.Call)
+                         for word in node.keywords)
         self.caught = {}  # id of a node → names that an except around it gives
         self.views = {}  # names → the type of what they are given
         for node in ast.walk(tree):
@@ -225,8 +234,18 @@ class Doubts:
             yield "TypeError", "sorted expected 1 argument, got {}".format(len(node.args))
         if method in ("encode", "decode") and text_of(first) in CODECS and named(node.func.value) != "codecs":
             yield "LookupError", "'{}' is not a text encoding".format(first.value)
+        if method in ("split", "strip", "rstrip", "lstrip", "replace") and text_of(first) is not None and (
+                not self.texts and output(node.func.value)):
+            yield "TypeError", "a bytes-like object is required, not 'str'"
         if named(node.func) == "len" and not method and first is not None and self.lazy(first) in LAZY:
             yield "TypeError", "object of type '{}' has no len()".format(self.lazy(first))
+
+
+def output(node):
+    """Tells whether it is what a process has written: p.communicate()[0], or check_output(…)."""
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.value, ast.Call) and named(node.value.func) == "communicate"
+    return isinstance(node, ast.Call) and named(node.func) == "check_output"
 
 
 def removed_members(module):
@@ -431,7 +450,7 @@ class Values:
         return [{"path": path, "line": line} for path, line in sorted(found.items())]
 
 
-def one(file, oldest, neighbours, siblings):
+def one(file, around):
     name, source = file["name"], file["source"]
     lines = source.decode("utf-8", "replace").splitlines()
     answer = {"name": name, "refused": [], "oldest": None, "doubts": [], "more": None, "class": None, "unrun": None,
@@ -444,11 +463,13 @@ def one(file, oldest, neighbours, siblings):
                 refused["write"] = one["write"]
         answer["refused"] = [one for one in answer["refused"] if one["line"] != refused["line"]] + [refused]
         answer["refused"].sort(key=lambda one: one["line"])
-    elif oldest:
+    elif around.oldest:
         answer["oldest"] = parse(source, lines, feature_version=(3, 8))[1]
     if tree is not None:
         values = Values(tree)
-        answer["doubts"], answer["class"] = doubts(name, tree, lines, neighbours, siblings, values), run_class(tree)
+        answer["doubts"] = doubts(name, tree, lines, around.neighbours, around.siblings, values)
+        answer["doubts"] = sorted(answer["doubts"] + lacking(tree, lines, around), key=lambda one: one["line"])
+        answer["class"] = run_class(tree)
         answer["unrun"] = unrun_class(tree)
         answer["templates"], answer["programs"] = templates(tree), programs(tree)
         answer["reads"] = values.reads(tree)
@@ -459,13 +480,15 @@ def one(file, oldest, neighbours, siblings):
     return answer
 
 
+def sources(files):
+    return [{"name": file["name"], "source": base64.b64decode(file["source"])} for file in files]
+
+
 def main():
     asked = json.load(sys.stdin)
-    files = [{"name": file["name"], "source": base64.b64decode(file["source"])} for file in asked["files"]]
-    # a script may import its neighbours, whatever they are called
-    neighbours = {part for file in files for part in file["name"].replace(".py", "").split("/")}
-    siblings = Siblings(files, asked["programs"])
-    answers = [one(file, asked["oldest"], neighbours, siblings) for file in files]
+    files, asked["library"] = sources(asked["files"]), sources(asked["library"])
+    around = Surroundings(files, asked, Siblings(files, asked["programs"]))
+    answers = [one(file, around) for file in files]
     json.dump({"python": "{}.{}".format(*sys.version_info), "files": answers}, sys.stdout)
 
 

@@ -26,7 +26,7 @@ type Removed struct {
 	Members  map[string]map[string]string `json:"members"` // of modules that are still there
 }
 
-// Table is what 2to3 changes, and what it leaves to the author.
+// Table is what 2to3 changes, and what it leaves to the author. What a later Python 3 lacks is in Names alone.
 func Table() (changed, left Removed) {
 	var both struct{ Changed, Left Removed }
 	if err := json.Unmarshal([]byte(table), &both); err != nil {
