@@ -144,8 +144,62 @@ func (l *linting) document(name string, data []byte) {
 // statement is the word of a `{% … %}` in a template.
 var statement = regexp.MustCompile(`\{%[-+]?\s*(\w*)`)
 
+var (
+	// tag matches a `{% word … %}`, and before it whatever may have one in it that counts for nothing.
+	tag = regexp.MustCompile(`(?s)\{#.*?#\}|\{\{.*?\}\}|\{%[-+]?\s*raw\s*[-+]?%\}.*?\{%[-+]?\s*endraw\s*[-+]?%\}|` +
+		`\{%[-+]?\s*(\w*)(.*?)%\}`)
+	blocks = []string{"autoescape", "block", "call", "filter", "for", "if", "macro", "set", "with"}
+)
+
+// blocks advises on a block of a template that has no end, and on an end or an else without a block.
+func (l *linting) blocks(name string, data []byte) {
+	type block struct {
+		word string
+		line int
+	}
+	var open []block
+	for _, found := range tag.FindAllSubmatchIndex(data, -1) {
+		if found[2] < 0 {
+			continue
+		}
+		word, rest := string(data[found[2]:found[3]]), string(data[found[4]:found[5]])
+		last := block{}
+		if len(open) > 0 {
+			last = open[len(open)-1]
+		}
+		at := appdef.Place{File: name, Line: line(data, found[0])}
+		ended, isEnd := strings.CutPrefix(word, "end")
+		isEnd = isEnd && slices.Contains(blocks, ended)
+		fits := isEnd && ended == last.word || last.word == "if" && (word == "elif" || word == "else") ||
+			last.word == "for" && word == "else"
+		switch {
+		case slices.Contains(blocks, word):
+			if word != "set" || !strings.Contains(rest, "=") { // {% set a = b %} has no end
+				open = append(open, block{word, at.Line})
+			}
+		case isEnd && fits:
+			open = open[:len(open)-1]
+		case !fits && (isEnd || word == "elif" || word == "else"):
+			want := "a block that it belongs to"
+			if last.word != "" {
+				want = "{% end" + last.word + " %} of line " + strconv.Itoa(last.line) + " before it"
+			}
+			l.advise(at, "{% "+word+" %}", want, "the script that uses the template fails")
+			return
+		}
+	}
+	if len(open) > 0 {
+		last := open[len(open)-1]
+		l.advise(appdef.Place{File: name, Line: last.line}, "{% "+last.word+" %} without an end",
+			"{% end"+last.word+" %}", "the script that uses the template fails")
+	}
+}
+
 // template advises on constructs that the library's own templates lack: with them the host needs jinja2.
 func (l *linting) template(name string, data []byte) {
+	if path.Ext(name) == ".j2" { // others may be in another language
+		l.blocks(name, data)
+	}
 	subset := []string{"if", "elif", "else", "endif", "for", "endfor"}
 	for _, at := range statement.FindAllSubmatchIndex(data, -1) {
 		if word := string(data[at[2]:at[3]]); !slices.Contains(subset, word) {

@@ -52,6 +52,20 @@ func TestLint(t *testing.T) {
 			"package/templates/b.j2:2: got {% macro %}, want {% if %} and {% for %}; without jinja2 on the host there is no more than these",
 		},
 		{
+			"blocks of templates", func(files fstest.MapFS) {
+				for name, text := range map[string]string{
+					"a.j2": "{% for a in b %}\n{% if a %}x{% endif %}\n", "b.j2": "{% if a %}\n{% endfor %}{% endif %}",
+					"c.j2": "{% endif %}", "d.j2": "{# {% if %} #}{{ '{% if %}' }}", "e.conf": "{% if %}",
+					"f.j2": "{%- if a -%}{% elif b %}{% else %}{% for c in d %}{% else %}{% endfor %}{% endif %}",
+				} {
+					files["package/templates/"+name] = &fstest.MapFile{Data: []byte(text)}
+				}
+			},
+			"package/templates/a.j2:1: got {% for %} without an end, want {% endfor %}; the script that uses the template fails\n" +
+				"package/templates/b.j2:2: got {% endfor %}, want {% endif %} of line 1 before it; the script that uses the template fails\n" +
+				"package/templates/c.j2:1: got {% endif %}, want a block that it belongs to; the script that uses the template fails",
+		},
+		{
 			"exports and ports", func(files fstest.MapFS) {
 				files["metainfo.json"].Data = []byte(strings.Replace(string(files["metainfo.json"].Data), `"version": "1",`, `"version": "1",
 					"exportGroups": [{"name": "g", "exports": [{"name": "used", "value": "${web_HOST}:${site.global.port}"}, {"name": "idle", "value": "x"}]}],`, 1))

@@ -195,6 +195,32 @@ package/scripts/params.py:4: got config["hostLevelParams"]["stack_version"], whi
 	}
 }
 
+// A document that cannot be read is all that is told of the configuration: what it sets is not known.
+func TestUnreadDefinition(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		need.Skip(t, "needs a Python 3")
+	}
+	const params = "from resource_management import *\nconfig = Script.get_config()\nheap = config['configurations']['global']['heap']\n"
+	for name, text := range map[string]string{
+		"appConfig.json":         `{"global": {"site.global.heap": "1" "a": "b"}}`,
+		"metainfo.json":          `{"application": `,
+		"configuration/site.xml": `<configuration><property></configuration>`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			files := parts{params: params}.pack()
+			files[name] = &fstest.MapFile{Data: []byte(text)}
+			result, err := Run(t.Context(), &packages.Package{FS: files, Name: "web"}, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if result.OK || len(result.Problems) != len(result.Problems.Errors()) {
+				t.Errorf("got %v, want the document's error alone", result.Problems)
+			}
+		})
+	}
+}
+
 // parts are what differs between two packages of one component, web.
 type parts struct {
 	params   string // package/scripts/params.py

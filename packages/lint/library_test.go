@@ -65,7 +65,7 @@ func TestLacking(t *testing.T) {
 				"package/scripts/functions.py": {Data: []byte("class Service(object):\n  pass\n")},
 				"package/scripts/own.py":       {},
 			}
-			scripts, unread := readScripts(t.Context(), &packages.Package{FS: tree}, tt.app)
+			scripts, unread := readScripts(t.Context(), &packages.Package{FS: tree}, tt.app, true)
 			if len(unread) > 0 {
 				t.Fatal(unread)
 			}
@@ -84,7 +84,7 @@ func TestLacking(t *testing.T) {
 func TestLackingSaysWhatToDo(t *testing.T) {
 	const source = "from resource_management import *\nPackage('a')\nExecute('a', trys=3)\nfrom function import configure\nimport pipes\n"
 	tree := fstest.MapFS{"package/scripts/a.py": {Data: []byte(source)}, "package/scripts/functions.py": {}}
-	scripts, _ := readScripts(t.Context(), &packages.Package{FS: tree}, appdef.App{})
+	scripts, _ := readScripts(t.Context(), &packages.Package{FS: tree}, appdef.App{}, true)
 	var got []string
 	for _, f := range scripts[0].Faults {
 		got = append(got, f.Want+"; "+f.Hint)

@@ -59,13 +59,23 @@ func problems(ctx context.Context, pkg *packages.Package) appdef.Problems {
 		}
 		found = append(found, plan.Check(app, vars)...)
 	}
-	scripts, unread := readScripts(ctx, pkg, app)
-	found = slices.Concat(found, unread, slider.Lint(pkg.FS, app), slider.LintScripts(pkg.FS, app, scripts),
-		slider.LintValues(app, scripts, told()), javaHomes(app)).Sort()
+	known := !slices.ContainsFunc(found, unread)
+	scripts, unseen := readScripts(ctx, pkg, app, known)
+	var values appdef.Problems
+	if known { // else they may well be set where nobody can read it
+		values = slider.LintValues(app, scripts, told())
+	}
+	found = slices.Concat(found, unseen, slider.Lint(pkg.FS, app), slider.LintScripts(pkg.FS, app, scripts), values,
+		javaHomes(app)).Sort()
 	if found == nil {
 		return appdef.Problems{}
 	}
 	return found
+}
+
+// unread tells whether a problem is that of a document as a whole: it could not be read, or is not there.
+func unread(p appdef.Problem) bool {
+	return p.Severity == appdef.SeverityError && p.Pointer == ""
 }
 
 // Print writes the result for people.

@@ -22,7 +22,7 @@ func advice(t *testing.T, name, source string) []string {
 		"package/scripts/lib/consts.py":   {},
 	}
 	tree["package/scripts/"+name] = &fstest.MapFile{Data: []byte(source)}
-	scripts, unread := readScripts(t.Context(), &packages.Package{FS: tree}, appdef.App{})
+	scripts, unread := readScripts(t.Context(), &packages.Package{FS: tree}, appdef.App{}, true)
 	if len(unread) > 0 {
 		t.Fatal(unread)
 	}
@@ -147,7 +147,7 @@ func TestCatalogIsOfPython3(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		scripts, _ := readScripts(t.Context(), &packages.Package{FS: tree}, appdef.App{})
+		scripts, _ := readScripts(t.Context(), &packages.Package{FS: tree}, appdef.App{}, true)
 		for _, s := range scripts {
 			if len(s.Faults) > 0 {
 				t.Errorf("%s: %s: got %+v", name, s.Name, s.Faults)

@@ -91,8 +91,10 @@ type scriptsMore struct {
 }
 
 // readScripts has a Python of this host read the package's scripts; nothing of the package runs. What cannot be looked
-// at is a warning.
-func readScripts(ctx context.Context, pkg *packages.Package, app appdef.App) ([]slider.Script, appdef.Problems) {
+// at is a warning. known: all documents of the definition were read, so that it is known what runs the scripts.
+func readScripts(ctx context.Context, pkg *packages.Package, app appdef.App, known bool) (
+	[]slider.Script, appdef.Problems,
+) {
 	sources := pythonSources(pkg, "package/scripts")
 	if len(sources) == 0 {
 		return nil, nil
@@ -102,7 +104,7 @@ func readScripts(ctx context.Context, pkg *packages.Package, app appdef.App) ([]
 	var answer scriptAnswer
 	if err == nil {
 		answer, err = askPython(ctx, python, scriptQuestion{
-			Oldest: plain, Hosts: plain && !slices.ContainsFunc(app.Components, hasImage),
+			Oldest: plain, Hosts: known && plain && !slices.ContainsFunc(app.Components, hasImage),
 			Programs: python2.Programs(pkg.FS), Files: sources, Library: library,
 		})
 	}

@@ -57,7 +57,7 @@ func TestLintScriptsThatCannotBeRead(t *testing.T) {
 		"package/scripts/e.py": {Data: []byte("x = 1\n")},
 		"package/scripts/f.sh": {Data: []byte("((\n")},
 	}
-	scripts, unseen := readScripts(context.Background(), &packages.Package{FS: files}, appdef.App{})
+	scripts, unseen := readScripts(context.Background(), &packages.Package{FS: files}, appdef.App{}, true)
 	if len(unseen) > 0 {
 		t.Fatal(unseen)
 	}
@@ -93,7 +93,7 @@ func TestUnrunClass(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			tree := fstest.MapFS{"package/scripts/web.py": {Data: []byte(test.source)}}
-			scripts, unread := readScripts(t.Context(), &packages.Package{FS: tree}, appdef.App{})
+			scripts, unread := readScripts(t.Context(), &packages.Package{FS: tree}, appdef.App{}, true)
 			if len(unread) > 0 {
 				t.Fatal(unread)
 			}
