@@ -75,7 +75,7 @@ func problems(ctx context.Context, pkg *packages.Package) appdef.Problems {
 
 // unread tells whether a problem is that of a document as a whole: it could not be read, or is not there.
 func unread(p appdef.Problem) bool {
-	return p.Severity == appdef.SeverityError && p.Pointer == ""
+	return p.Severity == appdef.SeverityError && p.Pointer == "" && p.Kind != appdef.RepeatedKey
 }
 
 // Print writes the result for people.

@@ -97,6 +97,42 @@ g(mode=0644,
 	}
 }
 
+// TestMixedTabs has tabs and blanks before lines, which Python 3 refuses: that is told, and so is the rest of the file.
+func TestMixedTabs(t *testing.T) {
+	if !slices.Equal(advice(t, "a.py", "import sys\nprint 1\n"), []string{"2: print(1)"}) {
+		t.Skip("the python3 of this machine has no 2to3")
+	}
+	for _, tt := range []struct {
+		name, source string
+		want         []string
+	}{
+		{"of Python 3", "import md5\ndef f():\n        a = 1\n\tb = unicode(a)\n", []string{"4: spaces alone in front of a line", "1: import hashlib", "4: str"}},
+		{"of Python 2", "def f(a):\n        if a:\n\t    print a\n", []string{"3: print(a)", "3: spaces alone in front of a line"}},
+		{"behind a line of Python 2", "print 1\ndef f(a):\n        if a:\n\t    pass\n", []string{"1: print(1)", "4: spaces alone in front of a line"}},
+		{"tabs alone", "def f(a):\n\tif a:\n\t\tprint a\n", []string{"3: print(a)"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := advice(t, "a.py", tt.source); !slices.Equal(got, tt.want) {
+				t.Errorf("got  %q\nwant %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// What 2to3 leaves is not promised: it knows some names by their calls alone.
+func TestModernizePromise(t *testing.T) {
+	for source, want := range map[string]bool{
+		"q = raw_input\n": false, "q = raw_input()\n": true, "f(reduce)\n": false, "q = unicode\n": true,
+		"import itertools\nf(itertools.izip)\n": false, "import itertools\nitertools.izip(a, b)\n": true,
+	} {
+		tree := fstest.MapFS{"package/scripts/a.py": {Data: []byte(source)}}
+		scripts, _ := readScripts(t.Context(), &packages.Package{FS: tree}, appdef.App{}, true)
+		if len(scripts[0].Faults) != 1 || strings.Contains(scripts[0].Faults[0].Hint, "modernize") != want {
+			t.Errorf("%q: got %+v, want modernize named: %t", source, scripts[0].Faults, want)
+		}
+	}
+}
+
 // mostFindings is MOST of scripts.py.
 const mostFindings = 20
 

@@ -82,6 +82,7 @@ type scriptFault struct {
 	Write   string `json:"write"`
 	Want    string `json:"want"`
 	Hint    string `json:"hint"`
+	ByHand  bool   `json:"by_hand"` // 2to3 leaves it, though it changes others like it
 }
 
 // scriptsMore counts the findings of a file that are left out.
@@ -252,6 +253,9 @@ func (f scriptFacts) script(python, text string) slider.Script {
 			continue
 		}
 		hint := doubt.advice(f.Name)
+		if doubt.ByHand {
+			hint, _, _ = strings.Cut(hint, "; muster package modernize")
+		}
 		if doubt.Write != "" { // the dictionaries of a command's JSON still have the method
 			hint = fmt.Sprintf("`%s` fails on a plain dict: write %s; muster package modernize DIR --write does it",
 				doubt.Source, doubt.Write)

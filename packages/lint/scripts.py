@@ -8,8 +8,8 @@ stdout: {"python": "3.11", "files": [{"name", "refused", "oldest", "doubts", "mo
 refused: [{"line", "source", "failure", "write"}…], the lines that Python 3 cannot read: all of them where 2to3 knows
 what to write and this Python has it, else the first. oldest: the same or null, what Python 3.8 lacks, where asked for.
 doubts: what may fail when it is run, in the same form, each with the words of Python 3's own failure. write: what
-stands for a method that dictionaries had in Python 2, and that the command's JSON still has. want and hint: what to say
-of names that the library, a later Python or every host lacks.
+stands for a method that dictionaries had in Python 2, and that the command's JSON still has. by_hand: 2to3 leaves it.
+want and hint: what to say of names that the library, a later Python or every host lacks.
 more: {"count", "line"} of the refused and doubts that were left out, and where they begin, or null.
 class: {"name", "line", "methods", "whole"} of the class whose execute() is called, or null; whole: no base is unknown.
 unrun: {"name", "line"} of the last class of commands in a file that runs none of them, or null.
@@ -48,6 +48,7 @@ SYNTAX = ["except", "exec", "ne", "numliterals", "paren", "print", "raise", "rep
 CODECS = {"base64", "bz2", "hex", "rot13", "rot_13", "string_escape", "unicode_internal", "uu", "zlib"}
 VIEWS = {"keys": "dict_keys", "values": "dict_values", "items": "dict_items"}
 TEXT = {"encoding", "errors", "text", "universal_newlines"}  # arguments that have a process give text
+BY_CALL = {"execfile", "intern", "raw_input", "reduce", "reload", "xrange"}  # 2to3 knows them by their calls
 LAZY = {"filter", "map", "zip"}
 ANYTHING = {"Exception", "BaseException", "StandardError", ""}
 UNSET = ANYTHING | {"Fail", "KeyError"}  # what a value that nobody sets may raise
@@ -77,18 +78,25 @@ def named(node):
 
 def repaired(name, source, lines):
     """The tree of a source of Python 2 once 2to3 has changed its syntax, with the lines that it had, and the lines that
-    Python 3 cannot read; None where 2to3 is of no help.
+    Python 3 cannot read; None where 2to3 is of no help. A tab is 8 blanks, as in Python 2.
     """
     refactor = fixers() if time.monotonic() < PATIENCE else None
     if refactor is None:
         return None, []
     try:
         text = source.decode(tokenize.detect_encoding(io.BytesIO(source).readline)[0])
+        mixed = tabbed(refactored(refactor, text, name, SYNTAX)) if "\t" in text else None
+        if mixed:
+            text = re.sub(r"(?m)^[ \t]+", lambda blanks: blanks.group().expandtabs(8), text)
+        given, lines = lines, text.splitlines()
         new = refactored(refactor, text, name, SYNTAX)
         tree = ast.parse(new)
     except Exception:  # of another kind for each thing that it does not understand
         return None, []
     new, found, back = new.splitlines(), [], {}
+    if mixed:
+        line = min(mixed.lineno, len(given))  # 2to3 seldom adds a line
+        found.append(fault(line, given, "TabError: " + mixed.msg))
     for kind, a, b, c, d in difflib.SequenceMatcher(None, lines, new, autojunk=False).get_opcodes():
         back.update((c + i + 1, min(a + i, max(b - 1, 0)) + 1) for i in range(d - c))
         if kind == "equal":
@@ -101,6 +109,17 @@ def repaired(name, source, lines):
         if hasattr(node, "lineno"):
             node.lineno = back.get(node.lineno, node.lineno)
     return tree, found
+
+
+def tabbed(text):
+    """What Python 3 says of tabs and blanks before the lines of a text that it can read otherwise, or None."""
+    try:
+        ast.parse(text)
+    except TabError as err:
+        return err
+    except (SyntaxError, ValueError):
+        pass
+    return None
 
 
 def caught_by(node):
@@ -143,6 +162,7 @@ class Doubts:
     def __init__(self, name, tree, neighbours, siblings, values):
         self.name, self.neighbours, self.siblings, self.values = name, neighbours, siblings, values
         self.own, self.modules = own_names(tree), imported(tree)
+        self.called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
         self.texts = any(word.arg in TEXT for node in ast.walk(tree) if isinstance(node, ast.Call)
                          for word in node.keywords)
         self.caught = {}  # id of a node → names that an except around it gives
@@ -205,6 +225,11 @@ class Doubts:
             if kind:
                 yield "TypeError", "unsupported operand type(s) for +: '{}' and 'list'".format(kind)
 
+    def left(self, node):
+        """Tells whether 2to3 leaves a name because nothing calls it there."""
+        of_module = isinstance(node, ast.Attribute) and member(node, self.modules) in ("itertools", "operator")
+        return id(node) not in self.called and (of_module or isinstance(node, ast.Name) and node.id in BY_CALL)
+
     def module(self, name):
         if self.siblings.has(self.name, name):
             yield "ImportError", "No module named '{}': it is beside the script".format(name)
@@ -264,6 +289,8 @@ def doubts(name, tree, lines, neighbours, siblings, values):
             if id(node) not in guards[kind]:
                 failure, write = "{}: {}".format(kind, words), DICT_METHODS.get(getattr(node, "attr", ""), "")
                 found.setdefault((node.lineno, failure), fault(node.lineno, lines, failure, write))
+                if all_of_it.left(node):
+                    found[node.lineno, failure]["by_hand"] = True
     return [found[key] for key in sorted(found)]
 
 
@@ -457,11 +484,12 @@ def one(file, around):
               "templates": [], "programs": [], "reads": []}
     tree, refused = parse(source, lines)
     if refused:
-        tree, answer["refused"] = repaired(name, source, lines)
-        for one in answer["refused"]:
-            if one["line"] == refused["line"]:
-                refused["write"] = one["write"]
-        answer["refused"] = [one for one in answer["refused"] if one["line"] != refused["line"]] + [refused]
+        tree, found = repaired(name, source, lines)
+        tabs = refused["failure"].startswith("TabError")
+        again = [one for one in found if one["line"] == refused["line"] and one["failure"].startswith("TabError") == tabs]
+        for one in again:
+            refused["write"] = one["write"]
+        answer["refused"] = [one for one in found if one not in again] + [refused]
         answer["refused"].sort(key=lambda one: one["line"])
     elif around.oldest:
         answer["oldest"] = parse(source, lines, feature_version=(3, 8))[1]
