@@ -147,7 +147,8 @@ func (t *conftree) strangers(names []string) {
 const gpuKey = "yarn.io/gpu"
 
 // appConfigKeys reports keys that do not belong into appConfig, and that have no effect here.
-func (t *conftree) appConfigKeys() {
+// declared are the dictionaries.
+func (t *conftree) appConfigKeys(declared map[string]bool) {
 	for _, section := range append(slices.Collect(maps.Values(t.components)), t.global) {
 		if v, ok := section[generationKey]; ok && strings.EqualFold(v.Text, "true") {
 			t.root.doc.add(v.Warning(generationKey, "scripts that write the files of configFiles, as by PropertiesFile",
@@ -155,16 +156,26 @@ func (t *conftree) appConfigKeys() {
 		}
 	}
 	for key, v := range t.global {
+		t.withoutSite(key, v, declared)
 		if strings.HasPrefix(key, "yarn.") && key != gpuKey {
 			t.root.doc.add(v.Warning("the key "+key+" in appConfig", "it in resources", "it has no effect here"))
 		}
 	}
 	for _, section := range t.components {
 		for key, v := range section {
+			t.withoutSite(key, v, declared)
 			if strings.HasPrefix(key, "yarn.") && key != gpuKey {
 				t.root.doc.add(v.Problem("the key "+key+" in a component of appConfig", "it in resources", ""))
 			}
 		}
+	}
+}
+
+// withoutSite reports a key that begins with a dictionary, DICTIONARY.KEY: nobody is told its value.
+func (t *conftree) withoutSite(key string, v appdef.Value, declared map[string]bool) {
+	if dict, rest, _ := strings.Cut(key, "."); rest != "" && declared[dict] && dict+"." != envPrefix {
+		t.root.doc.add(v.Warning("the key "+appdef.Quote(key), "a key of the configuration: site.DICTIONARY.KEY",
+			"did you mean site."+key+"?"))
 	}
 }
 

@@ -107,7 +107,7 @@ func (l *loading) settle() {
 	names = slices.Compact(names)
 	l.appConfig.strangers(names)
 	l.resources.strangers(names)
-	l.appConfig.appConfigKeys()
+	l.appConfig.appConfigKeys(l.app.Declared(""))
 	l.resources.resourcesKeys()
 	l.sections()
 	l.grants()

@@ -188,7 +188,7 @@ func (d *document) dictionary(data []byte) map[string]string {
 		d.add(d.place("", root.line).Problem("the element <"+root.name+">", "<configuration>", ""))
 		return nil
 	}
-	values := map[string]string{}
+	values, lines := map[string]string{}, map[string]int{}
 	for _, property := range root.children {
 		name, value := "", ""
 		for _, child := range property.children {
@@ -199,9 +199,14 @@ func (d *document) dictionary(data []byte) map[string]string {
 				value = child.text
 			}
 		}
-		if name != "" && value != "" {
-			values[name] = value
+		if name == "" || value == "" {
+			continue
 		}
+		if first := lines[name]; first > 0 {
+			d.add(d.place("", property.line).Warning("a second property "+appdef.Quote(name), "one",
+				fmt.Sprintf("it replaces the one at line %d", first)).As(appdef.RepeatedKey))
+		}
+		values[name], lines[name] = value, property.line
 	}
 	return values
 }
