@@ -63,6 +63,9 @@ func modernizePackage(ctx context.Context, s console.Streams, dir, python string
 	case differ:
 		fmt.Fprintln(s.Err, "nothing was written; --write does it")
 	}
+	if !differ && problems == nil {
+		fmt.Fprintln(s.Err, "nothing to change: muster package lint names what 2to3 leaves")
+	}
 	return exit.With(exit.Definition, problems)
 }
 
