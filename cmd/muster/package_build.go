@@ -33,7 +33,7 @@ completely or not at all. A FILE.minisig of an earlier, different FILE is remove
 
 Version control's folders, __pycache__, *.pyc, editors' backups, FILE and its signature are left out.
 What no agent would accept is refused (65): links that leave the folder, devices, a definition with
-errors.
+errors. Scripts are not checked: that is what muster package lint does.
 
 The sha256 is printed as sha256sum(1) prints it.`,
 		Example: "  muster package build myapp -o myapp-1.0.0.zip\n  muster package build myapp -o myapp.tar.zst " +
