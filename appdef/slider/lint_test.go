@@ -61,9 +61,12 @@ func TestLint(t *testing.T) {
 					files["package/templates/"+name] = &fstest.MapFile{Data: []byte(text)}
 				}
 			},
-			"package/templates/a.j2:1: got {% for %} without an end, want {% endfor %}; the script that uses the template fails\n" +
-				"package/templates/b.j2:2: got {% endfor %}, want {% endif %} of line 1 before it; the script that uses the template fails\n" +
-				"package/templates/c.j2:1: got {% endif %}, want a block that it belongs to; the script that uses the template fails",
+			"package/templates/a.j2:1: got {% for %} without an end, want {% endfor %}; " +
+				"the script that uses the template fails\n" +
+				"package/templates/b.j2:2: got {% endfor %}, want {% endif %} of line 1 before it; " +
+				"the script that uses the template fails\n" +
+				"package/templates/c.j2:1: got {% endif %}, want a block that it belongs to; " +
+				"the script that uses the template fails",
 		},
 		{
 			"exports and ports", func(files fstest.MapFS) {

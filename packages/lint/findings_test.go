@@ -200,7 +200,8 @@ func TestUnreadDefinition(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		need.Skip(t, "needs a Python 3")
 	}
-	const params = "from resource_management import *\nconfig = Script.get_config()\nheap = config['configurations']['global']['heap']\n"
+	const params = "from resource_management import *\nconfig = Script.get_config()\n" +
+		"heap = config['configurations']['global']['heap']\n"
 	for name, text := range map[string]string{
 		"appConfig.json":         `{"global": {"site.global.heap": "1" "a": "b"}}`,
 		"metainfo.json":          `{"application": `,

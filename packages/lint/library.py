@@ -90,7 +90,8 @@ class Lacks:
         self.around, self.own, self.modules = around, own_names(tree), imported(tree)
         mine = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and not node.level
                 and node.module.partition(".")[0] == ROOT and ROOT not in around.neighbours]
-        self.all_of_it = any(node.names[0].name == "*" for node in mine)
+        others = {one.partition(".")[0] for one in stars(tree) if one} - around.neighbours - {ROOT}
+        self.all_of_it = not others and any(node.names[0].name == "*" for node in mine)
         self.taken = {alias.name for node in mine for alias in node.names if not alias.asname}
 
     def of(self, node):

@@ -25,38 +25,53 @@ func TestLacking(t *testing.T) {
 		{name: "of the package itself", source: all + "from functions import *\nService('web')\n"},
 		{name: "of a module of the package", source: all + "from functions import Package\nPackage('a')\n"},
 		{name: "modules of Slider's", source: "from resource_management.core.system import System\n" +
-			"import resource_management.libraries.functions.version\nfrom ambari_commons.os_check import OSCheck\n", want: []string{
+			"import resource_management.libraries.functions.version\n" +
+			"from ambari_commons.os_check import OSCheck\n", want: []string{
 			"1: the module resource_management.core.system, which muster's library lacks",
 			"2: the module resource_management.libraries.functions.version, which muster's library lacks",
 			"3: the module ambari_commons.os_check, which is Ambari's",
 		}},
 		{name: "names of modules", source: "from resource_management.core.shell import call, cal\n" +
-			"from resource_management.core import shell, Fail\nfrom resource_management.libraries.functions.format import format\n", want: []string{
+			"from resource_management.core import shell, Fail\n" +
+			"from resource_management.libraries.functions.format import format\n", want: []string{
 			"1: cal of resource_management.core.shell, which muster's library lacks",
 		}},
-		{name: "arguments", source: all + "Execute('a', trys=3)\nDirectory('b', recursiv=True, mode=0o755, not_if='c', action='delete')\n", want: []string{
+		{name: "of another's", source: all + "from json import *\nPackage('a')\nExecute('a', trys=3)\n"},
+		{name: "arguments", source: all + "Execute('a', trys=3)\n" +
+			"Directory('b', recursiv=True, mode=0o755, not_if='c', action='delete')\n", want: []string{
 			"2: the argument trys of Execute, which it lacks", "3: the argument recursiv of Directory, which it lacks",
 		}},
 		{name: "arguments of another's", source: "from own import Execute\nExecute('a', trys=3)\n"},
-		{name: "arguments of a class of its own", source: all + "def File(a, b): pass\nFile('a', b=3)\nLink('x', **more)\n"},
-		{name: "modules that later Pythons lack", source: "import imp, os\nimport xml.etree.cElementTree as tree\nfrom collections import Mapping, OrderedDict\n" +
-			"from configparser import SafeConfigParser\nimport collections\ncollections.Iterable\nfrom pipes import quote\n", want: []string{
-			"1: the module imp, which Python 3.12 and later lack", "2: the module xml.etree.cElementTree, which Python 3.9 and later lack",
+		{name: "arguments of a class of its own", source: all + "def File(a, b): pass\nFile('a', b=3)\n" +
+			"Link('x', **more)\n"},
+		{name: "modules that later Pythons lack", source: "import imp, os\nimport xml.etree.cElementTree as tree\n" +
+			"from collections import Mapping, OrderedDict\n" +
+			"from configparser import SafeConfigParser\nimport collections\ncollections.Iterable\n" +
+			"from pipes import quote\n", want: []string{
+			"1: the module imp, which Python 3.12 and later lack",
+			"2: the module xml.etree.cElementTree, which Python 3.9 and later lack",
 			"3: collections.Mapping, which Python 3.10 and later lack",
 			"4: configparser.SafeConfigParser, which Python 3.12 and later lack",
-			"6: collections.Iterable, which Python 3.10 and later lack", "7: the module pipes, which Python 3.13 and later lack",
+			"6: collections.Iterable, which Python 3.10 and later lack",
+			"7: the module pipes, which Python 3.13 and later lack",
 		}},
 		{name: "those that a file does without", source: "try:\n  import cgi\nexcept ImportError:\n  cgi = None\n" +
-			"import collections.abc\ncollections.abc.Mapping\ntry:\n  from collections import Mapping\nexcept ImportError:\n  from collections.abc import Mapping\n"},
-		{name: "a module that is nowhere", source: "from function import configure\nimport no_such_module\n", want: []string{
+			"import collections.abc\ncollections.abc.Mapping\ntry:\n  from collections import Mapping\n" +
+			"except ImportError:\n  from collections.abc import Mapping\n"},
+		{name: "a module that is nowhere", source: "from function import configure\n" +
+			"import no_such_module\n", want: []string{
 			"1: the module function, which this Python lacks", "2: the module no_such_module, which this Python lacks",
 		}},
 		{name: "one that an image may have", source: "import no_such_module\n", app: image},
-		{name: "one that a path of the script's may have", source: "import sys\nsys.path.append('x')\nimport no_such_module\n"},
-		{name: "bytes as text", source: "p.communicate()[0].split('a')\nsubprocess.check_output(c).strip('b')\n", want: []string{
-			"1: TypeError: a bytes-like object is required, not 'str'", "2: TypeError: a bytes-like object is required, not 'str'",
+		{name: "one that a path of the script's may have", source: "import sys\nsys.path.append('x')\n" +
+			"import no_such_module\n"},
+		{name: "bytes as text", source: "p.communicate()[0].split('a')\n" +
+			"subprocess.check_output(c).strip('b')\n", want: []string{
+			"1: TypeError: a bytes-like object is required, not 'str'",
+			"2: TypeError: a bytes-like object is required, not 'str'",
 		}},
-		{name: "text of a process", source: "p = Popen(c, text=True)\np.communicate()[0].split('a')\np.communicate()[0].split(b'a')\n"},
+		{name: "text of a process", source: "p = Popen(c, text=True)\np.communicate()[0].split('a')\n" +
+			"p.communicate()[0].split(b'a')\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -82,7 +97,8 @@ func TestLacking(t *testing.T) {
 
 // TestLackingSaysWhatToDo has the hints.
 func TestLackingSaysWhatToDo(t *testing.T) {
-	const source = "from resource_management import *\nPackage('a')\nExecute('a', trys=3)\nfrom function import configure\nimport pipes\n"
+	const source = "from resource_management import *\nPackage('a')\nExecute('a', trys=3)\n" +
+		"from function import configure\nimport pipes\n"
 	tree := fstest.MapFS{"package/scripts/a.py": {Data: []byte(source)}, "package/scripts/functions.py": {}}
 	scripts, _ := readScripts(t.Context(), &packages.Package{FS: tree}, appdef.App{}, true)
 	var got []string

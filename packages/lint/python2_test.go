@@ -106,9 +106,12 @@ func TestMixedTabs(t *testing.T) {
 		name, source string
 		want         []string
 	}{
-		{"of Python 3", "import md5\ndef f():\n        a = 1\n\tb = unicode(a)\n", []string{"4: spaces alone in front of a line", "1: import hashlib", "4: str"}},
-		{"of Python 2", "def f(a):\n        if a:\n\t    print a\n", []string{"3: print(a)", "3: spaces alone in front of a line"}},
-		{"behind a line of Python 2", "print 1\ndef f(a):\n        if a:\n\t    pass\n", []string{"1: print(1)", "4: spaces alone in front of a line"}},
+		{"of Python 3", "import md5\ndef f():\n        a = 1\n" +
+			"\tb = unicode(a)\n", []string{"4: spaces alone in front of a line", "1: import hashlib", "4: str"}},
+		{"of Python 2", "def f(a):\n        if a:\n" +
+			"\t    print a\n", []string{"3: print(a)", "3: spaces alone in front of a line"}},
+		{"behind a line of Python 2", "print 1\ndef f(a):\n        if a:\n" +
+			"\t    pass\n", []string{"1: print(1)", "4: spaces alone in front of a line"}},
 		{"tabs alone", "def f(a):\n\tif a:\n\t\tprint a\n", []string{"3: print(a)"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -168,7 +171,8 @@ func TestPython3IsLeftAlone(t *testing.T) {
 		"list(d.keys())[0]\nk = sorted(d.keys())\nk.sort()\nk = d.keys()\nfor a in k: pass\n",
 		"def f(k):\n  return k[0]\ndef g():\n  k = d.keys()\n  return len(k)\n",
 		"print('a', 'b')\nx = d.items()\ny = map(f, x)\nz = input()\n", "from resource_management.core.exceptions import Fail\n",
-		"import urllib.parse\nurllib.parse.quote(a)\n", "import email.md5\n", "from . import user\n", "parser.parse_args().commands\n",
+		"import urllib.parse\n" +
+			"urllib.parse.quote(a)\n", "import email.md5\n", "from . import user\n", "parser.parse_args().commands\n",
 	} {
 		if got := advice(t, "a.py", source); len(got) > 0 {
 			t.Errorf("%q: got %q", source, got)

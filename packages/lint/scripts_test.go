@@ -80,7 +80,7 @@ func TestUnrunClass(t *testing.T) {
 	for _, test := range []struct{ name, source, want string }{
 		{"nothing runs it", class, "Web"},
 		{"it is made, and not run", class + "if __name__ == '__main__':\n  Web()\n", "Web"},
-		{"the last of several", class + "class Own(Web):\n  def stop(self, env):\n    super(Own, self).stop(env)\n", "Own"},
+		{"the last of several", class + "class Own(Web):\n  def b(self):\n    super(Own, self).b()\n", "Own"},
 		{"it is run", class + "Web().execute()\n", ""},
 		{"by a name of its own", class + "run = Web().execute\nrun()\n", ""},
 		{"by another", "from base import run\n" + class + "run(Web)\n", ""},
