@@ -151,8 +151,10 @@ func TestWhereAClientsNameComesFrom(t *testing.T) {
 
 func TestADictionarysNameMayHaveDots(t *testing.T) {
 	app := App{
-		Config: map[string]string{"site.a.site.k.one": "1", "site.a.k": "2", "site.a.sites": "3",
-			"site.a.two": "${site.b.site.k.two}"},
+		Config: map[string]string{
+			"site.a.site.k.one": "1", "site.a.k": "2", "site.a.sites": "3",
+			"site.a.two": "${site.b.site.k.two}",
+		},
 		Contents: Contents{ConfigFiles: []ConfigFile{
 			{Type: "xml", FileName: "a.xml", Dictionary: "a"}, {Type: "xml", FileName: "s.xml", Dictionary: "a.site"},
 		}},

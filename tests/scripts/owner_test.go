@@ -410,15 +410,17 @@ func TestStatusAlone(t *testing.T) {
 	t.Run("STATUS cannot be run any more", func(t *testing.T) { // else the instance would be nobody's
 		t.Parallel()
 		python := filepath.Join(t.TempDir(), "python3")
-		real, err := exec.LookPath("python3")
+		local, err := exec.LookPath("python3")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Symlink(real, python); err != nil {
+		if err := os.Symlink(local, python); err != nil {
 			t.Fatal(err)
 		}
-		j := newSmall(t, nil, small{parts: []part{{timeout: 2, script: "    def start(self, env):\n        pass\n    def status(self, env):\n        pass\n"}},
-			config: settings{"muster.python": python}})
+		j := newSmall(t, nil, small{
+			parts:  []part{{timeout: 2, script: "    def start(self, env):\n        pass\n    def status(self, env):\n        pass\n"}},
+			config: settings{"muster.python": python},
+		})
 		p := j.begin("--engine", "process")
 		j.sees("worker-0", "running", 1)
 		j.notes("worker-0", "STATUS alone says")
