@@ -177,8 +177,8 @@ var rooms = []room{
 	{path: "cmd/internal/hboxjob", may: []string{"appdef", "appdef/hbox", "appdef/slider", "packages", "registry", "shim/exit", "shim/status", "shim/submit"}},
 	{path: "cmd/internal/run", may: []string{
 		"cmd/internal/apps", "cmd/internal/console", "cmd/internal/detach", "cmd/internal/flags", "appdef", "appdef/pai", "registry", "registry/consul",
-		"registry/embedded", "shim", "shim/data", "shim/exit", "shim/fault", "shim/files", "shim/hadoop", "shim/journal", "shim/machine", "shim/openapp",
-		"shim/plan", "shim/policy", "shim/prepare", "shim/signals", "shim/status", "shim/tail", "shim/paireport", "shim/wait", "shim/workdir",
+		"registry/embedded", "shim", "shim/data", "shim/exit", "shim/fault", "shim/files", "shim/hadoop", "shim/journal", "shim/launcher", "shim/machine",
+		"shim/openapp", "shim/plan", "shim/policy", "shim/prepare", "shim/signals", "shim/status", "shim/tail", "shim/paireport", "shim/wait", "shim/workdir",
 	}},
 	{path: "cmd/internal/console", may: []string{"shim/exit"}},
 	{path: "cmd/internal/apps", may: []string{"appdef", "registry", "registry/consul", "shim/exit", "shim/launcher", "shim/machine", "shim/status", "shim/wording"}},

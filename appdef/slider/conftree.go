@@ -173,7 +173,9 @@ func (t *conftree) appConfigKeys(declared map[string]bool) {
 
 // withoutSite reports a key that begins with a dictionary, DICTIONARY.KEY: nobody is told its value.
 func (t *conftree) withoutSite(key string, v appdef.Value, declared map[string]bool) {
-	if dict, rest, _ := strings.Cut(key, "."); rest != "" && declared[dict] && dict+"." != envPrefix {
+	// Slider's and muster's own keys begin with these; a dictionary may be called so, too.
+	own := []string{"agent", "am", "application", "component", "env", "muster", "role", "site", "yarn", "zookeeper"}
+	if dict, rest, _ := strings.Cut(key, "."); rest != "" && declared[dict] && !slices.Contains(own, dict) {
 		t.root.doc.add(v.Warning("the key "+appdef.Quote(key), "a key of the configuration: site.DICTIONARY.KEY",
 			"did you mean site."+key+"?"))
 	}

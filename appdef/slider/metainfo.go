@@ -242,10 +242,10 @@ func (l *loading) unpacks(c cursor, p appdef.Package) {
 	switch is, called := string(head) == "PK", strings.HasSuffix(strings.ToLower(p.Name), "zip"); {
 	case is && !called:
 		c.doc.add(c.at("name").Warning("the zip "+appdef.Quote(p.Name), "a name that ends with .zip",
-			"the scripts' library takes it for a tarball by its name, and INSTALL fails"))
+			"the INSTALL of a script takes it for a tarball by its name, and fails"))
 	case !is && called:
 		c.doc.add(c.at("name").Warning(appdef.Quote(p.Name)+", which is no zip", "a zip, or another name",
-			"the scripts' library takes it for a zip by its name, and INSTALL fails"))
+			"the INSTALL of a script takes it for a zip by its name, and fails"))
 	}
 }
 

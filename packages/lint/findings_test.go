@@ -138,7 +138,7 @@ package/scripts/params.py:4: got config["hostLevelParams"]["stack_version"], whi
 			name: "methods that dictionaries had in Python 2",
 			broken: parts{params: header + "for a, b in config['configurations']['global'].iteritems():\n    print(a)\n" +
 				"for a, b in dict(c=1).iteritems():\n    print(a)\n"},
-			mend: parts{params: header + "own = config['configurations']['global']\nif own.has_key('a'):\n    for a in own.iterkeys():\n        print(a)\n"},
+			mend: parts{params: header + "own = config['configurations']['global']\nif own.has_key('a') and config.has_key('hostLevelParams'):\n    for a in own.iterkeys():\n        print(a)\n"},
 			want: "package/scripts/params.py:5: got AttributeError: 'dict' object has no attribute 'iteritems', " +
 				"want what Python 3 can run; `for a, b in dict(c=1).iteritems():` fails on a plain dict: write .items(); muster package modernize DIR --write does it",
 		},

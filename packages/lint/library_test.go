@@ -70,6 +70,7 @@ func TestLacking(t *testing.T) {
 			"1: TypeError: a bytes-like object is required, not 'str'",
 			"2: TypeError: a bytes-like object is required, not 'str'",
 		}},
+		{name: "text of a function of its own", source: "def check_output(c):\n  return c\ncheck_output('a').split('a')\n"},
 		{name: "text of a process", source: "p = Popen(c, text=True)\np.communicate()[0].split('a')\n" +
 			"p.communicate()[0].split(b'a')\n"},
 	} {

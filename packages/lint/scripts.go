@@ -105,7 +105,7 @@ func readScripts(ctx context.Context, pkg *packages.Package, app appdef.App, kno
 	var answer scriptAnswer
 	if err == nil {
 		answer, err = askPython(ctx, python, scriptQuestion{
-			Oldest: plain, Hosts: known && plain && !slices.ContainsFunc(app.Components, hasImage),
+			Oldest: plain, Hosts: known && plain && !slices.ContainsFunc(app.Components, ownModules),
 			Programs: python2.Programs(pkg.FS), Files: sources, Library: library,
 		})
 	}
@@ -120,7 +120,10 @@ func readScripts(ctx context.Context, pkg *packages.Package, app appdef.App, kno
 	return scripts, nil
 }
 
-func hasImage(c appdef.Component) bool { return c.Limits.Image != "" }
+// ownModules tells that a component's scripts may find modules that this host does not show.
+func ownModules(c appdef.Component) bool {
+	return c.Limits.Image != "" || c.Config["muster.env.PYTHONPATH"] != ""
+}
 
 // librarySources are those of the library that scripts import.
 func librarySources() (sources []scriptSource, err error) {

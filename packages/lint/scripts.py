@@ -240,7 +240,7 @@ class Doubts:
 
     def attribute(self, node):
         module = member(node, self.modules)
-        if node.attr in DICT_METHODS and not self.values.path(node.value):
+        if node.attr in DICT_METHODS and not self.values.path(node.value) and not self.values.root(node.value):
             yield "AttributeError", "'dict' object has no attribute '{}'".format(node.attr)
         elif node.attr in removed_members(module) and module not in self.neighbours and lacks(module, node.attr):
             yield "AttributeError", "module '{}' has no attribute '{}'".format(module, node.attr)
@@ -248,6 +248,16 @@ class Doubts:
             yield "AttributeError", "'Exception' object has no attribute 'message'"
         elif node.attr == "sort" and self.lazy(node.value):
             yield "AttributeError", "'{}' object has no attribute 'sort'".format(self.lazy(node.value))
+
+    @staticmethod
+    def output(node):
+        """Tells whether it is what a process has written: p.communicate()[0], or subprocess.check_output(…)."""
+        if isinstance(node, ast.Subscript):
+            return isinstance(node.value, ast.Call) and named(node.value.func) == "communicate"
+        if not isinstance(node, ast.Call) or any(word.arg is None for word in node.keywords):
+            return False
+        return isinstance(node.func, ast.Attribute) and node.func.attr == "check_output" and (
+            named(node.func.value) == "subprocess")
 
     def call(self, node):
         method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
@@ -260,17 +270,10 @@ class Doubts:
         if method in ("encode", "decode") and text_of(first) in CODECS and named(node.func.value) != "codecs":
             yield "LookupError", "'{}' is not a text encoding".format(first.value)
         if method in ("split", "strip", "rstrip", "lstrip", "replace") and text_of(first) is not None and (
-                not self.texts and output(node.func.value)):
+                not self.texts and self.output(node.func.value)):
             yield "TypeError", "a bytes-like object is required, not 'str'"
         if named(node.func) == "len" and not method and first is not None and self.lazy(first) in LAZY:
             yield "TypeError", "object of type '{}' has no len()".format(self.lazy(first))
-
-
-def output(node):
-    """Tells whether it is what a process has written: p.communicate()[0], or check_output(…)."""
-    if isinstance(node, ast.Subscript):
-        return isinstance(node.value, ast.Call) and named(node.value.func) == "communicate"
-    return isinstance(node, ast.Call) and named(node.func) == "check_output"
 
 
 def removed_members(module):
@@ -416,6 +419,10 @@ class Values:
     def __init__(self, tree):
         self.names = {}  # of variables that have the same value wherever they are assigned → its path
         self.given = {}  # of variables → the paths that they are given
+        # config = Script.get_config()
+        self.roots = {node.targets[0].id for node in ast.walk(tree) if isinstance(node, ast.Assign)
+                      and isinstance(node.targets[0], ast.Name) and isinstance(node.value, ast.Call)
+                      and named(node.value.func) == "get_config"}
         for _ in range(3):  # a = config["configurations"]; b = a["global"]; c = b["x"]
             self.names = self.assigned(tree)
         self.asked = [path for node in ast.walk(tree) for path in self.tested(node)]
@@ -431,6 +438,10 @@ class Values:
                 self.given.setdefault(node.targets[0].id, []).append(self.path(node.value))
         return {name: paths[0] for name, paths in self.given.items()
                 if paths[0] and count[name] == len(paths) == paths.count(paths[0])}
+
+    def root(self, node):
+        """Tells whether it is the command's whole configuration, which has the methods of Python 2's dictionaries."""
+        return isinstance(node, ast.Name) and node.id in self.roots
 
     def path(self, node, gets=False):
         """The keys below the JSON's top, or None. gets: x.get("key", …) counts as x["key"]."""

@@ -34,7 +34,7 @@ func (b *builder) ownCommand(script *Script) []string {
 	case s.Command != "":
 		text := s.Command
 		if s.CommandFrom == "commands" {
-			text = withNames(text)
+			text = b.withNames(text)
 		}
 		text = b.shellText("muster.command", text)
 		return b.underMPI([]string{b.shell(), "-c", text}, text)

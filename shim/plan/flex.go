@@ -34,9 +34,10 @@ func inCluster(framework string, role appdef.Role) bool {
 	return framework != "none" && (role != appdef.RoleEvaluator || framework == "tony")
 }
 
-// knownBySetting tells whether a setting of some process that runs names the hosts or the ports of a component.
+// knownBySetting tells whether a setting of another process names the hosts or the ports of a component: of one that
+// may be there only after a flex, too, and of the component itself if it may have several instances.
 func knownBySetting(app *appdef.App, component string) bool {
 	return slices.ContainsFunc(app.Components, func(c appdef.Component) bool {
-		return c.Instances > 0 && len(app.PeerKeys(c.Name, component)) > 0
+		return (c.Name != component || c.MaxInstances != 1) && len(app.PeerKeys(c.Name, component)) > 0
 	})
 }

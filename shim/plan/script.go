@@ -36,7 +36,7 @@ func (b *builder) script() *Script {
 		if strings.EqualFold(k.Type, "PYTHON") {
 			s.Commands[k.Name] = ScriptCommand{File: k.Exec}
 		} else {
-			s.Commands[k.Name] = ScriptCommand{Shell: b.shellText("commands", withNames(k.Exec))}
+			s.Commands[k.Name] = ScriptCommand{Shell: b.shellText("commands", b.withNames(k.Exec))}
 		}
 	}
 	if own := c.Settings.TFArgs; own != nil {
@@ -49,13 +49,18 @@ func (b *builder) script() *Script {
 }
 
 // withNames lets a text of metainfo's commands say {app_root} and {pid_file}: Slider filled in these two names of the
-// dictionary global, by Python's format. A shell's own ${app_root} stays.
-func withNames(text string) string { return sliderNames.Replace(text) }
-
-var sliderNames = strings.NewReplacer(
-	"${app_root}", "${app_root}", "{app_root}", "${@//site/global/app_root}",
-	"${pid_file}", "${pid_file}", "{pid_file}", "${@//site/global/pid_file}",
-)
+// dictionary global, by Python's format. A shell's own ${app_root} stays, and so does a name that nobody has set.
+func (b *builder) withNames(text string) string {
+	var pairs []string
+	dicts, _ := b.scope.Dictionaries()
+	for _, name := range []string{"app_root", "pid_file"} {
+		pairs = append(pairs, "${"+name+"}", "${"+name+"}")
+		if _, set := dicts["global"][name]; set {
+			pairs = append(pairs, "{"+name+"}", "${@//site/global/"+name+"}")
+		}
+	}
+	return strings.NewReplacer(pairs...).Replace(text)
+}
 
 // javaHome is hostLevelParams.java_home; empty where nobody knows one.
 func (b *builder) javaHome() string {

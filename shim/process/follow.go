@@ -23,7 +23,7 @@ type following struct {
 	refused  map[int]bool // pid files had these numbers, and they are not START's
 	named    script.PID   // the process of a pid file that is the instance, or was
 	last     time.Time    // when STATUS was asked last; the zero value: it is asked at once
-	answered time.Time    // when STATUS was last run
+	mute     time.Time    // since when STATUS cannot be run; the zero value: it can be
 	looked   time.Time    // when pid files were read last
 	late     time.Time    // until when a pid file may name what START has left
 	ended    bool         // there is nothing more to decide
@@ -33,7 +33,7 @@ type following struct {
 func (f *following) follow(ctx context.Context) {
 	limit := plan.Seconds(f.script.Timeout)
 	f.starting, f.refused, f.last = true, map[int]bool{}, time.Now()
-	f.answered, f.late = f.last, f.last.Add(limit)
+	f.late = f.last.Add(limit)
 	f.left = script.Left{Up: f.script.Up, Asks: f.script.Asks()}
 	f.health.Deaf = !f.left.Asks
 	deadline := time.NewTimer(limit)
@@ -70,7 +70,7 @@ func (f *following) turn() <-chan time.Time {
 		return nil
 	}
 	pause := plan.Seconds(f.script.StatusInterval)
-	if !f.health.Up || owner == script.Status && !f.health.Yes {
+	if !f.health.Up || owner == script.Status && (!f.health.Yes || !f.mute.IsZero()) {
 		pause = min(pause, eager)
 	}
 	return time.After(time.Until(f.last.Add(pause)))
@@ -116,13 +116,16 @@ func (f *following) status(ctx context.Context) {
 		f.left.Asks = false
 	}
 	owner, _ := f.decided()
-	if !answer.NotRun {
-		f.answered = time.Now()
+	switch {
+	case !answer.NotRun:
+		f.mute = time.Time{}
+	case f.mute.IsZero():
+		f.mute = time.Now()
 	}
 	switch {
 	case answer.Absent && owner == script.Status:
 		f.decide(ctx)
-	case owner == script.Status && time.Since(f.answered) > plan.Seconds(f.script.Timeout):
+	case owner == script.Status && answer.NotRun && time.Since(f.mute) > plan.Seconds(f.script.Timeout):
 		f.fail(registry.ClassTimeout, fmt.Sprintf("STATUS, which alone says whether the instance is up, cannot be run "+
 			"for %g s: %s", f.script.Timeout, answer.Why))
 	case !f.health.Dead():
@@ -217,7 +220,7 @@ func (f *following) take(owner script.Owner, outcome script.Outcome) {
 	case script.Status:
 		log.Info("START has ended with 0: STATUS alone says whether the instance is up", "processes", f.left.Alive)
 		f.own(owner, outcome)
-		f.health.Failures, f.health.Yes, f.last, f.answered = 0, false, time.Time{}, time.Now()
+		f.health.Failures, f.health.Yes, f.last, f.mute = 0, false, time.Time{}, time.Time{}
 	case script.Over, script.Named:
 		f.finish(outcome)
 	}

@@ -9,16 +9,17 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 )
 
-// refusePlan tells before anything is made what each agent would refuse: a run has them on its own host.
-func refusePlan(app appdef.App, vars map[string]string, found hadoop.DefaultFS) error {
+// refusePlan tells before anything is made what each agent would refuse: a run has them on its own host, whose facts
+// these are.
+func refusePlan(app appdef.App, vars map[string]string, found hadoop.DefaultFS, host plan.HostFacts) error {
 	var bad appdef.Problems
 	for _, c := range app.Components {
-		if c.Instances == 0 {
+		if c.Instances == 0 || inImage(c) && !hasData(app, c) { // what an image has is not known yet
 			continue
 		}
 		request := plan.Request{
 			Component: c.Name, Digest: "-",
-			Allocation: plan.Allocation{User: plan.AnyUser, Vars: vars}, Starts: true,
+			Allocation: plan.Allocation{User: plan.AnyUser, Vars: vars}, Starts: true, HostFacts: host,
 		}
 		found.Into(&request)
 		_, problems := plan.Build(app, request)
@@ -29,4 +30,13 @@ func refusePlan(app appdef.App, vars map[string]string, found hadoop.DefaultFS) 
 		}
 	}
 	return exit.OfProblems(bad)
+}
+
+func inImage(c appdef.Component) bool {
+	return c.Limits.Image != "" && c.Limits.Image != appdef.HostRoot
+}
+
+func hasData(app appdef.App, c appdef.Component) bool {
+	s := c.Settings
+	return len(s.Inputs.From)+len(s.Outputs.To)+len(s.Files)+len(s.Archives) > 0 || app.Settings.PAI.Version != ""
 }

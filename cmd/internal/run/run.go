@@ -27,6 +27,8 @@ import (
 	"github.com/muster-agent/muster/registry/embedded"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/fault"
+	"github.com/muster-agent/muster/shim/hadoop"
+	"github.com/muster-agent/muster/shim/launcher"
 	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/policy"
@@ -187,7 +189,7 @@ func (r *runner) check() error {
 	if err != nil {
 		return err
 	}
-	if err := refusePlan(r.app.App, r.app.ClientVars(), filesystem); err != nil {
+	if err := refusePlan(r.app.App, r.app.ClientVars(), filesystem, r.hostFacts()); err != nil {
 		return err
 	}
 	if err := refusePorts(r.app.App); err != nil {
@@ -198,6 +200,17 @@ func (r *runner) check() error {
 		client.Close()
 	}
 	return err
+}
+
+// hostFacts are what each agent of the run will find on this host.
+func (r *runner) hostFacts() plan.HostFacts {
+	facts := plan.HostFacts{
+		Inherited: launcher.Inherit(os.Environ(), r.flags.Env), Given: launcher.Given(os.Environ(), r.flags.Env),
+		Shell: prepare.Shell(),
+	}
+	conf := cmp.Or(facts.Given["HADOOP_CONF_DIR"], r.flags.Filesystem.Hadoop.Login.Dir())
+	facts.Hadoop = hadoop.FindFacts(conf, facts.Inherited)
+	return facts
 }
 
 // makeFolders makes the run's folders.

@@ -82,8 +82,8 @@ func (a *app) checkAgain(ctx context.Context, r *record) (empty bool, err error)
 	quiet.Err = said
 	empty, err = r.check(ctx, quiet, a.kept())
 	if n := bytes.Count(said.Bytes(), []byte("\n")); n > 0 {
-		fmt.Fprintf(a.Err, "%s: %s: muster validate %s prints them\n", a.name, appdef.Counted(n, "warning"),
-			filepath.Join(a.kept(), r.Definition))
+		fmt.Fprintf(a.Err, "%s: %s of its definition, as create, build or update printed them\n", a.name,
+			appdef.Counted(n, "warning"))
 	}
 	return empty, err
 }

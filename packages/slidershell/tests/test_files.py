@@ -52,7 +52,11 @@ class RefusalTest(harness.FolderCase):
 
     def test_a_script_may_catch_it_as_in_slider(self):
         with mock.patch("os.mkdir", side_effect=OSError(errno.EROFS, "Read-only file system", "d")), \
-                self.assertRaises(OSError):
+                self.assertRaises(OSError) as caught:
+            Directory("d")
+        self.assertEqual((caught.exception.errno, caught.exception.filename), (errno.EROFS, "d"))
+        with mock.patch("os.mkdir", side_effect=OSError(errno.EACCES, "Permission denied", "d")), \
+                self.assertRaises(PermissionError):
             Directory("d")
         Directory("d", ignore_failures=True)
 

@@ -5,7 +5,7 @@ import time
 
 from resource_management.core import process
 from resource_management.core.environment import Environment
-from resource_management.core.exceptions import Fail, InvalidArgument, SystemRefused, refusal
+from resource_management.core.exceptions import Fail, InvalidArgument, refusal, refused
 from resource_management.core.logger import Logger
 
 __all__ = ["Fail", "Resource"]
@@ -75,7 +75,7 @@ class Resource:
             why = refusal(err, str(self.name))
             if not why:
                 raise
-            raise SystemRefused("{}: {}".format(self, why)) from err
+            raise refused("{}: {}".format(self, why), err) from err
 
     def __repr__(self):
         return "{}[{!r}]".format(type(self).__name__, self.name)

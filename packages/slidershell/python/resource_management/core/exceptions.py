@@ -17,7 +17,21 @@ class InvalidArgument(Fail):
 
 
 class SystemRefused(Fail, OSError):
-    """The system refused a resource to write. An OSError too: a script may catch that, as under Slider."""
+    """The system refused a resource to write. An OSError too, with its errno: a script may catch that, as under Slider."""
+
+    def __str__(self):
+        return str(self.args[0])
+
+
+class PermissionRefused(SystemRefused, PermissionError):
+    """The same for the errors that Python calls PermissionError."""
+
+
+def refused(why, err):
+    """The exception of a resource for err, which a script may catch as err itself."""
+    out = (PermissionRefused if isinstance(err, PermissionError) else SystemRefused)(why)
+    out.errno, out.strerror, out.filename = err.errno, err.strerror, err.filename
+    return out
 
 
 class ExecuteTimeoutException(Exception):
@@ -46,7 +60,7 @@ def refusal(err, name):
     """Why the system refused to write, and what to do; empty for any other error. The path of err is left out where it
     begins with the name, which the reader knows.
     """
-    if not isinstance(err, OSError) or err.errno not in FORBIDDEN + FULL:
+    if not isinstance(err, OSError) or isinstance(err, Fail) or err.errno not in FORBIDDEN + FULL:
         return ""
     path = "" if str(err.filename or name).startswith(name) else ": {}".format(err.filename)
     return "{}{}{}".format(err.strerror, path, "; write below ${AGENT_WORK_ROOT}" if err.errno in FORBIDDEN else "")
