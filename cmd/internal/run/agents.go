@@ -24,7 +24,8 @@ type child struct {
 	launched []time.Time
 	code     int
 	signal   syscall.Signal
-	over     bool
+	over     bool // the process is gone
+	taken    bool // and the run's loop has taken its end
 }
 
 // ended says that an agent process is gone.
@@ -60,7 +61,7 @@ func (r *runner) launch(c *child, counts map[string]int, tell chan<- ended) erro
 		return fmt.Errorf("start the agent of %s: %w", c.instance, err)
 	}
 	c.mu.Lock()
-	c.cmd, c.lifeline, c.over = cmd, write, false
+	c.cmd, c.lifeline, c.over, c.taken = cmd, write, false, false
 	c.launched = append(c.launched, time.Now())
 	c.mu.Unlock()
 	go func() {
@@ -115,10 +116,18 @@ func (c *child) send(sig syscall.Signal) {
 	}
 }
 
-func (c *child) alive() bool {
+// live tells that the agent lives, or that its end is not taken yet: it may be launched again.
+func (c *child) live() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.cmd != nil && !c.over
+	return c.cmd != nil && !c.taken
+}
+
+// take notes that the run's loop has taken the agent's end.
+func (c *child) take() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.taken = true
 }
 
 // mayRelaunch bounds how often an agent that dies by itself is started again.

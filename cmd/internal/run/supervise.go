@@ -97,6 +97,7 @@ func (r *runner) attend(
 				crew.resize(ctx, d, &e)
 			}
 		case d := <-crew.deaths:
+			d.child.take()
 			if e.verdict == nil && e.interrupted == 0 && asked == 0 && e.failure == nil {
 				r.relaunch(ctx, d, crew, verdicts, &e)
 			}
@@ -217,7 +218,7 @@ func (r *runner) each(do func(*child)) {
 func (r *runner) living() int {
 	n := 0
 	r.each(func(c *child) {
-		if c.alive() {
+		if c.live() {
 			n++
 		}
 	})
