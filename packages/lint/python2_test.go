@@ -9,6 +9,7 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/packages"
+	"github.com/muster-agent/muster/tests/need"
 	"github.com/muster-agent/muster/packages/catalog"
 )
 
@@ -68,7 +69,7 @@ func TestPython2(t *testing.T) {
 // TestPython2Syntax has what Python 3 cannot read: each line is told, and what else is of Python 2 in the same file.
 func TestPython2Syntax(t *testing.T) {
 	if !slices.Equal(advice(t, "a.py", "import sys\nprint 1\n"), []string{"2: print(1)"}) {
-		t.Skip("the python3 of this machine has no 2to3")
+		need.Skip(t, "needs a python3 with 2to3")
 	}
 	const source = `import os, md5
 mode = 0755
@@ -100,7 +101,7 @@ g(mode=0644,
 // TestMixedTabs has tabs and blanks before lines, which Python 3 refuses: that is told, and so is the rest of the file.
 func TestMixedTabs(t *testing.T) {
 	if !slices.Equal(advice(t, "a.py", "import sys\nprint 1\n"), []string{"2: print(1)"}) {
-		t.Skip("the python3 of this machine has no 2to3")
+		need.Skip(t, "needs a python3 with 2to3")
 	}
 	for _, tt := range []struct {
 		name, source string
