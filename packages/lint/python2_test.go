@@ -9,8 +9,8 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/packages"
-	"github.com/muster-agent/muster/tests/need"
 	"github.com/muster-agent/muster/packages/catalog"
+	"github.com/muster-agent/muster/tests/need"
 )
 
 // advice is what lint says of one script, "line: what to write", with files of a package around it.
