@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -175,14 +177,36 @@ func TestAttackByDeviceNodes(t *testing.T) {
 		[ -e /dev/node ] || mknod /dev/node c %d %d
 		for f in /dev/x /dev/node; do (exec 3<$f) 2>&1 && echo open; done
 		(exec 3<>/dev/null) && (exec 3</dev/urandom) && (exec 3<>/dev/ptmx) && echo standard`, node.Major, node.Minor)
-	if got := inside(t, containerGuard(t, nil), script); strings.Count(got, "Operation not permitted\n") != 2 || !strings.HasSuffix(got, "\nstandard\n") {
+	if got := inside(t, containerGuard(t, func(c *Confinement) { c.IDs = nil }), script); strings.Count(got, "Operation not permitted\n") != 2 || !strings.HasSuffix(got, "\nstandard\n") {
 		t.Errorf("got %q", got)
 	}
 	got := inside(t, containerGuard(t, func(c *Confinement) {
+		c.IDs = nil
 		c.App, c.Nodes = c.App+"-listed", []container.Node{node}
 	}), script)
 	if strings.Count(got, "Operation not permitted\n") != 1 || !strings.HasSuffix(got, "\nopen\nstandard\n") {
 		t.Errorf("with the node: %q", got)
+	}
+}
+
+// Root with ids of its own makes no node at all, and opens the one that it is given.
+func TestAttackByDeviceNodesWithSubordinateIDs(t *testing.T) {
+	need.Root(t)
+	parallel(t)
+	node := openable(t)
+	script := fmt.Sprintf(`
+		mknod /dev/x c 1 11; mknod /tmp/x c 1 3; [ -e /dev/node ] || mknod /dev/node c %d %d
+		[ -e /dev/node ] && { (exec 3</dev/node) && echo open; }
+		(exec 3<>/dev/null) && (exec 3</dev/urandom) && (exec 3<>/dev/ptmx) && echo standard`, node.Major, node.Minor)
+	for listed, want := range map[bool]string{false: "standard\n", true: "open\nstandard\n"} {
+		got := inside(t, containerGuard(t, func(c *Confinement) {
+			if c.App += "-" + strconv.FormatBool(listed); listed {
+				c.Nodes = []container.Node{node}
+			}
+		}), script)
+		if got != want {
+			t.Errorf("listed %t: got %q, want %q", listed, got, want)
+		}
 	}
 }
 
@@ -306,6 +330,10 @@ func TestAttackByTheLoader(t *testing.T) {
 	}
 	image := newImage(t).layer(map[string]string{"usr/": "", "etc/ld.so.preload": "/evil.so\n", "evil.so": "not a library", "lib/": ""})
 	g := containerGuard(t, func(c *Confinement) {
+		own(t, c, dir)                                                                           // a hook of the container's is its root
+		if err := errors.Join(os.WriteFile(out, nil, 0o600), os.Chmod(out, 0o666)); err != nil { //nolint:gosec // for both
+			t.Fatal(err)
+		}
 		image.use(c)
 		for _, stage := range []string{"createRuntime", "createContainer"} {
 			c.Hooks = append(c.Hooks, container.Hook{Stage: stage, Path: hook, Args: []string{hook}, Env: []string{"PATH=/usr/bin:/bin", "STAGE=" + stage}})

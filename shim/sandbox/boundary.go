@@ -7,6 +7,7 @@ import (
 	"github.com/muster-agent/muster/shim/sandbox/cgroup"
 	"github.com/muster-agent/muster/shim/sandbox/container"
 	"github.com/muster-agent/muster/shim/sandbox/guard"
+	"github.com/muster-agent/muster/shim/sandbox/subids"
 )
 
 // Confinement is what an engine holds a process tree to. The zero value asks for nothing. Engine.Cannot names what an
@@ -17,15 +18,17 @@ type Confinement struct {
 	Hostname      string
 	Address       string // what Hostname resolves to in the container; "": a loopback address
 	// Dir is a folder of this instance alone for the container's skeleton and state; it is removed at the end.
-	Dir     string
-	Limits  cgroup.Limits
-	Shm     int64 // bytes of /dev/shm
-	Root    container.Root
-	Mounts  []container.Mount
-	Nodes   []container.Node
-	Hooks   []container.Hook
-	User    *guard.User // whom the processes run as; nil: the agent's own user
-	Seccomp []byte      // a filter of struct sock_filter (seccomp(2)), installed right before exec
+	Dir    string
+	Limits cgroup.Limits
+	Shm    int64 // bytes of /dev/shm
+	Root   container.Root
+	Mounts []container.Mount
+	Nodes  []container.Node
+	Hooks  []container.Hook
+	User   *guard.User // whom the processes run as, by its ids in the user namespace; nil: the agent's own user, or root
+	// IDs are those of a user namespace for the guard and its processes; nil: they are in the agent's.
+	IDs     *subids.Map
+	Seccomp []byte // a filter of struct sock_filter (seccomp(2)), installed right before exec
 }
 
 // limits are those of the cgroup, whose device list includes the nodes.

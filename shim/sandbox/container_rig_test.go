@@ -15,6 +15,7 @@ import (
 
 	"github.com/muster-agent/muster/shim/sandbox/cgroup"
 	"github.com/muster-agent/muster/shim/sandbox/container"
+	"github.com/muster-agent/muster/shim/sandbox/subids"
 	"github.com/muster-agent/muster/tests/need"
 )
 
@@ -78,10 +79,59 @@ func containerOptions(t *testing.T, change func(*Confinement)) Options {
 			Mounts: []container.Mount{{From: self(t), To: "/run/app", ReadOnly: true}},
 		},
 	}
+	o.Confine.IDs = testIDs(t)
+	if o.Confine.IDs != nil {
+		root, _ := o.Confine.IDs.UID(0)
+		reachable(t, o.Confine.Dir, o.LogDir)
+		if err := errors.Join(os.MkdirAll(o.LogDir, 0o755), os.Chown(o.LogDir, root, root)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if change != nil {
 		change(&o.Confine)
 	}
 	return o
+}
+
+// testIDs are subordinate ids for what a test that is root confines; nil: it is not.
+func testIDs(t testing.TB) *subids.Map {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	pool, err := subids.HostPool()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return subids.New(subids.Block{UID: pool.UIDs.First, GID: pool.GIDs.First}, nil, nil)
+}
+
+// own makes a folder of the host the confined root's.
+func own(t testing.TB, c *Confinement, dir string) {
+	t.Helper()
+	if c.IDs == nil {
+		return
+	}
+	reachable(t, dir+"/")
+	uid, _ := c.IDs.UID(0)
+	gid, _ := c.IDs.GID(0)
+	if err := os.Chown(dir, uid, gid); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// reachable lets others pass through the folders that a test has for itself.
+func reachable(t testing.TB, paths ...string) {
+	t.Helper()
+	for _, path := range paths {
+		for dir := filepath.Dir(path); strings.HasPrefix(dir, os.TempDir()+"/"); dir = filepath.Dir(dir) {
+			if info, err := os.Stat(dir); err == nil {
+				if err := os.Chmod(dir, info.Mode().Perm()|0o011); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
 }
 
 func startContainerGuard(t *testing.T, o Options) *Guard {

@@ -25,7 +25,7 @@ func (Process) Name() string { return NameProcess }
 func (Process) StartGuard(ctx context.Context, o Options) (*Guard, error) {
 	var w *memoryWatch
 	g, err := startGuard(ctx, o, func(lifeline, socket, exe *os.File) (child, boundary, error) {
-		process, err := execGuard(lifeline, socket, exe)
+		process, err := execGuard(o.Confine.IDs, lifeline, socket, exe)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/muster-agent/muster/shim/sandbox/cgroup"
 	"github.com/muster-agent/muster/shim/sandbox/proc"
+	"github.com/muster-agent/muster/shim/sandbox/subids"
 )
 
 // Cgroup is the engine that holds an instance in a cgroup and leaves all else as the launcher made it.
@@ -28,7 +29,7 @@ func (e Cgroup) StartGuard(ctx context.Context, o Options) (*Guard, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		f := &cgroupBoundary{group: group}
+		f := &cgroupBoundary{group: group, ids: o.Confine.IDs}
 		guard, err := f.start(e.Tree, lifeline, socket, exe)
 		if err != nil {
 			return nil, nil, errors.Join(err, f.giveUp(guard))
@@ -41,8 +42,9 @@ func (e Cgroup) StartGuard(ctx context.Context, o Options) (*Guard, error) {
 type cgroupBoundary struct {
 	noBoundary
 	group *cgroup.Group
-	guard int      // the guard's pid, when it is inside; 0: it is not
-	entry *os.File // cgroup.procs, when the guard is outside
+	ids   *subids.Map // of the guard's user namespace; nil: it is in the agent's
+	guard int         // the guard's pid, when it is inside; 0: it is not
+	entry *os.File    // cgroup.procs, when the guard is outside
 }
 
 // start starts the guard inside or outside of the group. The guard is returned with an error too, if it runs.
@@ -54,7 +56,7 @@ func (f *cgroupBoundary) start(tree cgroup.Tree, lifeline, socket, exe *os.File)
 		}
 		if entry != nil { // v2; on v1 there would be one for each controller
 			f.entry = entry
-			return execGuard(lifeline, socket, exe)
+			return execGuard(f.ids, lifeline, socket, exe)
 		}
 	}
 	guard, err := f.startInside(lifeline, socket, exe)
@@ -69,12 +71,12 @@ func (f *cgroupBoundary) start(tree cgroup.Tree, lifeline, socket, exe *os.File)
 // before it gets its first message.
 func (f *cgroupBoundary) startInside(lifeline, socket, exe *os.File) (*os.Process, error) {
 	if folder := f.group.Folder(); folder != nil {
-		guard, err := execGuardIn(folder, lifeline, socket, exe)
+		guard, err := execGuardIn(folder, f.ids, lifeline, socket, exe)
 		if err == nil || !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.E2BIG) {
 			return guard, err
 		}
 	}
-	guard, err := execGuard(lifeline, socket, exe)
+	guard, err := execGuard(f.ids, lifeline, socket, exe)
 	if err != nil {
 		return nil, err
 	}

@@ -76,7 +76,7 @@ const rebuilds = 3
 func (e Container) buildOnce(ctx context.Context, c Confinement, files []*os.File) (*containerBoundary, error) {
 	w, s := &containerBoundary{}, container.Spec{
 		App: c.App, Instance: c.Instance, Hostname: c.Hostname, Address: c.Address, Dir: c.Dir,
-		Root: c.Root, Mounts: c.Mounts, Shm: c.Shm, Nodes: c.Nodes, Hooks: c.Hooks,
+		Root: c.Root, Mounts: c.Mounts, Shm: c.Shm, Nodes: c.Nodes, Hooks: c.Hooks, IDs: c.IDs,
 	}
 	if e.Tree.Usable() {
 		limits := c.limits()

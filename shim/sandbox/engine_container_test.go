@@ -43,6 +43,7 @@ func TestContainerOfTheHostIsReadOnly(t *testing.T) {
 	work := t.TempDir()
 	g := containerGuard(t, func(c *Confinement) {
 		c.Shm = 1 << 20
+		own(t, c, work)
 		c.Mounts = append(c.Mounts, container.Mount{From: work, To: work})
 	})
 	got := inside(t, g, `
@@ -174,6 +175,7 @@ func TestContainerOverTheHost(t *testing.T) {
 		}
 	})
 	g := containerGuard(t, func(c *Confinement) {
+		c.IDs = nil // with ids of its own what root alone may read would be the container's
 		c.Dir, c.Root = filepath.Join(home, "container"), container.Root{Layers: []string{"/"}}
 		for _, name := range []string{"etc", "usr", "var", "opt"} {
 			c.Root.Entries = append(c.Root.Entries, container.Entry{Name: name, Dir: true, Layers: []string{"/" + name}})

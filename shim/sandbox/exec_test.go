@@ -426,7 +426,7 @@ func TestProcessesEnterACgroupByThemselves(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
 	defer cancel()
 	g, err := startGuard(ctx, Options{LogDir: t.TempDir()}, func(lifeline, socket, exe *os.File) (child, boundary, error) {
-		process, err := execGuard(lifeline, socket, exe)
+		process, err := execGuard(nil, lifeline, socket, exe)
 		return direct{process}, entered{file: procs}, err
 	})
 	if err != nil {

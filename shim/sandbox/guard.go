@@ -134,6 +134,9 @@ func (g *Guard) sendStart(s Spec, p guard.Payload) error {
 	if err != nil {
 		return err
 	}
+	if err := g.raiseLimits(p.Limits); err != nil {
+		return err
+	}
 	payload, err := sealedMemfd("muster-start", bytes.NewReader(b), false)
 	if err != nil {
 		return err
@@ -161,6 +164,28 @@ func (g *Guard) sendStart(s Spec, p guard.Payload) error {
 		files = append(files, procs)
 	}
 	return g.link.send(guard.Message{Kind: guard.Start, Start: uint32(s.Attempt)}, files...)
+}
+
+// raiseLimits raises the guard's own hard limits to those that it is to set: root in a user namespace may not.
+func (g *Guard) raiseLimits(limits []guard.Limit) error {
+	if g.options.Confine.IDs == nil {
+		return nil
+	}
+	for _, l := range limits {
+		var now unix.Rlimit
+		if err := unix.Prlimit(g.PID(), int(l.Resource), nil, &now); err != nil {
+			return fmt.Errorf("limits of the guard: %w", err)
+		}
+		if now.Max >= l.Hard {
+			continue
+		}
+		now.Max = l.Hard
+		err := unix.Prlimit(g.PID(), int(l.Resource), &now, nil)
+		if err != nil && !errors.Is(err, unix.EPERM) { // then the guard's own attempt says so
+			return fmt.Errorf("raise limit %s: %w", rlimitNames[l.Resource], err)
+		}
+	}
+	return nil
 }
 
 // explain adds to a failed act its path, and what a bare errno hides.

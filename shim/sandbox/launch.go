@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/muster-agent/muster/shim/sandbox/guard"
+	"github.com/muster-agent/muster/shim/sandbox/subids"
 )
 
 // launch starts the guard's program with its two descriptors, which become 3 and 4, and the program itself as 5. It
@@ -67,12 +68,13 @@ func tryStartGuard(ctx context.Context, o Options, run launch) (*Guard, error) {
 }
 
 // execGuard gives the guard its session, so that a signal to the agent's group misses it.
-func execGuard(lifeline, socket, exe *os.File) (*os.Process, error) {
-	return execGuardIn(nil, lifeline, socket, exe)
+func execGuard(ids *subids.Map, lifeline, socket, exe *os.File) (*os.Process, error) {
+	return execGuardIn(nil, ids, lifeline, socket, exe)
 }
 
-// execGuardIn has the guard born in the v2 cgroup of an open folder; nil: in the agent's.
-func execGuardIn(group, lifeline, socket, exe *os.File) (*os.Process, error) {
+// execGuardIn has the guard born in the v2 cgroup of an open folder; nil: in the agent's. With ids the guard is root in
+// a user namespace of its own.
+func execGuardIn(group *os.File, ids *subids.Map, lifeline, socket, exe *os.File) (*os.Process, error) {
 	in, err := os.Open(os.DevNull)
 	if err != nil {
 		return nil, err
@@ -87,12 +89,21 @@ func execGuardIn(group, lifeline, socket, exe *os.File) (*os.Process, error) {
 	if group != nil {
 		sys.UseCgroupFD, sys.CgroupFD = true, int(group.Fd())
 	}
+	if ids != nil {
+		sys.Cloneflags = unix.CLONE_NEWUSER
+		sys.UidMappings, sys.GidMappings, sys.GidMappingsEnableSetgroups = ids.ProcUIDs(), ids.ProcGIDs(), true
+		sys.Credential = &syscall.Credential{}
+	}
 	// The number of exe is fixed by its position: guard.FDSocket + 1.
-	return os.StartProcess("/proc/self/fd/5", []string{"muster-guard"}, &os.ProcAttr{
+	process, err := os.StartProcess("/proc/self/fd/5", []string{"muster-guard"}, &os.ProcAttr{
 		Env:   []string{},
 		Files: []*os.File{in, out, out, lifeline, socket, exe},
 		Sys:   sys,
 	})
+	if err != nil && ids != nil {
+		err = fmt.Errorf("in a user namespace with subordinate ids: %w", err)
+	}
+	return process, err
 }
 
 func socketPair() (*net.UnixConn, *os.File, error) {

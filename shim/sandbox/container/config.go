@@ -12,18 +12,27 @@ import (
 	"github.com/opencontainers/cgroups"
 	"github.com/opencontainers/runc/libcontainer/configs"
 	"golang.org/x/sys/unix"
+
+	"github.com/muster-agent/muster/shim/sandbox/subids"
 )
 
 // identity is the user who makes the container.
 type identity struct {
 	uid, gid int
 	rootless bool
-	caps     uint64 // that the first process can be given, as 1 << CAP_*
+	ids      *subids.Map // of the container's user namespace; nil: it is in the maker's
+	caps     uint64      // that the first process can be given, as 1 << CAP_*
 }
 
-func currentIdentity() (identity, error) {
-	who := identity{uid: os.Geteuid(), gid: os.Getegid(), rootless: os.Geteuid() != 0, caps: ^uint64(0)}
-	if who.rootless {
+// currentIdentity is the maker's, for a container with these ids.
+func currentIdentity(ids *subids.Map) (identity, error) {
+	who := identity{uid: os.Geteuid(), gid: os.Getegid(), rootless: os.Geteuid() != 0, ids: ids, caps: ^uint64(0)}
+	if who.rootless { // an ordinary user has one id to give
+		who.ids = &subids.Map{
+			UIDs: []subids.Range{{Outside: who.uid, Size: 1}}, GIDs: []subids.Range{{Outside: who.gid, Size: 1}},
+		}
+	}
+	if who.ids != nil {
 		return who, nil // in its own user namespace it has all
 	}
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
@@ -35,10 +44,50 @@ func currentIdentity() (identity, error) {
 	return who, nil
 }
 
-func (s Spec) config() (*configs.Config, error) {
-	who, err := currentIdentity()
+// mapped tells whether the maker is root and the container's ids are others than its own.
+func (i identity) mapped() bool { return !i.rootless && i.ids != nil }
+
+// give makes a file that root has made a user's of the container, by its ids inside.
+func (i identity) give(path string, uid, gid int) error {
+	if i.rootless {
+		return nil
+	}
+	if i.ids != nil {
+		var ok bool
+		if uid, ok = i.ids.UID(uid); !ok {
+			return fmt.Errorf("give %s: %w", path, errNoID)
+		}
+		if gid, ok = i.ids.GID(gid); !ok {
+			return fmt.Errorf("give %s: %w", path, errNoID)
+		}
+	}
+	return os.Lchown(path, uid, gid)
+}
+
+// errNoID says that an image has a user beyond those that a container's user namespace has.
+var errNoID = fmt.Errorf("its owner is beyond the %d users and groups of a container", subids.BlockSize)
+
+// admit lets the container's root, and nobody else, through a folder of the maker's.
+func (i identity) admit(dir string) error {
+	if !i.mapped() {
+		return nil
+	}
+	gid, _ := i.ids.GID(0)
+	if err := os.Lchown(dir, i.uid, gid); err != nil {
+		return err
+	}
+	return os.Chmod(dir, 0o710) //nolint:gosec // of that group alone
+}
+
+func (s *Spec) config() (*configs.Config, error) {
+	who, err := currentIdentity(s.IDs)
 	if err != nil {
 		return nil, err
+	}
+	for _, dir := range []string{s.Dir, s.memoryDir} {
+		if err := who.admit(dir); err != nil {
+			return nil, err
+		}
 	}
 	root := filepath.Join(s.memoryDir, "root")
 	if len(s.Root.Layers) > 0 { // the container may write to it, and what it writes must not be memory
@@ -51,6 +100,11 @@ func (s Spec) config() (*configs.Config, error) {
 	nodes, err := deviceNodes(s.Nodes)
 	if err != nil {
 		return nil, err
+	}
+	if who.mapped() {
+		if nodes, mounts, err = s.shownNodes(nodes, mounts); err != nil {
+			return nil, err
+		}
 	}
 	c := &configs.Config{
 		Rootfs: root,
@@ -70,11 +124,18 @@ func (s Spec) config() (*configs.Config, error) {
 		RootlessCgroups: s.Cgroup == "",
 	}
 	c.Namespaces = namespaces(who)
-	if who.rootless {
-		c.UIDMappings = []configs.IDMap{{ContainerID: 0, HostID: int64(who.uid), Size: 1}}
-		c.GIDMappings = []configs.IDMap{{ContainerID: 0, HostID: int64(who.gid), Size: 1}}
+	if who.ids != nil {
+		c.UIDMappings, c.GIDMappings = mappings(who.ids.UIDs), mappings(who.ids.GIDs)
 	}
 	return c, s.hooks(c)
+}
+
+func mappings(ranges []subids.Range) []configs.IDMap {
+	var all []configs.IDMap
+	for _, r := range ranges {
+		all = append(all, configs.IDMap{ContainerID: int64(r.Inside), HostID: int64(r.Outside), Size: int64(r.Size)})
+	}
+	return all
 }
 
 // cgroupOf is the cgroup that libcontainer moves the first process to. Its limits are written already: libcontainer
@@ -97,7 +158,7 @@ func namespaces(who identity) configs.Namespaces {
 		{Type: configs.NEWIPC},
 		{Type: configs.NEWUTS},
 	}
-	if who.rootless {
+	if who.ids != nil {
 		all = append(all, configs.Namespace{Type: configs.NEWUSER})
 	}
 	if cgroups.IsCgroup2UnifiedMode() || !who.rootless && mountedByName(ownHierarchies()) {

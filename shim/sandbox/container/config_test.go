@@ -157,7 +157,7 @@ func TestTooManyLayersAreAnError(t *testing.T) {
 	if err := os.Mkdir(root, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.imageRoot(root, identity{rootless: true}); err == nil || !strings.Contains(err.Error(), "100 layers: mount(2) takes no more than") {
+	if _, err := (&s).imageRoot(root, identity{rootless: true}); err == nil || !strings.Contains(err.Error(), "100 layers: mount(2) takes no more than") {
 		t.Errorf("got %v", err)
 	}
 }

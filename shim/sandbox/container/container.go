@@ -81,7 +81,7 @@ func run(ctx context.Context, s Spec, files []*os.File) (c *Container, err error
 		Stdin: null, Stdout: null, Stderr: null,
 		ExtraFiles: files,
 	}
-	if err := inner.Run(process); err != nil {
+	if err := s.stage.around(func() error { return inner.Run(process) }); err != nil {
 		return nil, errors.Join(err, destroy(inner, cgroups))
 	}
 	pid, err := process.Pid()

@@ -25,10 +25,11 @@ type overlays struct {
 	who    identity
 	links  map[string]string // folder of a layer → its short name
 	mounts []*configs.Mount
+	staged []stagedOverlay // instead of mounts, in the order of their folders
 }
 
-func (s Spec) imageRoot(root string, who identity) ([]*configs.Mount, error) {
-	o := overlays{spec: s, root: root, who: who, links: map[string]string{}}
+func (s *Spec) imageRoot(root string, who identity) ([]*configs.Mount, error) {
+	o := overlays{spec: *s, root: root, who: who, links: map[string]string{}}
 	for _, name := range []string{"l", "upper"} {
 		if err := os.Mkdir(filepath.Join(s.Dir, name), 0o700); err != nil {
 			return nil, err
@@ -42,6 +43,9 @@ func (s Spec) imageRoot(root string, who identity) ([]*configs.Mount, error) {
 			return nil, fmt.Errorf("image root: %s: %w", e.Name, err)
 		}
 	}
+	if len(o.staged) > 0 {
+		s.stage = &stage{root: root, overlays: o.staged, layers: o.links, ids: who.ids}
+	}
 	return o.mounts, nil
 }
 
@@ -52,13 +56,13 @@ func (o *overlays) add(e Entry) error {
 	at := filepath.Join(o.root, e.Name)
 	switch {
 	case e.Link != "":
-		return os.Symlink(e.Link, at)
+		return errors.Join(os.Symlink(e.Link, at), o.who.give(at, 0, 0))
 	case len(e.Layers) == 0:
 		return errors.New("no layer has it")
 	case e.Dir:
 		return o.folder(e, at)
 	default:
-		return copyFile(e.Layers[len(e.Layers)-1], at)
+		return errors.Join(copyFile(e.Layers[len(e.Layers)-1], at), o.who.give(at, 0, 0))
 	}
 }
 
@@ -76,7 +80,8 @@ func (o *overlays) folder(e Entry, at string) error {
 		return err
 	}
 	if e.Name == "etc" {
-		if err := o.spec.etc(filepath.Join(o.spec.Dir, "upper", strconv.Itoa(len(o.mounts)), "u")); err != nil {
+		in := filepath.Join(o.spec.Dir, "upper", strconv.Itoa(len(o.mounts)), "u")
+		if err := o.spec.etc(in, o.who); err != nil {
 			return err
 		}
 	}
@@ -96,9 +101,26 @@ func (o *overlays) folder(e Entry, at string) error {
 	if len(data) >= os.Getpagesize() {
 		return fmt.Errorf("%d layers: mount(2) takes no more than %d bytes of options", len(e.Layers), os.Getpagesize())
 	}
+	if o.who.mapped() {
+		if slices.Contains(e.Layers, "/"+e.Name) { // what root alone may read of the host would be the container's
+			return errors.New("a layer is the host's own folder: want a container without ids of its own")
+		}
+		return o.stage(e, data)
+	}
 	o.mounts = append(o.mounts, &configs.Mount{
 		Device: "overlay", Source: "overlay", Destination: "/" + e.Name, Flags: unix.MS_NODEV, Data: data,
 	})
+	return nil
+}
+
+// stage has an overlay mounted by root, who may give its layers the container's ids, before the container is entered.
+func (o *overlays) stage(e Entry, data string) error {
+	at := filepath.Join(o.spec.Dir, "stage", strconv.Itoa(len(o.mounts)))
+	if err := os.MkdirAll(at, 0o711); err != nil {
+		return err
+	}
+	o.staged = append(o.staged, stagedOverlay{at: at, data: data})
+	o.mounts = append(o.mounts, bind(at, "/"+e.Name, unix.MS_NODEV))
 	return nil
 }
 
@@ -136,7 +158,7 @@ func (o *overlays) writable(e Entry) (upper, work string, err error) {
 		return "", "", fs.ErrInvalid
 	}
 	if !o.who.rootless {
-		if err := os.Lchown(dir+"/u", int(top.Uid), int(top.Gid)); err != nil {
+		if err := o.who.give(dir+"/u", int(top.Uid), int(top.Gid)); err != nil {
 			return "", "", err
 		}
 	}
@@ -153,7 +175,14 @@ func (o *overlays) short(layer string) (string, error) {
 	link, ok := o.links[dir]
 	if !ok {
 		link = "../l/" + strconv.FormatInt(int64(len(o.links)), 36)
-		if err := os.Symlink(filepath.Clean(dir), filepath.Join(o.root, link)); err != nil {
+		at := filepath.Join(o.root, link)
+		var err error
+		if o.who.mapped() { // the layer is mounted there, with other owners
+			err = os.Mkdir(at, 0o700)
+		} else {
+			err = os.Symlink(filepath.Clean(dir), at)
+		}
+		if err != nil {
 			return "", err
 		}
 		o.links[dir] = link
@@ -166,7 +195,7 @@ func (o *overlays) short(layer string) (string, error) {
 
 // etc writes the files that a container has from its host into the writable layer: there they cover whatever the image
 // has under these names, also a link that leads elsewhere.
-func (s Spec) etc(upper string) error {
+func (s Spec) etc(upper string, who identity) error {
 	files := map[string][]byte{"hosts": s.hosts()}
 	if s.Hostname != "" {
 		files["hostname"] = []byte(s.Hostname + "\n")
@@ -179,7 +208,7 @@ func (s Spec) etc(upper string) error {
 		if err := os.WriteFile(path, b, 0o644); err != nil {
 			return err
 		}
-		if err := os.Chmod(path, 0o644); err != nil { // whatever the umask
+		if err := errors.Join(os.Chmod(path, 0o644), who.give(path, 0, 0)); err != nil { // whatever the umask
 			return err
 		}
 	}

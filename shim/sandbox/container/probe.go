@@ -36,7 +36,7 @@ func probe(ctx context.Context, dir string) error {
 	if !initialised {
 		return errNoInit
 	}
-	who, err := currentIdentity()
+	who, err := currentIdentity(nil)
 	if err != nil {
 		return err
 	}

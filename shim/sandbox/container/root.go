@@ -29,26 +29,27 @@ const (
 )
 
 // build makes the skeleton and says what is to be mounted in it, in order.
-func (s Spec) build(root string, who identity) ([]*configs.Mount, error) {
-	if err := os.Mkdir(root, 0o755); err != nil {
+func (s *Spec) build(root string, who identity) ([]*configs.Mount, error) {
+	if err := errors.Join(os.Mkdir(root, 0o755), who.give(root, 0, 0)); err != nil {
 		return nil, err
 	}
 	for _, name := range ownNames {
-		if err := os.Mkdir(filepath.Join(root, name), 0o755); err != nil {
+		at := filepath.Join(root, name)
+		if err := errors.Join(os.Mkdir(at, 0o755), who.give(at, 0, 0)); err != nil {
 			return nil, err
 		}
 	}
 	var below []*configs.Mount
 	var err error
 	if len(s.Root.Layers) == 0 {
-		below, err = s.hostRoot(root)
+		below, err = s.hostRoot(root, who)
 	} else {
 		below, err = s.imageRoot(root, who)
 	}
 	if err != nil {
 		return nil, err
 	}
-	tmp, err := s.private("tmp")
+	tmp, err := s.private("tmp", who)
 	if err != nil {
 		return nil, err
 	}
@@ -73,9 +74,9 @@ func (s Spec) build(root string, who identity) ([]*configs.Mount, error) {
 }
 
 // private makes a folder that all users may write to, on a disk: its content does not count as the container's memory.
-func (s Spec) private(name string) (string, error) {
+func (s Spec) private(name string, who identity) (string, error) {
 	path := filepath.Join(s.Dir, name)
-	if err := os.Mkdir(path, 0o700); err != nil {
+	if err := errors.Join(os.Mkdir(path, 0o700), who.give(path, 0, 0)); err != nil {
 		return "", err
 	}
 	return path, os.Chmod(path, 0o777|fs.ModeSticky)
@@ -99,10 +100,12 @@ func (s Spec) kernelMounts(who identity) []*configs.Mount {
 		shm += ",size=" + strconv.FormatInt(s.Shm, 10)
 	}
 	pts := "newinstance,ptmxmode=0666,mode=0620"
-	// Only the owner of the network namespace may mount a new sysfs, which an ordinary user is not.
-	sys := readonly("/sys", "/sys")
 	if !who.rootless {
 		pts += ",gid=5"
+	}
+	// Only the owner of the network namespace may mount a new sysfs, which another user namespace is not.
+	sys := readonly("/sys", "/sys")
+	if who.ids == nil {
 		sys = &configs.Mount{Device: "sysfs", Source: "sysfs", Destination: "/sys", Flags: inert | unix.MS_RDONLY}
 	}
 	return []*configs.Mount{
@@ -124,7 +127,7 @@ func (s Spec) kernelMounts(who identity) []*configs.Mount {
 }
 
 // hostRoot shows the host as it is now, read-only, but for what is private to every container.
-func (s Spec) hostRoot(root string) ([]*configs.Mount, error) {
+func (s Spec) hostRoot(root string, who identity) ([]*configs.Mount, error) {
 	entries, err := os.ReadDir("/")
 	if err != nil {
 		return nil, err
@@ -161,7 +164,7 @@ func (s Spec) hostRoot(root string) ([]*configs.Mount, error) {
 	for _, name := range names {
 		mounts = append(mounts, readonly("/"+name, "/"+name))
 	}
-	files, err := s.hostFiles()
+	files, err := s.hostFiles(who)
 	return append(mounts, files...), err
 }
 
@@ -191,10 +194,10 @@ func boolToInt(b bool) int {
 }
 
 // hostFiles are what lies over the host's root.
-func (s Spec) hostFiles() ([]*configs.Mount, error) {
+func (s Spec) hostFiles(who identity) ([]*configs.Mount, error) {
 	var mounts []*configs.Mount
 	if info, err := os.Lstat("/var/tmp"); err == nil && info.IsDir() {
-		tmp, err := s.private("var-tmp")
+		tmp, err := s.private("var-tmp", who)
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,10 @@
 package container
 
-import "time"
+import (
+	"time"
+
+	"github.com/muster-agent/muster/shim/sandbox/subids"
+)
 
 // Spec is one container: a root, namespaces and a cgroup around a first process.
 type Spec struct {
@@ -22,8 +26,12 @@ type Spec struct {
 	Shm    int64  // bytes of /dev/shm; 0: the kernel's default
 	Nodes  []Node // device nodes beside the standard ones
 	Hooks  []Hook // of the operator's CDI specs only
+	// IDs are the ids of the container's user namespace, root's included; nil: a maker that is root gives it its own,
+	// and another its one id as root.
+	IDs *subids.Map
 
 	memoryDir string // of the skeleton and libcontainer's state; set by Run
+	stage     *stage // what root mounts before the container is entered; nil: nothing
 }
 
 // Root is what the container finds at /.

@@ -1,0 +1,100 @@
+package subids
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/user"
+	"strconv"
+	"strings"
+
+	idmap "github.com/moby/sys/user"
+)
+
+// BlockSize is how many ids a block has: those that an image's accounts may have.
+const BlockSize = 1 << 16
+
+// The ids that blocks are taken from where /etc/subuid and /etc/subgid give Account none: from the first one that
+// systemd leaves to nobody (1879048192) to the last whole block below its next range (2147352576), see
+// systemd's "Users, Groups, UIDs and GIDs".
+const (
+	defaultFirst = 0x7000_0000
+	defaultCount = 4094 * BlockSize
+)
+
+// Account is the name in /etc/subuid and /etc/subgid whose ids the agents that are root take.
+const Account = "muster"
+
+// Pool is where the blocks of a host are.
+type Pool struct {
+	UIDs, GIDs Span
+	From       string // what says so, for people
+}
+
+// Span is a range of ids of the host.
+type Span struct{ First, Count int }
+
+// Blocks is how many blocks a pool has.
+func (p Pool) Blocks() int { return min(p.UIDs.Count, p.GIDs.Count) / BlockSize }
+
+// block is the one of a number.
+func (p Pool) block(number int) Block {
+	return Block{UID: p.UIDs.First + number*BlockSize, GID: p.GIDs.First + number*BlockSize}
+}
+
+// Block is the first user id and the first group id of an app's ids on the host.
+type Block struct{ UID, GID int }
+
+// HostPool is the pool of this host.
+func HostPool() (Pool, error) { return readPool("/etc/subuid", "/etc/subgid") }
+
+func readPool(uids, gids string) (Pool, error) {
+	p := Pool{
+		UIDs: Span{defaultFirst, defaultCount}, GIDs: Span{defaultFirst, defaultCount},
+		From: "muster's own range, since " + uids + " names no ids of " + Account,
+	}
+	for path, to := range map[string]*Span{uids: &p.UIDs, gids: &p.GIDs} {
+		ranges, err := idmap.ParseSubIDFileFilter(path, func(s idmap.SubID) bool { return s.Name == Account })
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return p, fmt.Errorf("read subordinate ids: %w", err)
+		}
+		if len(ranges) == 0 {
+			continue
+		}
+		if ranges[0].Count < BlockSize {
+			return p, fmt.Errorf("%s: %s has %d ids, want at least %d in its first line", path, Account,
+				ranges[0].Count, BlockSize)
+		}
+		*to = Span{int(ranges[0].SubID), int(ranges[0].Count)}
+		p.From = uids + " and " + gids
+	}
+	return p, nil
+}
+
+// Namespaced tells whether this process is in a user namespace that does not have all ids of the host: what is root
+// there is not root on the host.
+func Namespaced() bool {
+	f, err := os.Open("/proc/self/uid_map")
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, 1<<12))
+	return err == nil && namespaced(string(text))
+}
+
+func namespaced(uidMap string) bool {
+	fields := strings.Fields(uidMap)
+	const all = 1<<32 - 1
+	return len(fields) != 3 || fields[0] != "0" || fields[1] != "0" || fields[2] != strconv.Itoa(all)
+}
+
+// used names an account of the host whose id lies in the block.
+func (b Block) used() (name string) {
+	if u, err := user.LookupId(strconv.Itoa(b.UID)); err == nil {
+		return u.Username
+	}
+	return ""
+}

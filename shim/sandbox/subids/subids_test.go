@@ -1,0 +1,145 @@
+package subids
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestNew(t *testing.T) {
+	b := Block{UID: 1000000, GID: 2000000}
+	for _, tt := range []struct {
+		name string
+		own  []int
+		want []Range
+	}{
+		{"nobody of the host", nil, []Range{{0, 1000000, 65536}}},
+		{"root is never itself", []int{0, -1}, []Range{{0, 1000000, 65536}}},
+		{"a user", []int{1002}, []Range{{0, 1000000, 1002}, {1002, 1002, 1}, {1003, 1001003, 64533}}},
+		{"two groups, one beside the other, one twice", []int{101, 100, 100}, []Range{{0, 1000000, 100}, {100, 100, 1}, {101, 101, 1}, {102, 1000102, 65434}}},
+		{"beyond a block", []int{200000}, []Range{{0, 1000000, 65536}, {200000, 200000, 1}}},
+		{"the last of a block", []int{65535}, []Range{{0, 1000000, 65535}, {65535, 65535, 1}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := New(b, tt.own, nil)
+			if diff := cmp.Diff(m.UIDs, tt.want); diff != "" {
+				t.Errorf("(-got +want):\n%s", diff)
+			}
+			if root, ok := m.UID(0); !ok || root != 1000000 {
+				t.Errorf("root inside: got %d, %t", root, ok)
+			}
+			for _, id := range tt.own {
+				if got, ok := m.UID(id); id > 0 && (!ok || got != id) {
+					t.Errorf("%d inside: got %d, %t, want itself", id, got, ok)
+				}
+			}
+		})
+	}
+	if id, ok := New(b, nil, nil).GID(65536); ok {
+		t.Errorf("a group beyond the block: got %d", id)
+	}
+}
+
+func TestPoolOfFiles(t *testing.T) {
+	for _, tt := range []struct {
+		name, uids, gids, want string // in the error
+		pool                   Pool
+	}{
+		{"no files", "", "", "", Pool{UIDs: Span{defaultFirst, defaultCount}, GIDs: Span{defaultFirst, defaultCount}}},
+		{"of others", "root:1:65536\n", "", "", Pool{UIDs: Span{defaultFirst, defaultCount}, GIDs: Span{defaultFirst, defaultCount}}},
+		{"ours", "a:1:2\nmuster:100000:131072\n", "muster:300000:131072\n", "", Pool{UIDs: Span{100000, 131072}, GIDs: Span{300000, 131072}}},
+		{"too few", "muster:100000:65535\n", "", "has 65535 ids", Pool{}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			uids, gids := filepath.Join(dir, "subuid"), filepath.Join(dir, "subgid")
+			for path, text := range map[string]string{uids: tt.uids, gids: tt.gids} {
+				if err := os.WriteFile(path, []byte(text), 0o600); text != "" && err != nil {
+					t.Fatal(err)
+				}
+				if text == "" {
+					_ = os.Remove(path)
+				}
+			}
+			got, err := readPool(uids, gids)
+			if tt.want != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.want) {
+					t.Errorf("got %v, want an error with %s", err, tt.want)
+				}
+				return
+			}
+			if got.UIDs != tt.pool.UIDs || got.GIDs != tt.pool.GIDs || err != nil {
+				t.Errorf("got %+v, %v", got, err)
+			}
+		})
+	}
+	if n := (Pool{UIDs: Span{0, 200000}, GIDs: Span{0, 140000}}).Blocks(); n != 2 {
+		t.Errorf("got %d blocks, want 2", n)
+	}
+}
+
+func TestBlocks(t *testing.T) {
+	dir, pool := filepath.Join(t.TempDir(), "subids"), Pool{UIDs: Span{1 << 30, 2 * BlockSize}, GIDs: Span{1 << 30, 2 * BlockSize}}
+	take := func(app string) *Lease {
+		t.Helper()
+		l, err := Take(dir, app, pool)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	a, again, b := take("a"), take("a"), take("b")
+	if a.Block != again.Block || a.Block == b.Block || b.Block.UID-a.Block.UID != BlockSize {
+		t.Errorf("a %v and %v, b %v", a.Block, again.Block, b.Block)
+	}
+	if l, err := Take(dir, "c", pool); err == nil || !strings.Contains(err.Error(), "all 2 blocks are in use") {
+		t.Errorf("a third app: got %v, %v", l, err)
+	}
+	if err := a.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Take(dir, "c", pool); err == nil {
+		t.Error("a block was taken from an app with a living agent")
+	}
+	if err := again.Release(); err != nil {
+		t.Fatal(err)
+	}
+	c := take("c")
+	if c.Block != a.Block {
+		t.Errorf("got %v, want the block that was used longest ago", c.Block)
+	}
+	if err := b.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if b2 := take("b"); b2.Block != b.Block {
+		t.Errorf("b had %v, and now %v", b.Block, b2.Block)
+	}
+}
+
+func TestTableOfOthersIsRefused(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "subids")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o777); err != nil { //nolint:gosec // that is the attack
+		t.Fatal(err)
+	}
+	if l, err := Take(dir, "a", Pool{}); err == nil || !strings.Contains(err.Error(), "mode 0777") {
+		t.Errorf("got %v, %v", l, err)
+	}
+}
+
+func TestNamespaced(t *testing.T) {
+	for text, want := range map[string]bool{
+		"         0          0 4294967295\n":                                   false,
+		"         0       1000          1\n         1     100000      65536\n": true,
+		"0 0 65536\n": true,
+	} {
+		if got := namespaced(text); got != want {
+			t.Errorf("%q: got %t", text, got)
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package subids
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// HostDir is where the table of this host lies. It outlives a restart of the host as the files of the apps do.
+const HostDir = "/var/lib/muster/subids"
+
+// entry is what the table says of an app.
+type entry struct {
+	Block int       `json:"block"`
+	Used  time.Time `json:"used"` // when an agent last took it
+}
+
+// Lease is a block that an agent holds until Release or its end.
+type Lease struct {
+	Block Block
+	held  *os.File
+}
+
+// Release lets the block go: when no agent of the app holds it, another app may get it once all others were used.
+func (l *Lease) Release() error { return l.held.Close() }
+
+// Take gives the app of a key its block: the one that it had, else one that no app has had, else the one that was used
+// longest ago by an app without a living agent.
+func Take(dir, key string, pool Pool) (_ *Lease, err error) {
+	fail := func(err error) error { return fmt.Errorf("subordinate ids: %w", err) }
+	root, err := open(dir)
+	if err != nil {
+		return nil, fail(err)
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	lock, err := root.OpenFile("lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fail(err)
+	}
+	defer lock.Close()
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		return nil, fail(err)
+	}
+	table, err := read(root)
+	if err != nil {
+		return nil, fail(err)
+	}
+	number, held, err := choose(root, table, key, pool)
+	if err != nil {
+		return nil, fail(err)
+	}
+	table[key] = entry{Block: number, Used: time.Now().UTC()}
+	if err := write(root, table); err != nil {
+		return nil, fail(errors.Join(err, held.Close()))
+	}
+	return &Lease{Block: pool.block(number), held: held}, nil
+}
+
+// open opens the folder of the table, which is root's alone.
+func open(dir string) (*os.Root, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	var is unix.Stat_t
+	folder, err := root.Open(".")
+	if err == nil {
+		err = errors.Join(unix.Fstat(int(folder.Fd()), &is), folder.Close())
+	}
+	if err == nil && (int(is.Uid) != os.Geteuid() || is.Mode&0o022 != 0) {
+		err = fmt.Errorf("%s belongs to uid %d with mode %04o, want it the agent's and closed to others: chown and chmod "+
+			"go-w", dir, is.Uid, is.Mode&0o7777)
+	}
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return root, nil
+}
+
+const tableName = "blocks.json"
+
+func read(root *os.Root) (map[string]entry, error) {
+	table := map[string]entry{}
+	text, err := root.ReadFile(tableName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return table, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &table)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w; remove it when no agent runs", filepath.Join(root.Name(), tableName), err)
+	}
+	return table, nil
+}
+
+func write(root *os.Root, table map[string]entry) error {
+	text, err := json.MarshalIndent(table, "", "  ")
+	if err != nil {
+		return err
+	}
+	const unfinished = tableName + ".new"
+	if err := root.WriteFile(unfinished, text, 0o600); err != nil {
+		return err
+	}
+	return root.Rename(unfinished, tableName)
+}
+
+// choose finds a block for the key and holds it.
+func choose(root *os.Root, table map[string]entry, key string, pool Pool) (int, *os.File, error) {
+	if e, ok := table[key]; ok && e.Block < pool.Blocks() {
+		held, err := hold(root, e.Block, unix.LOCK_SH)
+		return e.Block, held, err
+	}
+	owner := map[int]string{}
+	for app, e := range table {
+		owner[e.Block] = app
+	}
+	for number := range pool.Blocks() {
+		if _, had := owner[number]; !had && pool.block(number).used() == "" {
+			held, err := hold(root, number, unix.LOCK_SH)
+			return number, held, err
+		}
+	}
+	return reuse(root, table, owner, pool)
+}
+
+// reuse takes the block that was used longest ago by an app that has no living agent.
+func reuse(root *os.Root, table map[string]entry, owner map[int]string, pool Pool) (int, *os.File, error) {
+	for len(owner) > 0 {
+		oldest := -1
+		for number, app := range owner {
+			if oldest < 0 || table[app].Used.Before(table[owner[oldest]].Used) {
+				oldest = number
+			}
+		}
+		app := owner[oldest]
+		delete(owner, oldest)
+		if oldest >= pool.Blocks() || pool.block(oldest).used() != "" {
+			continue
+		}
+		held, err := hold(root, oldest, unix.LOCK_EX|unix.LOCK_NB)
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			continue
+		}
+		if err == nil {
+			err = unix.Flock(int(held.Fd()), unix.LOCK_SH)
+		}
+		delete(table, app)
+		return oldest, held, err
+	}
+	return 0, nil, fmt.Errorf("all %d blocks are in use by living agents: give %s more ids in /etc/subuid and "+
+		"/etc/subgid", pool.Blocks(), Account)
+}
+
+// hold locks the file of a block until it is closed.
+func hold(root *os.Root, number, how int) (*os.File, error) {
+	file, err := root.OpenFile(strconv.Itoa(number), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(file.Fd()), how); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}

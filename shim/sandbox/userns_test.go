@@ -1,0 +1,118 @@
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/muster-agent/muster/shim/sandbox/container"
+	"github.com/muster-agent/muster/shim/sandbox/guard"
+	"github.com/muster-agent/muster/shim/sandbox/subids"
+	"github.com/muster-agent/muster/tests/need"
+)
+
+const firstID = 0x7000_0000
+
+// withIDs runs a test with each engine, whose guard is root in a user namespace. The user, if any, has its own id there.
+// The work folder is the process's.
+func withIDs(t *testing.T, user *guard.User, test func(t *testing.T, g *Guard, work string)) {
+	t.Helper()
+	need.Root(t)
+	for _, e := range append(engines(t), Process{}) {
+		t.Run(e.Name(), func(t *testing.T) {
+			work := t.TempDir()
+			reachable(t, work+"/")
+			owner := guard.User{UID: firstID, GID: firstID}
+			o := containerOptions(t, func(c *Confinement) {
+				c.IDs = subids.New(subids.Block{UID: firstID, GID: firstID}, nil, nil)
+				if c.User = user; user != nil {
+					owner = *user
+					groups := []int{int(user.GID)}
+					for _, g := range user.Groups {
+						groups = append(groups, int(g))
+					}
+					c.IDs = subids.New(subids.Block{UID: firstID, GID: firstID}, []int{int(user.UID)}, groups)
+				}
+				c.Mounts = append(c.Mounts, container.Mount{From: work, To: work})
+			})
+			if err := os.Chown(work, int(owner.UID), int(owner.GID)); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chmod(work, 0o700); err != nil { //nolint:gosec // a folder
+				t.Fatal(err)
+			}
+			g, err := e.StartGuard(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := g.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+			test(t, g, work)
+		})
+	}
+}
+
+// raisedFiles is a hard limit of open files that only the agent may raise the guard's to; where this machine lets
+// nobody raise one, the present one.
+func raisedFiles(t *testing.T) uint64 {
+	t.Helper()
+	var now, agents unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &now); err != nil {
+		t.Fatal(err)
+	}
+	agents = now
+	agents.Max++
+	if unix.Setrlimit(unix.RLIMIT_NOFILE, &agents) != nil {
+		return now.Max
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &now); err != nil {
+		t.Fatal(err)
+	}
+	return agents.Max
+}
+
+func TestRootInsideIsASubordinateIDOutside(t *testing.T) {
+	hard := raisedFiles(t)
+	withIDs(t, nil, func(t *testing.T, g *Guard, work string) {
+		got := inside(t, g, `id -u; id -g; cat /proc/self/uid_map; ulimit -Hn; touch `+work+`/made && chmod 4755 `+work+`/made
+			cat /etc/shadow >/dev/null 2>&1 && echo shadow is read
+			kill -0 `+fmt.Sprint(os.Getpid())+` 2>/dev/null && echo the agent can be killed
+			true`, func(s *Spec) {
+			s.Rlimits = map[string]Rlimit{"nofile": {hard, hard}}
+		})
+		if got, want := strings.Join(strings.Fields(got), " "), fmt.Sprintf("0 0 0 %d 65536 %d", firstID, hard); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		info, err := os.Stat(filepath.Join(work, "made"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if is := info.Sys().(*syscall.Stat_t); is.Uid != firstID || is.Gid != firstID {
+			t.Errorf("the file with a set-user-id bit belongs to %d:%d", is.Uid, is.Gid)
+		}
+	})
+}
+
+func TestUserOfTheHostIsItself(t *testing.T) {
+	withIDs(t, &guard.User{UID: 4242, GID: 4243, Groups: []uint32{4244}}, func(t *testing.T, g *Guard, work string) {
+		got := inside(t, g, `id -u; id -g; id -G; touch `+work+`/home; stat -c %u `+work+`/home; cat /etc/shadow >/dev/null 2>&1 || echo closed`)
+		if got, want := strings.Join(strings.Fields(got), " "), "4242 4243 4243 4244 4242 closed"; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		info, err := os.Stat(filepath.Join(work, "home"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if is := info.Sys().(*syscall.Stat_t); is.Uid != 4242 || is.Gid != 4243 {
+			t.Errorf("its file belongs to %d:%d", is.Uid, is.Gid)
+		}
+	})
+}
