@@ -28,7 +28,7 @@ func (r stageRoom) begin(ctx context.Context, p plan.Plan, in registry.Instance)
 		Park:    func(ctx context.Context) (*sandbox.Guard, error) { return r.park(ctx, p, in) },
 		Started: r.notify.Started,
 		Ended:   r.over,
-		WorkDir: r.workDir, User: files.As(r.container.User()),
+		WorkDir: r.workDir, User: files.As(r.container.Owner()),
 		Roster: r.member.Roster, Fence: r.member.Fence(), GPUs: r.gpus, Data: processData{r.agent, p},
 		Checkpoints: processCheckpoints{r.checkpoints},
 	})

@@ -166,6 +166,7 @@ func (a *agent) storesOf() *stores.Stores {
 		WorkDir: a.workDir, DefaultFS: a.filesystem, Login: a.hadoop, Account: a.alloc.User,
 		CCache:    a.envGiven["KRB5CCNAME"],
 		User:      func() *plan.UserFacts { return a.container.User() },
+		Owner:     func() *plan.UserFacts { return a.container.Owner() },
 		Admission: func(p plan.Plan) files.Admission { return a.container.Admission(p) },
 		Notice: func(text string) {
 			a.log.Warn("waiting for a store", "cause", text)
@@ -204,7 +205,7 @@ func (a *agent) checkpointConfig() checkpoint.Config {
 		Notices:  checkpoint.Notices{Warn: a.journal.Warn, Mended: a.journal.Mended},
 		Registry: func() checkpoint.Registry { return a.member.Membership() },
 		Facts:    func() conductor.Facts { return plan.Gang(a.app.App, a.request(registry.Instance{})) },
-		Open:     a.stores.Open, Owner: a.container.User, Transfer: a.data.Transfer,
+		Open:     a.stores.Open, Owner: a.container.Owner, Transfer: a.data.Transfer,
 		Signal: func(name string) error { return a.runs().SignalNamed(name) },
 	}
 }
@@ -336,14 +337,14 @@ func (r stageRoom) open(ctx context.Context, in registry.Instance) (serve func(l
 // giveSocket lets the process reach its agent: by the socket that its container shows, or by a path that its user may
 // pass.
 func (r stageRoom) giveSocket(path string) error {
-	u := r.container.Credential()
+	u := r.container.Owner()
 	switch {
-	case u == nil || u.UID == 0:
+	case u == nil || u.UID == 0 || os.Geteuid() != 0:
 		return nil
 	case r.currentPlan().Root.Kind == plan.RootHost:
-		return r.state.Admit(path, int(u.UID), int(u.GID))
+		return r.state.Admit(path, u.UID, u.GID)
 	}
-	return os.Lchown(path, int(u.UID), int(u.GID))
+	return os.Lchown(path, u.UID, u.GID)
 }
 
 // atEnd registers undo for the end of the agent. The last one registered runs first.

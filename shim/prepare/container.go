@@ -57,8 +57,8 @@ type stores interface {
 	Read(ctx context.Context, p plan.Plan, url string) (string, error)
 }
 
-// Container is the container of one instance during its preparation. Its methods are called one after the other; User
-// and Close from any goroutine.
+// Container is the container of one instance during its preparation. Its methods are called one after the other; User,
+// Owner and Close from any goroutine.
 type Container struct {
 	Config
 	priority priority
@@ -98,6 +98,10 @@ func (c *Container) User() *plan.UserFacts {
 	return c.user
 }
 
+// Owner is the process's user as the host's kernel knows it, by whose rights the agent handles files for the process;
+// nil: the agent's own user, or not known yet. User is what the process sees of itself.
+func (c *Container) Owner() *plan.UserFacts { return c.User() }
+
 func (c *Container) setUser(u *plan.UserFacts) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,7 +111,7 @@ func (c *Container) setUser(u *plan.UserFacts) {
 // Admission is what the definition may name on this host.
 func (c *Container) Admission(p plan.Plan) files.Admission {
 	return files.Admission{
-		Work: c.WorkDir, Default: c.DefaultFS.Local(), Policy: c.Policy, Root: p.Root.Kind, User: files.As(c.User()),
+		Work: c.WorkDir, Default: c.DefaultFS.Local(), Policy: c.Policy, Root: p.Root.Kind, User: files.As(c.Owner()),
 	}
 }
 
@@ -262,7 +266,7 @@ func (c *Container) unpack() error {
 // giveFolders makes the process the owner of what it may write: its own folder, a checkpoint folder in the work folder,
 // its logs.
 func (c *Container) giveFolders(p plan.Plan, in registry.Instance, work files.Folder) error {
-	user := files.As(c.User())
+	user := files.As(c.Owner())
 	own := []string{p.Process.Folder}
 	if files.Within(p.Checkpoint.Dir, c.WorkDir) {
 		own = append(own, p.Checkpoint.Dir)

@@ -110,7 +110,7 @@ func (m *Manager) Pipes(p plan.Plan) (_ *Pipes, err error) {
 			return nil, err
 		}
 	}
-	if u := m.cfg.Stores.User(); u != nil && os.Geteuid() == 0 {
+	if u := m.cfg.Stores.Owner(); u != nil && os.Geteuid() == 0 {
 		for _, f := range s.theirs() {
 			if err := f.Chown(u.UID, u.GID); err != nil { // so that it may open /dev/stdin
 				s.Abandon()

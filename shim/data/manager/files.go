@@ -223,7 +223,7 @@ func mayRead(ctx context.Context, f transfer.File) error {
 // not open files for another.
 func (m *Manager) filesCache(p plan.Plan) string {
 	uid := os.Geteuid()
-	if u := m.cfg.Stores.User(); u != nil {
+	if u := m.cfg.Stores.Owner(); u != nil {
 		uid = u.UID
 	}
 	return filepath.Join(cachedir.Default(), "files", strconv.Itoa(uid)+"-"+url.PathEscape(m.cfg.Stores.HadoopUser(p)))

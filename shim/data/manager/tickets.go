@@ -37,7 +37,7 @@ func (m *Manager) GiveTickets(p plan.Plan) {
 	}
 	t := &tickets{
 		log: m.cfg.Log, config: m.cfg.Stores.Kerberos(), workDir: m.cfg.WorkDir, file: p.Hadoop.Tickets,
-		owner: m.cfg.Stores.User(),
+		owner: m.cfg.Stores.Owner(),
 	}
 	t.renew()
 	m.tasks.Go(func() { t.keep(m.ctx) })

@@ -18,7 +18,7 @@ func (s *Stores) MakeDefault(p plan.Plan, work files.Folder) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(files.As(s.User()).Own(folder, "."), folder.Close())
+	return errors.Join(files.As(s.Owner()).Own(folder, "."), folder.Close())
 }
 
 // defaultDir is the folder that is the default filesystem where nothing names another.

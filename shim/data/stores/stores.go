@@ -23,8 +23,10 @@ type Stores struct {
 	Login     hadoop.Login
 	Account   string // whom the launcher runs the agent as
 	CCache    string // Kerberos ticket cache that the process is given; "": the agent's own
-	// User is whom the process runs as; nil: the agent's own user.
+	// User is whom the process runs as, for services that go by a name; nil: the agent's own user.
 	User func() *plan.UserFacts
+	// Owner is that user as the host's kernel knows it, for files; nil: the agent's own user.
+	Owner func() *plan.UserFacts
 	// Admission is what the process may reach on this host.
 	Admission func(plan.Plan) files.Admission
 	// Notice takes the reason why a store is waited for.
