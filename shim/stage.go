@@ -152,7 +152,7 @@ func (r stageRoom) planAgain(ctx context.Context, in registry.Instance) (plan.Pl
 // containerConfig configures the preparation of this agent's container.
 func (a *agent) containerConfig(requireLimits bool) prepare.Config {
 	return prepare.Config{
-		Log: a.log, App: a.app, AppID: a.id.appID, Run: a.id.run, WorkDir: a.workDir, LogDir: a.logDir,
+		Log: a.log, App: a.app, AppID: a.id.appID, Run: a.id.run, Registry: a.registryAddr.String(), WorkDir: a.workDir, LogDir: a.logDir,
 		Host:   a.alloc.Host,
 		Socket: func(in registry.Instance) string { return a.state.Socket(a.id.appID, in.String()) },
 		Engine: a.engine, Policy: a.policy, RequireLimits: requireLimits, ImageEnv: a.envImage, DefaultFS: a.filesystem,

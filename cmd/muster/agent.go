@@ -27,6 +27,7 @@ type agentFlags struct {
 	ports      string
 	exitMap    string
 	policy     string
+	userns     string
 	lifeline   int
 }
 
@@ -65,6 +66,7 @@ func (f *agentFlags) register(set flags.Set) {
 	set.BoolVar(&o.RequireLimits, "require-limits", false, flags.RequireLimitsUsage)
 	set.StringVar(&o.API, "api-listen", "", "`HOST:PORT` for requests from peer agents (default: a port of --ports)")
 	set.StringVar(&f.policy, "policy", policy.DefaultFile, "policy `FILE` of this host's operator")
+	set.StringVar(&f.userns, "userns", "", flags.UsernsUsage)
 	set.StringVar(&o.Launcher, "launcher", "", "launcher of this agent, if it cannot be recognised")
 	set.StringVar(&o.Folders.Work, "work-dir", "", "folder for package, checkpoints and instances")
 	set.StringVar(&o.Folders.Log, "log-dir", "", "folder for logs")
@@ -113,6 +115,9 @@ func (f *agentFlags) resolve(policyNamed bool) (err error) {
 		return err
 	}
 	if o.Policy, err = policy.Read(f.policy, policyNamed); err != nil {
+		return err
+	}
+	if o.Policy, err = o.Policy.WithUserns(f.userns); err != nil {
 		return err
 	}
 	if o.Ports, err = flags.Ports(f.ports); err != nil {

@@ -49,6 +49,7 @@ with the same --app-id and --registry resumes it.`,
 	set.StringVar(&f.Engine, "engine", "auto", "confinement: auto, container, cgroup or process")
 	set.BoolVar(&f.RequireLimits, "require-limits", false, flags.RequireLimitsUsage)
 	set.StringVar(&f.Policy, "policy", "", "policy `FILE` of this host's operator (default: "+policy.DefaultFile+")")
+	set.StringVar(&f.Userns, "userns", "", flags.UsernsUsage)
 	set.StringArrayVar(&f.Env, "env", nil, "NAME[=VALUE] for the processes; repeatable")
 	set.BoolVar(&f.PAIReport, flags.PAIReport, false, flags.PAIReportUsage)
 	set.BoolVar(&f.JSON, "json", false, "print the result as JSON")

@@ -63,6 +63,7 @@ func setupScript(e *testscript.Env) error {
 	e.Setenv("STATE", filepath.Join(e.WorkDir, "state"))
 	e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
 	e.Setenv("TZ", "UTC")
+	e.Setenv("MUSTER_AGENT_USERNS", "host") // the folders of a script are of who runs it
 	return os.MkdirAll(filepath.Join(e.WorkDir, "home"), 0o755)
 }
 

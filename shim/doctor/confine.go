@@ -19,6 +19,7 @@ import (
 	"github.com/muster-agent/muster/shim/prepare"
 	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/sandbox/cgroup"
+	"github.com/muster-agent/muster/shim/sandbox/subids"
 )
 
 // checkConfinement says how a process is held to its limits here.
@@ -29,15 +30,42 @@ func checkConfinement(ctx context.Context) []Check {
 	}
 	tree := choice.Support.Tree
 	return []Check{
-		checkEngine(choice), checkContainer(choice.Support), checkCgroup(tree), checkDelegation(tree),
+		checkEngine(choice), checkIDs(), checkContainer(choice.Support), checkCgroup(tree), checkDelegation(tree),
 		checkFeatures(tree), checkEnvelope(tree),
 		checkImages(choice.Support, filepath.Join(cachedir.Default(), "image")),
 	}
 }
 
+// checkIDs says whose user and group ids processes have on this host.
+func checkIDs() Check {
+	const name = "ids"
+	p, err := policy.Read(policy.DefaultFile, false)
+	switch {
+	case err != nil:
+		return good(name, "not known while the policy cannot be read")
+	case os.Geteuid() != 0:
+		return good(name, "a process has this user's, uid %d", os.Geteuid())
+	case !prepare.RootOfHost():
+		return good(name, "a process has the agent's: this root is one of its launcher's container")
+	case p.HostIDs():
+		return bad(name, "take userns out of the policy", "a process without muster.user would be root of this host: "+
+			"%s says userns host", p.File)
+	}
+	pool, err := subids.HostPool()
+	if err == nil {
+		err = sandbox.TryIDs(pool)
+	}
+	if err != nil {
+		return bad(name, "allow user namespaces (sysctl user.max_user_namespaces) and idmapped mounts, or set userns to "+
+			"host in the policy: until then no process starts", "%v", err).needed()
+	}
+	return good(name, "subordinate, %d blocks of %d from %d on: %s", pool.Blocks(), subids.BlockSize, pool.UIDs.First,
+		pool.From)
+}
+
 // checkEngine says which engine confines processes, and which limits are not enforced.
 func checkEngine(c sandbox.Choice) Check {
-	choice := prepare.EngineChoice(c)
+	choice := prepare.EngineChoice(c, policy.Policy{})
 	delete(choice.Cannot, "gpu_memory_mb") // the check of GPUs shows it,
 	delete(choice.Cannot, "high_mb")       // and the check of features this
 	if len(choice.Cannot) == 0 {
@@ -219,5 +247,5 @@ func checkPolicy(path string) Check {
 		}
 	}
 	return good(name, "%s: %s, refuse_root %v, seccomp %v, signed packages only %v", path,
-		appdef.Counted(len(p.Mounts), "mount"), p.RefuseRoot, p.Seccomp != "", p.Packages.RequireSignature)
+		appdef.Counted(len(p.Mounts), "mount"), p.RefusesRoot(), p.Seccomp != "", p.Packages.RequireSignature)
 }

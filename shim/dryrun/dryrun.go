@@ -19,6 +19,7 @@ import (
 	"github.com/muster-agent/muster/shim/member"
 	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/policy"
 	"github.com/muster-agent/muster/shim/prepare"
 	"github.com/muster-agent/muster/shim/status"
 )
@@ -56,10 +57,14 @@ func New(ctx context.Context, l *openapp.App, o Options) (*Planner, error) {
 	if err != nil {
 		return nil, err
 	}
+	operators, err := policy.Read(policy.DefaultFile, false)
+	if err != nil {
+		return nil, err
+	}
 	p := &Planner{options: o, app: l.App, request: plan.Request{
 		AppID: o.AppID, Run: "1", Digest: appdef.DigestIn(l.App, registry.Spoken().Min),
 		Component: o.Component, Index: o.Index,
-		HostFacts: plan.HostFacts{Shell: prepare.Shell()}, Engine: prepare.EngineChoice(engine),
+		HostFacts: plan.HostFacts{Shell: prepare.Shell()}, Engine: prepare.EngineChoice(engine, operators),
 	}}
 	if err := p.surround(ctx); err != nil {
 		return nil, err

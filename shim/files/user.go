@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 
 	"github.com/muster-agent/muster/shim/plan"
@@ -74,4 +75,21 @@ func (u User) OwnAll(folder *os.Root) error {
 func hasOtherNames(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && !info.IsDir() && info.Mode()&fs.ModeSymlink == 0 && st.Nlink > 1
+}
+
+// Shut is the first folder on the way into dir that the user may not pass through, "" when there is none.
+func (u User) Shut(dir string) string {
+	if !u.another() {
+		return ""
+	}
+	shut := ""
+	_ = userStore{user: u.facts}.as(func() error {
+		for at := dir; at != "/" && at != "."; at = filepath.Dir(at) {
+			if _, err := os.Stat(at + "/."); errors.Is(err, fs.ErrPermission) {
+				shut = at
+			}
+		}
+		return nil
+	})
+	return shut
 }

@@ -120,6 +120,8 @@ type Engine struct {
 	Name       string       `json:"name"`
 	Why        string       `json:"why"`
 	Unenforced []unenforced `json:"unenforced"`
+	// IDs are whose the process's user and group ids are on the host: IDsSubordinate, or "" for the agent's own.
+	IDs string `json:"ids,omitempty"`
 }
 
 // unenforced is a requested limit that nothing enforces.

@@ -65,7 +65,12 @@ type EngineChoice struct {
 	// Cannot names the limits that this engine cannot enforce here and why, by their names in Limits' JSON: memory_mb,
 	// high_mb, swap_mb, vcores, cpu_hard, pids, shm_mb, gpus, gpu_memory_mb, ulimits.
 	Cannot map[string]string
+	// IDs says whose user and group ids the process has on the host: IDsSubordinate, or "" for the agent's own.
+	IDs string
 }
+
+// IDsSubordinate says that a process has subordinate ids in a user namespace: its root is nobody on the host.
+const IDsSubordinate = "subordinate"
 
 // instance is COMPONENT-INDEX.
 func (r Request) instance() string {

@@ -20,8 +20,10 @@ const DefaultFile = "/etc/muster/policy.json"
 // Policy is what the operator of a host permits and forbids. What a definition says can widen none of it.
 type Policy struct {
 	Version int `json:"version"`
-	// RefuseRoot refuses a process that would be root on the host's own root.
-	RefuseRoot bool `json:"refuse_root"`
+	// RefuseRoot refuses a process that would be root of the host on the host's own root; nil: it is refused.
+	RefuseRoot *bool `json:"refuse_root"`
+	// Userns is whose ids the processes of an agent that is root have: UsernsPrivate or UsernsHost; "": private.
+	Userns string `json:"userns"`
 	// Mounts are folders of the host that every container sees.
 	Mounts []Mount `json:"mounts"`
 	// Seccomp is a file with a filter as the kernel takes it: an array of struct sock_filter (seccomp(2)).
@@ -84,6 +86,9 @@ func (p *Policy) read(path string) error {
 func (p *Policy) check() error {
 	if p.Version != 1 {
 		return fmt.Errorf("version: got %d, want 1", p.Version)
+	}
+	if err := p.checkUserns(); err != nil {
+		return err
 	}
 	for i, m := range p.Mounts {
 		if m.To == "" {

@@ -23,6 +23,7 @@ func TestPolicy(t *testing.T) {
 		want       string // in the error; empty: it is read
 	}{
 		{"everything", `{"version":1,"refuse_root":true,"mounts":[{"path":"/data"},{"path":"/a","to":"/b","read_only":true}],"seccomp":"` + filter + `"}`, 0o644, ""},
+		{"a userns that there is not", `{"version":1,"userns":"none"}`, 0o644, `userns: got "none", want private or host`},
 		{"no version", `{}`, 0o644, "got 0, want 1"},
 		{"a slip", `{"version":1,"mount":[]}`, 0o644, `unknown field "mount"`},
 		{"writable by all", `{"version":1}`, 0o666, "may be written by others (mode 0666)"},
@@ -49,8 +50,39 @@ func TestPolicy(t *testing.T) {
 				return
 			}
 			mounts := []Mount{{Path: "/data", To: "/data"}, {Path: "/a", To: "/b", ReadOnly: true}}
-			if diff := cmp.Diff(p.Mounts, mounts); diff != "" || !p.RefuseRoot || len(p.Filter) != 16 {
+			if diff := cmp.Diff(p.Mounts, mounts); diff != "" || !p.RefusesRoot() || len(p.Filter) != 16 {
 				t.Errorf("policy %+v (-got +want):\n%s", p, diff)
+			}
+		})
+	}
+}
+
+func TestUsernsOfTheCaller(t *testing.T) {
+	yes := true
+	for _, tt := range []struct {
+		name, flag string
+		given      Policy
+		host, root bool   // its processes have the host's ids; root is refused
+		want       string // in the error
+	}{
+		{"nothing said", "", Policy{}, false, true, ""},
+		{"the host's ids", "host", Policy{}, true, false, ""},
+		{"the policy has them too", "host", Policy{Userns: "host"}, true, false, ""},
+		{"the policy forbids", "host", Policy{Userns: "private", File: "/p"}, false, true, "policy /p says private"},
+		{"the policy refuses root", "host", Policy{RefuseRoot: &yes}, true, true, ""},
+		{"narrower than the policy", "private", Policy{Userns: "host"}, false, true, ""},
+		{"a slip", "none", Policy{}, false, true, `--userns "none"`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := tt.given.WithUserns(tt.flag)
+			if tt.want != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.want) {
+					t.Errorf("got %v, want %s", err, tt.want)
+				}
+				return
+			}
+			if err != nil || got.HostIDs() != tt.host || got.RefusesRoot() != tt.root {
+				t.Errorf("got host %t, refuses root %t, %v", got.HostIDs(), got.RefusesRoot(), err)
 			}
 		})
 	}

@@ -34,18 +34,31 @@ func (c *Container) Permitted(p plan.Plan) error {
 		return fault.NotPermitted(fmt.Errorf("--require-limits: engine %s does not enforce %s", p.Engine.Name,
 			strings.Join(missing, ", ")))
 	}
-	uid := os.Geteuid()
-	if u := c.User(); u != nil {
-		uid = u.UID // however it was named
-	}
-	if c.Policy.RefuseRoot && uid == 0 && p.Root.Kind != plan.RootImage {
-		err := errors.New("the policy of this host refuses root on the host's root: set muster.user")
+	if err := c.refuseRoot(p); err != nil {
 		return fault.NotPermitted(err)
+	}
+	if err := c.checkIDs(); err != nil {
+		return imageFault(err)
 	}
 	if err := c.mayBe(p); err != nil {
 		return fault.NotPermitted(err)
 	}
 	return c.Admission(p).Checkpoint(p.Checkpoint.Dir)
+}
+
+// refuseRoot refuses a process that would be the host's root, on its own files. A root that is only so in a container of
+// the launcher's is refused where the policy says so.
+func (c *Container) refuseRoot(p plan.Plan) error {
+	uid := os.Geteuid()
+	if u := c.Owner(); u != nil {
+		uid = u.UID // however it was named
+	}
+	asked := c.Policy.RefuseRoot != nil || RootOfHost()
+	if uid != 0 || p.Root.Kind == plan.RootImage || !asked || !c.Policy.RefusesRoot() {
+		return nil
+	}
+	return fmt.Errorf("the process would be root of this host, which its policy refuses: set muster.user, or let the "+
+		"operator take userns host out of %s, or set refuse_root to false there", c.Policy.File)
 }
 
 // confinement is the plan's limits and root in the form of an engine.
@@ -63,6 +76,7 @@ func (c *Container) confinement(p plan.Plan, in registry.Instance) (sandbox.Conf
 	if out.User != nil {
 		out.User.Groups = append(out.User.Groups, c.GPUs.Groups()...)
 	}
+	out.User, out.IDs = c.confineIDs(out.User, c.GPUs.Groups())
 	nodes := c.GPUs.Nodes()
 	if l.RDMA {
 		found, err := infiniband("/dev/infiniband")

@@ -1,6 +1,7 @@
 package prepare
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,6 +35,7 @@ type Config struct {
 	Log             *slog.Logger
 	App             *openapp.App
 	AppID, Run      string
+	Registry        string // which the app is in
 	WorkDir, LogDir string // of the run
 	Host            string // address that peers reach the instance at
 	// Socket is where the agent of an instance listens on this host.
@@ -67,7 +69,8 @@ type Container struct {
 	cgroup string // its name; "" until it is taken
 
 	mu      sync.Mutex
-	user    *plan.UserFacts // nil: the agent's own
+	user    *plan.UserFacts // nil: the agent's own, or root with ids of its own
+	ids     *ids            // nil: those of the agent
 	closers []func()
 }
 
@@ -100,7 +103,14 @@ func (c *Container) User() *plan.UserFacts {
 
 // Owner is the process's user as the host's kernel knows it, by whose rights the agent handles files for the process;
 // nil: the agent's own user, or not known yet. User is what the process sees of itself.
-func (c *Container) Owner() *plan.UserFacts { return c.User() }
+func (c *Container) Owner() *plan.UserFacts {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ids == nil {
+		return c.user
+	}
+	return c.ids.owner(c.user)
+}
 
 func (c *Container) setUser(u *plan.UserFacts) {
 	c.mu.Lock()
@@ -130,6 +140,9 @@ func (c *Container) Complete(ctx context.Context, request plan.Request, previous
 		request.Inherited = c.ImageEnv
 	}
 	if p, err = c.withImage(ctx, &request, p); err != nil {
+		return p, err
+	}
+	if err := c.takeIDs(p); err != nil {
 		return p, err
 	}
 	c.atEnd(c.GPUs.Close)
@@ -284,7 +297,7 @@ func (c *Container) giveFolders(p plan.Plan, in registry.Instance, work files.Fo
 	if err != nil {
 		return err
 	}
-	return errors.Join(user.OwnAll(logs.Root), logs.Close())
+	return cmp.Or(errors.Join(user.OwnAll(logs.Root), logs.Close()), c.reach(p))
 }
 
 // StartGuard starts the guard that will hold the instance's process.

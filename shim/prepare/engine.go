@@ -11,6 +11,7 @@ import (
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/gpu"
 	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/policy"
 	"github.com/muster-agent/muster/shim/sandbox"
 )
 
@@ -46,8 +47,11 @@ func Shell() string {
 }
 
 // EngineChoice is the engine and the limits that it does not enforce, for the plan.
-func EngineChoice(c sandbox.Choice) plan.EngineChoice {
+func EngineChoice(c sandbox.Choice, p policy.Policy) plan.EngineChoice {
 	choice := plan.EngineChoice{Name: c.Engine.Name(), Why: c.Why, Cannot: c.Engine.Cannot()}
+	if MakesIDs(p) {
+		choice.IDs = plan.IDsSubordinate
+	}
 	if gpu.FindHelper() == nil {
 		choice.Cannot["gpu_memory_mb"] = "muster-gpu, which watches it, is not beside muster"
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/muster-agent/muster/shim/sandbox/cgroup"
 	"github.com/muster-agent/muster/shim/sandbox/container"
+	"github.com/muster-agent/muster/shim/sandbox/subids"
 )
 
 // Choice is an engine, and why it is that one.
@@ -23,6 +24,11 @@ type Choice struct {
 type Support struct {
 	Tree              cgroup.Tree
 	Container, Cgroup string
+}
+
+// TryIDs tries whether this host makes user namespaces with ids of a pool.
+func TryIDs(pool subids.Pool) error {
+	return container.TryIDs(subids.New(subids.Block{UID: pool.UIDs.First, GID: pool.GIDs.First}, nil, nil))
 }
 
 // errNoSuchEngine says that no engine has the name.

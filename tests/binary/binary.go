@@ -35,6 +35,10 @@ func With(f func(muster string) int) (code int, err error) {
 
 // Main is the whole of a TestMain whose tests need the programs.
 func Main(f func(muster string) int) int {
+	if err := openHome(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	code, err := With(f)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

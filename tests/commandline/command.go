@@ -51,6 +51,8 @@ func operator(t *testing.T) string {
 	text, err := json.Marshal(map[string]any{
 		"version": 1,
 		"mounts":  []any{map[string]string{"path": filepath.Dir(filepath.Dir(path))}},
+		// The folders of a test are of who runs it. What needs ids of its own is a Private host's.
+		"userns": "host", "refuse_root": false,
 	})
 	if err == nil {
 		err = os.WriteFile(path, text, 0o600)

@@ -95,6 +95,9 @@ func (r *runner) agentArgs(in registry.Instance, counts map[string]int) ([]strin
 	if r.flags.Policy != "" {
 		args = append(args, "--policy", r.flags.Policy)
 	}
+	if r.flags.Userns != "" {
+		args = append(args, "--userns", r.flags.Userns)
+	}
 	if r.flags.Host != "" {
 		args = append(args, "--host", r.flags.Host)
 	}

@@ -51,6 +51,7 @@ type Options struct {
 	Engine        string
 	RequireLimits bool
 	Policy        string
+	Userns        string // whose ids the processes of a root agent have; "": as the policy has it
 	Registry      flags.Registry
 	Filesystem    flags.Filesystem
 	State         flags.State
@@ -90,6 +91,9 @@ func (f *Options) Run(ctx context.Context, s console.Streams, ref string) error 
 	}
 	rules, err := policy.Read(cmp.Or(f.Policy, policy.DefaultFile), f.Policy != "")
 	if err != nil {
+		return err
+	}
+	if rules, err = rules.WithUserns(f.Userns); err != nil {
 		return err
 	}
 	f.App.Policy = &rules

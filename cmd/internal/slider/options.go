@@ -101,6 +101,7 @@ func runOptions() []Option {
 		{"--engine", "ENGINE", "how the processes are confined: auto, container, cgroup or process", ""},
 		{"--require-limits", "", "end with 77 rather than run where a limit is not enforced", ""},
 		{"--policy", "FILE", "what this host's operator permits", ""},
+		{"--userns", "IDS", "ids of a root agent's processes: private or host", ""},
 		{"--host", "ADDRESS", "address of this machine in the exports", ""},
 		{"--ports", "A-B", "range to take ports from", ""},
 		{"--env", "NAME[=VALUE]", "for the processes; repeatable", ""},
@@ -138,7 +139,7 @@ var (
 		"--component", "--option", "--compopt", "--resopt", "--rescompopt", "--set", "--zkhosts", "--zkpath", "--addon",
 		"--appconf", "--image", "--apphome", "--provider", "--package", "--queue",
 	}
-	running   = []string{"--registry", "--engine", "--require-limits", "--policy", "--host", "--ports", "--env"}
+	running   = []string{"--registry", "--engine", "--require-limits", "--policy", "--userns", "--host", "--ports", "--env"}
 	launching = []string{"--wait", "--out"}
 	stopping  = []string{"--wait", "--force", "--message"}
 	listing   = []string{"--live", "--state", "--containers", "--components", "--version", "--verbose"}

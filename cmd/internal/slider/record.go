@@ -50,6 +50,7 @@ type runRecord struct {
 	Registry string   `json:"registry,omitempty"` // empty: one of the run's own
 	Engine   string   `json:"engine,omitempty"`
 	Policy   string   `json:"policy,omitempty"`
+	Userns   string   `json:"userns,omitempty"`
 	Host     string   `json:"host,omitempty"`
 	Ports    string   `json:"ports,omitempty"`
 	Env      []string `json:"env,omitempty"`
@@ -134,6 +135,7 @@ func (r *runRecord) take(c *call) {
 	if c.has("--policy") {
 		r.Policy = flags.Absolute(c.one("--policy"))
 	}
+	r.Userns = cmp.Or(c.one("--userns"), os.Getenv("MUSTER_AGENT_USERNS"), r.Userns)
 	if c.has("--state-dir") {
 		r.StateDir = string(c.stateDir(""))
 	}
@@ -145,5 +147,9 @@ func (r *runRecord) take(c *call) {
 
 // policy is that of the app, else of the host.
 func (r *runRecord) policy() (policy.Policy, error) {
-	return policy.Read(cmp.Or(r.Policy, policy.DefaultFile), r.Policy != "")
+	p, err := policy.Read(cmp.Or(r.Policy, policy.DefaultFile), r.Policy != "")
+	if err != nil {
+		return p, err
+	}
+	return p.WithUserns(r.Userns)
 }

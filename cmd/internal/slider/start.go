@@ -103,6 +103,7 @@ func (a *app) runArgs() ([]string, error) {
 		{"--registry", r.Registry},
 		{"--engine", r.Engine},
 		{"--policy", r.Policy},
+		{"--userns", r.Userns},
 		{"--host", r.Host},
 		{"--ports", r.Ports},
 	} {

@@ -105,6 +105,15 @@ func mountWithIDs(from, to string, owners *os.File) error {
 // idsVariable says to Init that this process only has to be in a user namespace until its input ends.
 const idsVariable = "_MUSTER_IDS"
 
+// TryIDs tries whether this host makes a user namespace with the ids.
+func TryIDs(ids *subids.Map) error {
+	space, err := userNamespace(ids)
+	if err != nil {
+		return fmt.Errorf("make a user namespace with subordinate ids: %w", err)
+	}
+	return space.Close()
+}
+
 // userNamespace is a user namespace with the ids, which no process is in.
 func userNamespace(ids *subids.Map) (*os.File, error) {
 	cmd := exec.Command("/proc/self/exe", "init") //nolint:noctx // it ends when its input does

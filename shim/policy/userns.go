@@ -1,0 +1,47 @@
+package policy
+
+import (
+	"fmt"
+
+	"github.com/muster-agent/muster/shim/exit"
+)
+
+// The ways in which an agent that is root runs its process: with subordinate ids in a user namespace, or with the
+// host's own.
+const (
+	UsernsPrivate = "private"
+	UsernsHost    = "host"
+)
+
+// HostIDs tells whether the operator has chosen that a root agent's processes have the host's own ids.
+func (p Policy) HostIDs() bool { return p.Userns == UsernsHost }
+
+// WithUserns is the policy with the --userns of whoever starts the agent. A policy that says UsernsPrivate itself stays.
+// The host's own ids include root's, unless the policy refuses root by name.
+func (p Policy) WithUserns(userns string) (Policy, error) {
+	switch {
+	case userns == "":
+		return p, nil
+	case userns != UsernsPrivate && userns != UsernsHost:
+		return p, exit.Usagef("--userns %q: want %s or %s", userns, UsernsPrivate, UsernsHost)
+	case userns == UsernsHost && p.Userns == UsernsPrivate:
+		return p, exit.With(exit.Forbidden, fmt.Errorf("--userns %s: policy %s says %s: take one of them out", userns, p.File,
+			p.Userns))
+	}
+	p.Userns = userns
+	if root := userns == UsernsPrivate; p.RefuseRoot == nil {
+		p.RefuseRoot = &root
+	}
+	return p, nil
+}
+
+// RefusesRoot tells whether a process that is root of the host, on the host's own root, is refused.
+func (p Policy) RefusesRoot() bool { return p.RefuseRoot == nil || *p.RefuseRoot }
+
+func (p Policy) checkUserns() error {
+	switch p.Userns {
+	case "", UsernsPrivate, UsernsHost:
+		return nil
+	}
+	return fmt.Errorf("userns: got %q, want %s or %s", p.Userns, UsernsPrivate, UsernsHost)
+}
