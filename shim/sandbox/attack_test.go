@@ -160,7 +160,8 @@ func TestAttackOnKernelFiles(t *testing.T) {
 	}
 }
 
-// A node of a device that is not listed can be made and not opened; one that is listed can.
+// Nobody makes a node. With a capability that the operator adds, one of a device that is not listed can be made and not
+// opened; one that is listed can.
 func TestAttackByDeviceNodes(t *testing.T) {
 	parallel(t)
 	if os.Geteuid() != 0 { // no filter is in force, but in a user namespace nobody makes nodes, and nobody is given any
@@ -177,11 +178,26 @@ func TestAttackByDeviceNodes(t *testing.T) {
 		[ -e /dev/node ] || mknod /dev/node c %d %d
 		for f in /dev/x /dev/node; do (exec 3<$f) 2>&1 && echo open; done
 		(exec 3<>/dev/null) && (exec 3</dev/urandom) && (exec 3<>/dev/ptmx) && echo standard`, node.Major, node.Minor)
-	if got := inside(t, containerGuard(t, func(c *Confinement) { c.IDs = nil }), script); strings.Count(got, "Operation not permitted\n") != 2 || !strings.HasSuffix(got, "\nstandard\n") {
+	without := containerGuard(t, func(c *Confinement) { c.App += "-without" })
+	if got := inside(t, without, `mknod /dev/x c 1 11 2>/dev/null || mknod /tmp/x c 1 3 2>/dev/null || echo refused`); got != "refused\n" {
+		t.Errorf("without the capability: %q", got)
+	}
+	makers := func(change func(*Confinement)) *Guard { // where the operator has added it, and host ids
+		o := containerOptions(t, change)
+		o.Confine.IDs = nil
+		o.Caps = new(DefaultCaps | 1<<unix.CAP_MKNOD)
+		g := startContainerGuard(t, o)
+		t.Cleanup(func() {
+			if err := g.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		return g
+	}
+	if got := inside(t, makers(nil), script); strings.Count(got, "Operation not permitted\n") != 2 || !strings.HasSuffix(got, "\nstandard\n") {
 		t.Errorf("got %q", got)
 	}
-	got := inside(t, containerGuard(t, func(c *Confinement) {
-		c.IDs = nil
+	got := inside(t, makers(func(c *Confinement) {
 		c.App, c.Nodes = c.App+"-listed", []container.Node{node}
 	}), script)
 	if strings.Count(got, "Operation not permitted\n") != 1 || !strings.HasSuffix(got, "\nopen\nstandard\n") {

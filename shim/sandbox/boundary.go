@@ -25,10 +25,14 @@ type Confinement struct {
 	Mounts []container.Mount
 	Nodes  []container.Node
 	Hooks  []container.Hook
-	User   *guard.User // whom the processes run as, by its ids in the user namespace; nil: the agent's own user, or root
+	// User is whom the processes run as, by its ids in the user namespace; nil: the agent's own user, or root.
+	User *guard.User
 	// IDs are those of a user namespace for the guard and its processes; nil: they are in the agent's.
-	IDs     *subids.Map
-	Seccomp []byte // a filter of struct sock_filter (seccomp(2)), installed right before exec
+	IDs *subids.Map
+	// Seccomp is a filter of struct sock_filter (seccomp(2)), installed right before exec; nil: the default of package
+	// seccomp, unless Unfiltered says that there shall be none.
+	Seccomp    []byte
+	Unfiltered bool
 }
 
 // limits are those of the cgroup, whose device list includes the nodes.

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -32,21 +33,27 @@ func TestWhatAProcessIsHeldTo(t *testing.T) {
 	}{
 		{
 			"root with the default",
-			Options{Caps: new(defaultCaps), NoNewPrivs: true},
+			Options{},
 			Spec{Umask: &mask, Rlimits: core},
-			"CapInh 0 CapPrm a80425fb CapEff a80425fb CapBnd a80425fb CapAmb 0 NoNewPrivs 1 Seccomp 0 0027 1:2",
+			"CapInh 0 CapPrm 405fb CapEff 405fb CapBnd 405fb CapAmb 0 NoNewPrivs 1 Seccomp 2 0027 1:2",
 		},
 		{
 			"the spec can only narrow",
-			Options{Caps: new(defaultCaps)},
+			Options{Caps: new(DefaultCaps)},
 			Spec{Caps: new(Caps(1<<unix.CAP_SYS_ADMIN | 1<<unix.CAP_KILL)), Umask: &mask, Rlimits: core},
-			"CapInh 0 CapPrm 20 CapEff 20 CapBnd 20 CapAmb 0 NoNewPrivs 0 Seccomp 0 0027 1:2",
+			"CapInh 0 CapPrm 20 CapEff 20 CapBnd 20 CapAmb 0 NoNewPrivs 1 Seccomp 2 0027 1:2",
 		},
 		{
 			"another user has none",
-			Options{Caps: new(defaultCaps), Confine: Confinement{User: nobody(t)}},
+			Options{Confine: Confinement{User: nobody(t)}},
 			Spec{Umask: &mask, Rlimits: core},
-			"CapInh 0 CapPrm 0 CapEff 0 CapBnd a80425fb CapAmb 0 NoNewPrivs 0 Seccomp 0 0027 1:2",
+			"CapInh 0 CapPrm 0 CapEff 0 CapBnd 405fb CapAmb 0 NoNewPrivs 1 Seccomp 2 0027 1:2",
+		},
+		{
+			"what the operator adds",
+			Options{Caps: new(DefaultCaps | 1<<unix.CAP_NET_RAW | 1<<unix.CAP_SYS_PTRACE), Confine: Confinement{Unfiltered: true}},
+			Spec{Umask: &mask, Rlimits: core},
+			"CapInh 0 CapPrm c25fb CapEff c25fb CapBnd c25fb CapAmb 0 NoNewPrivs 0 Seccomp 0 0027 1:2",
 		},
 		{
 			"a filter brings no_new_privs",
@@ -66,6 +73,31 @@ func TestWhatAProcessIsHeldTo(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Each engine gives a root the default set, and what the operator adds to it, and another user none.
+func TestCapabilitiesInEachEngine(t *testing.T) {
+	need.Root(t)
+	outposts(t, func(t *testing.T, start func(func(*Options)) *Guard) {
+		for _, added := range []Caps{0, 1 << unix.CAP_NET_RAW} {
+			var user *guard.User
+			g := start(func(o *Options) {
+				if user = o.Confine.User; added != 0 {
+					o.Caps, o.Confine.Instance = new(DefaultCaps|added), "worker-1"
+				}
+			})
+			most := 0x405fb | added
+			own := most
+			if user != nil {
+				own = 0
+			}
+			want := fmt.Sprintf("CapInh 0 CapPrm %x CapEff %x CapBnd %x CapAmb 0 NoNewPrivs 1 Seccomp 2", own, own, most)
+			got := strings.Join(strings.Fields(inside(t, g, holdings))[:14], " ")
+			if got != want {
+				t.Errorf("with %x added:\n got %s\nwant %s", added, got, want)
+			}
+		}
+	})
 }
 
 // insn is a struct sock_filter.
@@ -120,7 +152,7 @@ func TestFilterHoldsTheProcessAndItsExec(t *testing.T) {
 // An app that runs as root, without CAP_SYS_PTRACE, must find no way into the guard, which is root too.
 func TestRootCannotLookIntoTheGuard(t *testing.T) {
 	need.Root(t)
-	g := processGuard(t, Options{Caps: new(defaultCaps)})
+	g := processGuard(t, Options{Caps: new(DefaultCaps)})
 	start(t, g, Spec{Argv: []string{self(t), "as-prier"}, Dir: "/"})
 	await[Empty](t, g)
 	if got, want := readFile(t, g.options.LogDir, "stdout.log"), ""; got != want {

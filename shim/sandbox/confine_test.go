@@ -87,6 +87,9 @@ func newRig(t *testing.T, e Engine, instance string, l cgroup.Limits) *rig {
 	r := &rig{t: t, app: self(t), together: host.Mode == cgroup.V2 && (host.Protects || e.Name() == nameCgroup)}
 	o := rigOptions(t.TempDir(), testApp(t), instance, r.app, l)
 	o.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
+	if l.Devices != nil { // the test makes nodes of devices, to see which can be opened
+		o.Caps = new(DefaultCaps | 1<<unix.CAP_MKNOD)
+	}
 	if len(o.Confine.Mounts) > 0 && e.Name() == nameContainer {
 		r.app = o.Confine.Mounts[0].To
 	}

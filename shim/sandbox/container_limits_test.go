@@ -108,13 +108,13 @@ func TestContainerUsers(t *testing.T) {
 		case own != 0 && (errors.Is(err, errUser) != c.refused || !c.refused && o.Confine.User != nil):
 			t.Errorf("%s: %v, %+v", c.name, err, o.Confine.User)
 		}
-		if !c.refused && (*o.Caps != defaultCaps || !o.NoNewPrivs) {
+		if !c.refused && (*o.Caps != DefaultCaps || !o.NoNewPrivs) {
 			t.Errorf("%s: capabilities %x, no new privileges %v", c.name, *o.Caps, o.NoNewPrivs)
 		}
 	}
 	few := Caps(1)
 	o := Options{Caps: &few}
 	if err := (Container{}).options(&o); err != nil || *o.Caps != 1 {
-		t.Errorf("fewer capabilities: %v, %x", err, *o.Caps)
+		t.Errorf("other capabilities: %v, %x", err, *o.Caps)
 	}
 }

@@ -30,7 +30,7 @@ func (e Container) StartGuard(ctx context.Context, o Options) (*Guard, error) {
 	}
 	var w *containerBoundary
 	g, err := startGuard(ctx, o, func(lifeline, socket, exe *os.File) (_ child, _ boundary, err error) {
-		if w, err = e.build(ctx, o.Confine, lifeline, socket, exe); err != nil {
+		if w, err = e.build(ctx, o, lifeline, socket, exe); err != nil {
 			return nil, nil, err
 		}
 		return w.container, w, nil
@@ -43,11 +43,10 @@ func (e Container) StartGuard(ctx context.Context, o Options) (*Guard, error) {
 
 // options adds to o the bounds of every process in a container: the guard's own privileges are not theirs.
 func (e Container) options(o *Options) error {
-	most := defaultCaps
-	if o.Caps != nil {
-		most &= *o.Caps
+	if o.Caps == nil {
+		o.Caps = new(DefaultCaps)
 	}
-	o.Caps, o.NoNewPrivs = &most, true
+	o.NoNewPrivs = true
 	if u := o.Confine.User; u != nil && os.Geteuid() != 0 {
 		if own := uint32(os.Geteuid()); u.UID != 0 && u.UID != own {
 			return fmt.Errorf("user %d: %w", u.UID, errUser)
@@ -58,14 +57,14 @@ func (e Container) options(o *Options) error {
 }
 
 // build makes the container and its cgroup.
-func (e Container) build(ctx context.Context, c Confinement, files ...*os.File) (w *containerBoundary, err error) {
-	if err := container.Clear(ctx, c.Dir); err != nil { // the processes of a killed agent would keep the cgroup in use
+func (e Container) build(ctx context.Context, o Options, files ...*os.File) (w *containerBoundary, err error) {
+	if err := container.Clear(ctx, o.Confine.Dir); err != nil { // the processes of a killed agent would keep the cgroup in use
 		return nil, err
 	}
-	w, err = e.buildOnce(ctx, c, files)
+	w, err = e.buildOnce(ctx, o, files)
 	// Another instance that removes its cgroup also removes the empty folders above it, which may be ours too.
 	for pass := 0; errors.Is(err, fs.ErrNotExist) && pass < rebuilds; pass++ {
-		w, err = e.buildOnce(ctx, c, files)
+		w, err = e.buildOnce(ctx, o, files)
 	}
 	return w, err
 }
@@ -73,10 +72,13 @@ func (e Container) build(ctx context.Context, c Confinement, files ...*os.File) 
 // rebuilds is how often the making of a container is retried.
 const rebuilds = 3
 
-func (e Container) buildOnce(ctx context.Context, c Confinement, files []*os.File) (*containerBoundary, error) {
+func (e Container) buildOnce(ctx context.Context, o Options, files []*os.File) (*containerBoundary, error) {
+	c := o.Confine
 	w, s := &containerBoundary{}, container.Spec{
 		App: c.App, Instance: c.Instance, Hostname: c.Hostname, Address: c.Address, Dir: c.Dir,
 		Root: c.Root, Mounts: c.Mounts, Shm: c.Shm, Nodes: c.Nodes, Hooks: c.Hooks, IDs: c.IDs,
+		// The guard needs the default set, however little its processes get.
+		Caps: uint64(DefaultCaps | *o.Caps),
 	}
 	if e.Tree.Usable() {
 		limits := c.limits()

@@ -21,7 +21,11 @@ type launch func(lifeline, socket, exe *os.File) (child, boundary, error)
 // startGuard starts a guard that waits for its first Start. It makes the calling process a subreaper: what a guard
 // leaves when it is killed becomes the agent's own to kill. ctx bounds the making only.
 func startGuard(ctx context.Context, o Options, run launch) (*Guard, error) {
-	g, err := tryStartGuard(ctx, o.withDefaults(), run)
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("start guard: %w", err)
+	}
+	g, err := tryStartGuard(ctx, o, run)
 	if err != nil {
 		return nil, fmt.Errorf("start guard: %w", err)
 	}

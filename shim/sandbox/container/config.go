@@ -115,7 +115,7 @@ func (s *Spec) config() (*configs.Config, error) {
 		Mounts:          mounts,
 		Devices:         nodes,
 		Hostname:        s.Hostname,
-		Capabilities:    capabilities(who.caps),
+		Capabilities:    capabilities(who.caps, s.Caps),
 		NoNewPrivileges: true,
 		MaskPaths:       append([]string{s.Dir}, maskedPaths...),
 		ReadonlyPaths:   readonlyPaths,

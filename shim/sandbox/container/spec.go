@@ -29,6 +29,8 @@ type Spec struct {
 	// IDs are the ids of the container's user namespace, root's included; nil: a maker that is root gives it its own,
 	// and another its one id as root.
 	IDs *subids.Map
+	// Caps are the capabilities of the first process beside CAP_SYS_RESOURCE, as 1 << CAP_*.
+	Caps uint64
 
 	memoryDir string // of the skeleton and libcontainer's state; set by Run
 	stage     *stage // what root mounts before the container is entered; nil: nothing

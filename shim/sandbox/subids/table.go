@@ -65,7 +65,10 @@ func Take(dir, key string, pool Pool) (_ *Lease, err error) {
 
 // open opens the folder of the table, which is root's alone.
 func open(dir string) (*os.Root, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil { // others pass there to apps' work folders
+		return nil, err
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
 	root, err := os.OpenRoot(dir)
