@@ -76,7 +76,7 @@ var rooms = []room{
 	{path: "shim/store/schemes", may: []string{"shim/store", "shim/store/file", "shim/store/web", "shim/store/hdfs"}},
 	{path: "shim/store/storetest", may: []string{"shim/store"}},
 	{path: "shim/files", may: []string{"shim/plan", "registry", "shim/fault", "shim/policy", "shim/store", "shim/store/file"}},
-	{path: "shim/policy", may: []string{"packages/sign", "shim/exit"}},
+	{path: "shim/policy", may: []string{"appdef", "packages/sign", "shim/exit", "shim/sandbox/seccomp"}},
 	{
 		path: "shim/doctor",
 		may: []string{

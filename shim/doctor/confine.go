@@ -238,7 +238,7 @@ func checkPolicy(path string) Check {
 	case err != nil:
 		return bad(name, "no agent starts until it is mended", "%v", err).needed()
 	case p.Version == 0:
-		return good(name, "none at %s: the defaults hold", path)
+		return good(name, "none at %s: the defaults hold, seccomp filter %s", path, p.Seccomp)
 	}
 	for _, m := range p.Mounts {
 		if _, err := os.Stat(m.Path); err != nil {
@@ -246,6 +246,10 @@ func checkPolicy(path string) Check {
 				path, err).needed()
 		}
 	}
-	return good(name, "%s: %s, refuse_root %v, seccomp %v, signed packages only %v", path,
-		appdef.Counted(len(p.Mounts), "mount"), p.RefusesRoot(), p.Seccomp != "", p.Packages.RequireSignature)
+	added := "none"
+	if len(p.Capabilities.Add) > 0 {
+		added = strings.Join(p.Capabilities.Add, ", ")
+	}
+	return good(name, "%s: %s, refuse_root %v, seccomp filter %s, added capabilities %s, signed packages only %v", path,
+		appdef.Counted(len(p.Mounts), "mount"), p.RefusesRoot(), p.Seccomp, added, p.Packages.RequireSignature)
 }

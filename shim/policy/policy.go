@@ -26,8 +26,10 @@ type Policy struct {
 	Userns string `json:"userns"`
 	// Mounts are folders of the host that every container sees.
 	Mounts []Mount `json:"mounts"`
-	// Seccomp is a file with a filter as the kernel takes it: an array of struct sock_filter (seccomp(2)).
-	Seccomp string `json:"seccomp"`
+	// Seccomp says which system calls processes may make.
+	Seccomp Seccomp `json:"seccomp"`
+	// Capabilities says what a root may do beyond the default set.
+	Capabilities Capabilities `json:"capabilities"`
 	// InsecureRegistries are image registries that are asked by plain http.
 	InsecureRegistries []string `json:"insecure_registries"`
 	// packageRules says which app packages may run.
@@ -35,8 +37,6 @@ type Policy struct {
 
 	// File is where the policy was read.
 	File string `json:"-"`
-	// Filter is what the file Seccomp holds.
-	Filter []byte `json:"-"`
 }
 
 // Mount is one folder of the host; To is where a container sees it, by default at the same place.
@@ -103,21 +103,11 @@ func (p *Policy) check() error {
 	if err := p.Packages.check(); err != nil {
 		return fmt.Errorf("packages: %w", err)
 	}
-	if p.Seccomp == "" {
-		return nil
-	}
-	if err := trusted(p.Seccomp); err != nil {
+	if err := p.Seccomp.check(); err != nil {
 		return fmt.Errorf("seccomp: %w", err)
 	}
-	var err error
-	if p.Filter, err = os.ReadFile(p.Seccomp); err != nil {
-		return fmt.Errorf("seccomp: %w", err)
-	}
-	const instruction, most = 8, 4096 // struct sock_filter, BPF_MAXINSNS
-	if n := len(p.Filter); n == 0 || n%instruction != 0 || n/instruction > most {
-		return fmt.Errorf("seccomp %s: got %d bytes, want 1 to %d instructions of %d bytes, as seccomp_export_bpf(3) "+
-			"writes them",
-			p.Seccomp, n, most, instruction)
+	if err := p.Capabilities.check(); err != nil {
+		return fmt.Errorf("capabilities: %w", err)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 )
 
 func TestPolicy(t *testing.T) {
@@ -50,7 +51,7 @@ func TestPolicy(t *testing.T) {
 				return
 			}
 			mounts := []Mount{{Path: "/data", To: "/data"}, {Path: "/a", To: "/b", ReadOnly: true}}
-			if diff := cmp.Diff(p.Mounts, mounts); diff != "" || !p.RefusesRoot() || len(p.Filter) != 16 {
+			if diff := cmp.Diff(p.Mounts, mounts); diff != "" || !p.RefusesRoot() || len(p.Seccomp.program) != 16 {
 				t.Errorf("policy %+v (-got +want):\n%s", p, diff)
 			}
 		})
@@ -107,4 +108,62 @@ func writeMode(t *testing.T, path, text string, mode os.FileMode) {
 	if err := os.Chmod(path, mode); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func TestSeccomp(t *testing.T) {
+	dir := t.TempDir()
+	filter := filepath.Join(dir, "filter")
+	writeMode(t, filter, strings.Repeat("x", 16), 0o644)
+	for _, tt := range []struct {
+		name, text string
+		says       string // which filter holds
+		own        bool   // not nil
+		want       string // in the error; empty: it is read
+	}{
+		{"nothing said", ``, "default", false, ""},
+		{"none", `,"seccomp":"unconfined"`, "none", false, ""},
+		{"a file", `,"seccomp":"` + filter + `"`, filter, true, ""},
+		{"a file in the object", `,"seccomp":{"file":"` + filter + `"}`, filter, true, ""},
+		{"changes", `,"seccomp":{"allow":["keyctl","bpf"],"deny":["ptrace"]}`, "default with keyctl, bpf without ptrace", true, ""},
+		{"an empty object", `,"seccomp":{}`, "default", false, ""},
+		{"a misspelled call", `,"seccomp":{"allow":["keyctI"]}`, "", false, `seccomp: allow[0]: no system call is called "keyctI": did you mean keyctl?`},
+		{"no call at all", `,"seccomp":{"deny":["everything at once"]}`, "", false, `man 2 syscalls`},
+		{"nothing could start", `,"seccomp":{"deny":["execve"]}`, "", false, "without execve no program can be started"},
+		{"both ways", `,"seccomp":{"file":"` + filter + `","deny":["ptrace"]}`, "", false, "name one or the other"},
+		{"a slip", `,"seccomp":{"alow":["bpf"]}`, "", false, `unknown field "alow"; known are allow, deny and file`},
+		{"an empty word", `,"seccomp":""`, "", false, `seccomp: got "", want "unconfined", the path of a filter or an object`},
+		{"a number", `,"seccomp":1`, "", false, "known are allow, deny and file"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := readText(t, tt.text, tt.want)
+			if tt.want != "" {
+				return
+			}
+			b, err := p.Seccomp.Filter()
+			if err != nil || (b != nil) != tt.own || p.Seccomp.String() != tt.says || p.Seccomp.Unconfined != (tt.says == "none") {
+				t.Errorf("%d bytes, %v, %q, unconfined %v", len(b), err, p.Seccomp.String(), p.Seccomp.Unconfined)
+			}
+		})
+	}
+}
+
+func TestCapabilities(t *testing.T) {
+	p := readText(t, `,"capabilities":{"add":["NET_RAW","CAP_SYS_PTRACE"]}`, "")
+	if want := uint64(1<<unix.CAP_NET_RAW | 1<<unix.CAP_SYS_PTRACE); p.Capabilities.Added != want {
+		t.Errorf("got %x, want %x", p.Capabilities.Added, want)
+	}
+	readText(t, `,"capabilities":{"add":["NET_RAW","NET_ROW"]}`, `capabilities: add[1]: no capability is called "NET_ROW" (did you mean NET_RAW?); known are CHOWN, DAC_OVERRIDE`)
+	readText(t, `,"capabilities":{"drop":["CHOWN"]}`, `unknown field "drop"`)
+}
+
+// readText reads a policy with text behind its version, and wants an error with want in it, or none.
+func readText(t *testing.T, text, want string) Policy {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "policy.json")
+	writeMode(t, path, `{"version":1`+text+`}`, 0o644)
+	p, err := Read(path, true)
+	if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		t.Fatalf("got error %v, want %q", err, want)
+	}
+	return p
 }

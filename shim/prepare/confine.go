@@ -71,7 +71,12 @@ func (c *Container) confinement(p plan.Plan, in registry.Instance) (sandbox.Conf
 			Memory: int64(l.MemoryMB) * megabyte, High: int64(l.HighMB) * megabyte, Swap: int64(l.SwapMB) * megabyte,
 			Group: true, CPU: l.VCores, Hard: l.CPUHard, Pids: int64(l.Pids), Devices: []cgroup.Device{},
 		},
-		Shm: int64(l.ShmMB) * megabyte, User: c.Credential(), Seccomp: c.Policy.Filter,
+		Shm: int64(l.ShmMB) * megabyte, User: c.Credential(),
+		Unfiltered: c.Policy.Seccomp.Unconfined,
+	}
+	var err error
+	if out.Seccomp, err = c.Policy.Seccomp.Filter(); err != nil {
+		return out, fault.NotPermitted(fmt.Errorf("the policy's seccomp: %w", err))
 	}
 	if out.User != nil {
 		out.User.Groups = append(out.User.Groups, c.GPUs.Groups()...)
@@ -95,7 +100,6 @@ func (c *Container) confinement(p plan.Plan, in registry.Instance) (sandbox.Conf
 			return out, fault.NotPermitted(errors.New("muster.root=overlay: only an agent that is root can lay one " +
 				"over the host's folders; leave it out, or use an image"))
 		}
-		var err error
 		if out.Root, err = overlayOfHost(); err != nil {
 			return out, err
 		}

@@ -307,9 +307,11 @@ func (c *Container) StartGuard(ctx context.Context, p plan.Plan, in registry.Ins
 		return nil, err
 	}
 	outlast()
+	caps := sandbox.DefaultCaps | sandbox.Caps(c.Policy.Capabilities.Added)
 	guard, err := c.Engine.Engine.StartGuard(ctx, sandbox.Options{
 		LogDir: filepath.Join(c.LogDir, in.String()), Logger: c.Log, Confine: confine,
 		OOMScoreAdj: c.priority.oomScore, Nice: c.priority.nice,
+		Caps: &caps,
 	})
 	if err != nil {
 		return nil, fault.NotPermitted(fmt.Errorf("engine %s: %w", c.Engine.Engine.Name(), err))

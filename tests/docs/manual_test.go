@@ -176,7 +176,7 @@ func TestManualPolicy(t *testing.T) {
 	}
 	d.write("policy.json", text)
 	output, code := d.types("bin/muster doctor --policy policy.json")
-	if code != 0 || !says(output, "ok … policy.json: 2 mounts, refuse_root true, seccomp true, signed packages only true") {
+	if code != 0 || !says(output, "ok … policy.json: 2 mounts, refuse_root true, seccomp filter …/filter.bpf, added capabilities none, signed packages only true") {
 		t.Errorf("doctor: exit code %d\n%s", code, output)
 	}
 }

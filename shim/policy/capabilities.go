@@ -1,0 +1,41 @@
+package policy
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/moby/sys/capability"
+
+	"github.com/muster-agent/muster/appdef"
+)
+
+// Capabilities is what the policy says of a root's capabilities (capabilities(7)).
+type Capabilities struct {
+	// Add are those beyond the default set, by name: NET_RAW, CAP_NET_RAW.
+	Add []string `json:"add"`
+
+	// Added are Add, as 1 << CAP_*.
+	Added uint64 `json:"-"`
+}
+
+func (c *Capabilities) check() error {
+	byName := map[string]capability.Cap{}
+	var known []string
+	for _, each := range capability.ListKnown() {
+		name := strings.ToUpper(each.String())
+		byName[name], known = each, append(known, name)
+	}
+	for i, name := range c.Add {
+		found, ok := byName[strings.TrimPrefix(name, "CAP_")]
+		if !ok {
+			hint := ""
+			if near, ok := appdef.Nearest(strings.TrimPrefix(strings.ToUpper(name), "CAP_"), known); ok {
+				hint = " (did you mean " + near + "?)"
+			}
+			return fmt.Errorf("add[%d]: no capability is called %q%s; known are %s", i, name, hint,
+				strings.Join(known, ", "))
+		}
+		c.Added |= 1 << found
+	}
+	return nil
+}
