@@ -52,7 +52,11 @@ func claim(r Ranges, want []Want, prefer map[string]int, random func(int) int) (
 		if slices.ContainsFunc(want[:i], func(o Want) bool { return o.Name == w.Name }) {
 			return nil, errors.Join(fmt.Errorf("port %s: asked for twice", w.Name), h.Close())
 		}
-		h.ports[i] = first(w, prefer[w.Name])
+		preferred := prefer[w.Name]
+		if !permitted(w, r).Contains(preferred) { // it comes from the registry, which whoever may write the app's keys fills
+			preferred = 0
+		}
+		h.ports[i] = first(w, preferred)
 	}
 	for i, w := range want {
 		if h.ports[i] != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -60,6 +61,9 @@ func (m *Manager) SaveAsked(to registry.Directive) {
 	m.tasks.Go(func() { m.answerSave(membership, *to.Save) })
 }
 
+// plainStamp is the form of a save's stamp, which comes from the registry.
+var plainStamp = regexp.MustCompile(`^[0-9A-Za-z_-]{1,64}$`)
+
 func (m *Manager) answerSave(membership Membership, s registry.Save) {
 	answer := m.saveInTurn(s)
 	if err := membership.Saved(m.ctx, answer); err != nil { // it retries until the membership ends
@@ -69,6 +73,9 @@ func (m *Manager) answerSave(membership Membership, s registry.Save) {
 
 // saveInTurn does one save at a time. The registry is told afterwards, since it may be unreachable.
 func (m *Manager) saveInTurn(s registry.Save) registry.Saved {
+	if !plainStamp.MatchString(s.Stamp) { // it names a folder beside the outputs
+		return registry.Saved{Seq: s.Seq, Failed: fmt.Sprintf("stamp %q of the directive is no time", s.Stamp)}
+	}
 	m.saves.turn.Lock()
 	defer m.saves.turn.Unlock()
 	begun, answer := time.Now(), registry.Saved{Seq: s.Seq}
