@@ -20,7 +20,8 @@ func (a *agent) memberConfig(newRun bool, build string, listen member.Listen) me
 		State: a.state, WorkDir: a.workDir, Listen: listen, Loop: a.loop, Log: a.log,
 		Hooks: member.Hooks{
 			Container: a.published, Request: a.request, ClearDead: a.clearDead,
-			Here: a.checkpoints.Here, Resume: a.checkpoints.Resume, Save: a.data.SaveAsked,
+			KillLeft: a.killLeft,
+			Here:     a.checkpoints.Here, Resume: a.checkpoints.Resume, Save: a.data.SaveAsked,
 			Settle: a.data.Settle, Conclude: a.data.Conclude, AfterVerdict: a.data.AfterVerdict,
 			Warn: a.journal.Warn, Mended: a.journal.Mended, Changed: a.notify.Changed,
 		},

@@ -261,5 +261,12 @@ func (a *agent) close() {
 	a.logFile.close()
 }
 
+// killLeft kills what an agent of the instance left on this host.
+func (a *agent) killLeft(ctx context.Context, in registry.Instance, inc string) (known bool, err error) {
+	return prepare.KillLeft(ctx, prepare.Left{
+		State: a.state, App: a.id.appID, Instance: in, Inc: inc, Folder: filepath.Join(a.workDir, in.String()),
+	}, a.log)
+}
+
 // clearDead removes the remains of killed agents of this host.
 func (a *agent) clearDead(ctx context.Context) { prepare.ClearDead(ctx, a.state, a.facts, a.log) }

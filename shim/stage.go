@@ -256,10 +256,11 @@ func (a *agent) remember(in registry.Instance, g *sandbox.Guard) error {
 	if err := status.WriteJSON(a.state.Place(a.id.appID, in.String()), place); err != nil {
 		return err
 	}
-	return status.WriteJSON(a.record(in), status.InstanceFile{
+	return status.WriteOwnJSON(a.record(in), status.InstanceFile{
 		Version: 1, Pid: a.facts.PID, StartTicks: a.facts.Start, BootID: a.facts.Boot, PidNS: a.facts.PidNS, Inc: a.inc,
 		Cgroups: append([]string{}, g.Remains().Cgroups...), Mounts: []string{}, Dirs: g.Remains().Dirs,
-		Guard: &registry.ProcessRef{Pid: g.PID(), Start: g.StartTicks()},
+		WorkDir: a.currentPlan().Process.Folder,
+		Guard:   &registry.ProcessRef{Pid: g.PID(), Start: g.StartTicks()}, Seen: prepare.SeeGuard(g.PID()),
 	})
 }
 

@@ -1,14 +1,12 @@
 package member
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
@@ -157,23 +155,46 @@ func Dead(m registry.Member) (bool, string) {
 	return live == proc.Dead, live.String()
 }
 
-// clean kills what a dead agent of this index left on this host. Its work folder may have been another than this
-// agent's: YARN and others give each container its own.
+// guardPatience is how long a guard that only the registry names may take to end by itself: it follows its agent.
+const guardPatience = 2 * time.Second
+
+// clean kills what a dead agent of this index left on this host, by that agent's own record. The registry's record is
+// no more than a hint: whoever may write it could name any process of the host.
 func (m *Member) clean(ctx context.Context, in registry.Instance, before registry.Member) error {
-	left := proc.Leftover{Boot: before.Boot, PidNS: before.PidNS}
-	left.Env = map[string]string{ // finds also the processes that left the tree
-		"MUSTER_APP_ID": m.cfg.AppID, "MUSTER_INSTANCE": in.String(),
-		"MUSTER_WORK_DIR": cmp.Or(before.WorkDir, filepath.Join(m.cfg.WorkDir, in.String())),
-	}
-	if before.Guard != nil {
-		left.Guard = proc.ID{PID: before.Guard.Pid, Start: before.Guard.Start}
-	}
-	err := proc.Host{}.KillOrphans(ctx, left)
+	known, err := m.cfg.Hooks.KillLeft(ctx, in, before.Inc)
 	if err != nil {
 		m.cfg.Log.Warn("leftovers of the previous agent not cleared", "pid", before.Pid, "err", err)
 	}
 	m.cfg.Hooks.ClearDead(ctx) // it has died since this agent looked
+	if !known {
+		m.leaveAlone(ctx, in, before)
+	}
 	return err
+}
+
+// leaveAlone tells the operator of a living process that the registry names and this host's own records do not.
+func (m *Member) leaveAlone(ctx context.Context, in registry.Instance, before registry.Member) {
+	if before.Guard == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, guardPatience)
+	defer cancel()
+	named := proc.Facts{
+		Machine: before.Machine, Boot: before.Boot, PidNS: before.PidNS,
+		PID: before.Guard.Pid, Start: before.Guard.Start,
+	}
+	for pass := 0; ; pass++ {
+		live, err := proc.Host{}.AliveHere(named)
+		if err != nil || live != proc.Alive {
+			return
+		}
+		if !proc.Pause(ctx, pass) {
+			break
+		}
+	}
+	m.cfg.Log.Warn("process named by the registry left alone", "instance", in.String(), "pid", named.PID,
+		"why", "no record below this agent's state folder names it as the guard of that instance",
+		"remedy", "if it is a guard of muster, it ends with its agent; else look who writes the app's keys")
 }
 
 // answerPatience bounds the question to a holder's agent.

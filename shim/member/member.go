@@ -74,6 +74,9 @@ type Hooks struct {
 	Container func() Container
 	Request   func(registry.Instance) plan.Request // the plan's question for an instance
 	ClearDead func(context.Context)                // removes what killed agents left on this host
+	// KillLeft kills what the agent of that incarnation, or another dead one of the instance, has left of its processes
+	// on this host, by its own record. known tells whether there was such a record.
+	KillLeft func(ctx context.Context, in registry.Instance, inc string) (known bool, err error)
 
 	// Here are the checkpoints that this instance has.
 	Here func(context.Context, machine.State) *registry.Here

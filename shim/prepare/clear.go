@@ -29,7 +29,7 @@ func ClearDead(ctx context.Context, state status.Dir, self proc.Facts, log *slog
 	ctx, cancel := context.WithTimeout(ctx, clearPatience)
 	defer cancel()
 	for _, path := range instanceFiles(state) {
-		if !ownFile(path) {
+		if !ownFile(state, path) {
 			continue // root would kill and remove at a stranger's word
 		}
 		var f status.InstanceFile
@@ -46,7 +46,7 @@ func ClearDead(ctx context.Context, state status.Dir, self proc.Facts, log *slog
 		if f.BootID != self.Boot {
 			remains.Cgroups = nil // they ended with that boot; a folder of the same name is another's
 		}
-		if err := sandbox.Clear(ctx, remains); err != nil {
+		if err := errors.Join(killGuard(ctx, f, nil, log), sandbox.Clear(ctx, remains)); err != nil {
 			log.Warn("leftovers of a killed agent not cleared", "file", path, "err", err)
 			continue
 		}
@@ -57,15 +57,19 @@ func ClearDead(ctx context.Context, state status.Dir, self proc.Facts, log *slog
 	}
 }
 
-// ownFile tells that a file and its folder belong to the agent's own user, so that no other user has put it there.
-func ownFile(path string) bool {
-	for _, name := range []string{path, filepath.Dir(path)} {
+// ownFile tells that a file, its folder and all folders up to the state folder belong to the agent's own user, and that
+// nobody else may write there: no other user has put it there.
+func ownFile(state status.Dir, path string) bool {
+	for name := path; ; name = filepath.Dir(name) {
 		var is unix.Stat_t
-		if unix.Lstat(name, &is) != nil || int(is.Uid) != os.Geteuid() || is.Mode&0o022 != 0 {
+		if unix.Lstat(name, &is) != nil || int(is.Uid) != os.Geteuid() || is.Mode&0o022 != 0 ||
+			is.Mode&unix.S_IFMT == unix.S_IFLNK {
 			return false
 		}
+		if len(name) <= len(state) {
+			return true
+		}
 	}
-	return true
 }
 
 // instanceFiles are the agents' records of what must be cleared on this host.

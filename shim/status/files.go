@@ -48,8 +48,9 @@ func (d Dir) Open() error {
 	switch {
 	case !info.IsDir():
 		return fmt.Errorf("state folder %s: got a %s, want a folder; give --state-dir another", d, info.Mode().Type())
-	case known && uid != os.Geteuid() && os.Geteuid() != 0:
-		return fmt.Errorf("state folder %s: belongs to uid %d; give --state-dir another", d, uid)
+	case known && uid != os.Geteuid(): // root would kill and remove by what a stranger writes there
+		return fmt.Errorf("state folder %s: belongs to uid %d, not to uid %d; give --state-dir another", d, uid,
+			os.Geteuid())
 	case known && uid == os.Geteuid() && info.Mode().Perm() != 0o700 && (uid != 0 || info.Mode().Perm() != passage):
 		return os.Chmod(string(d), 0o700) // sockets and states are private
 	}
@@ -187,17 +188,33 @@ type InstanceFile struct {
 	Cgroups    []string `json:"cgroups"`
 	Mounts     []string `json:"mounts"`
 	Dirs       []string `json:"dirs,omitempty"` // of containers
+	// WorkDir is the instance's folder, which each of its processes has in its environment.
+	WorkDir string `json:"work_dir,omitempty"`
 	// Guard is the process that stands between agent and app.
 	Guard *registry.ProcessRef `json:"guard,omitempty"`
+	// Seen is what /proc said of the guard when it had started.
+	Seen *GuardSeen `json:"guard_seen,omitempty"`
 }
 
-// WriteJSON writes a value atomically.
-func WriteJSON(path string, value any) error {
+// GuardSeen tells a guard from another process that has its number. Records of earlier builds have none.
+type GuardSeen struct {
+	Exe    string `json:"exe"` // of /proc/PID/exe; empty: not readable
+	UID    int    `json:"uid"`
+	Cgroup string `json:"cgroup"` // /proc/PID/cgroup
+}
+
+// WriteJSON writes a value atomically; every user may read it.
+func WriteJSON(path string, value any) error { return writeJSON(path, value, 0o755, 0o644) }
+
+// WriteOwnJSON is WriteJSON for the agent's own user alone.
+func WriteOwnJSON(path string, value any) error { return writeJSON(path, value, 0o700, 0o600) }
+
+func writeJSON(path string, value any, dir, file fs.FileMode) error {
 	text, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), dir); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
@@ -205,7 +222,7 @@ func WriteJSON(path string, value any) error {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	_, err = f.Write(append(text, '\n'))
-	err = errors.Join(err, f.Chmod(0o644), f.Close())
+	err = errors.Join(err, f.Chmod(file), f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), path)
 	}
