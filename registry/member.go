@@ -67,7 +67,7 @@ type Member struct {
 	// Address is host:port in the ClusterSpec; empty until the ports are bound, or without such an export.
 	Address string `json:"address,omitempty"`
 	API     string `json:"api,omitempty"`  // its socket on its host
-	Peer    string `json:"peer,omitempty"` // host:port for requests of agents on other hosts; empty: none
+	Peer    string `json:"peer,omitempty"` // for requests of agents on other hosts (JoinPeer); empty: none
 	Process
 	Digest string `json:"digest"`
 	Gen    int    `json:"gen"` // the generation that it has acknowledged

@@ -22,7 +22,7 @@ type Hooks struct {
 	Clean func(context.Context, registry.Instance, registry.Member) error
 	// Answers tells whether the holder's agent answers at its API with that incarnation; from another host only with
 	// the run's token.
-	Answers func(ctx context.Context, holder registry.Member, token string) bool
+	Answers func(ctx context.Context, in registry.Instance, holder registry.Member, token string) bool
 	// Roster asks the agent at an address for the packed roster of an id, on behalf of a rank. next is the address of
 	// the agent to ask instead. The error is registry.ErrNotYet if the agent does not have it yet.
 	Roster func(ctx context.Context, peer, token, id string, rank int) (packed []byte, next string, err error)
@@ -266,7 +266,7 @@ func (j *joining) admit(ctx context.Context, look *conductor.Snapshot) conductor
 	if j.hooks.Answers == nil || look.App == nil || !answerMatters(d, *look, j.me.Launcher) {
 		return d
 	}
-	look.Answers = j.hooks.Answers(ctx, *look.Member, look.App.Token)
+	look.Answers = j.hooks.Answers(ctx, look.Instance, *look.Member, look.App.Token)
 	return conductor.Admit(*look, j.me, alive)
 }
 

@@ -129,7 +129,7 @@ func holderGone(g *agent) {
 }
 
 func answering(g *agent) {
-	g.hooks.Answers = func(context.Context, registry.Member, string) bool { return true }
+	g.hooks.Answers = func(context.Context, registry.Instance, registry.Member, string) bool { return true }
 }
 
 func quickly(g *agent) { // renews often, to see soon that its session has ended

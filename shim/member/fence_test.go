@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -75,7 +76,11 @@ func TestPanelOfARosterThatIsThere(t *testing.T) {
 // peerOf is a member whose agent answers at a socket after what is done before.
 func peerOf(t *testing.T, index int, before func(context.Context)) registry.Row {
 	t.Helper()
-	row := registry.Row{Instance: registry.Instance{Component: "worker", Index: index}, Rank: index, API: filepath.Join(t.TempDir(), "s")}
+	row := registry.Row{Instance: registry.Instance{Component: "worker", Index: index}, Rank: index}
+	row.API = status.Dir(t.TempDir()).Socket("d1", row.Instance.String())
+	if err := os.MkdirAll(filepath.Dir(row.API), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	l, err := net.Listen("unix", row.API)
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +103,7 @@ func peerOf(t *testing.T, index int, before func(context.Context)) registry.Row 
 func TestPeerThatDoesNotAnswerHoldsUpNobody(t *testing.T) {
 	facts := conductor.Facts{Components: []conductor.ComponentFacts{{Name: "worker", Count: 4, Waited: true}}}
 	f := &Fence{membership: &consul.Membership{}, facts: facts, due: make(chan struct{}, 1)}
-	f.cfg = fenceConfig{loop: machine.NewAgent(), times: registry.DefaultTimes(), log: slog.New(slog.DiscardHandler), dial: dialer{}.dial}
+	f.cfg = fenceConfig{loop: machine.NewAgent(), times: registry.DefaultTimes(), log: slog.New(slog.DiscardHandler), dial: dialer{app: "d1"}.dial}
 	at := func(context.Context) {}
 	deaf := func(ctx context.Context) { <-ctx.Done() }
 	rows := []registry.Row{peerOf(t, 1, at), peerOf(t, 2, at), peerOf(t, 3, deaf)}

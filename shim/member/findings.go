@@ -39,7 +39,7 @@ func (p *probe) keep(missing []registry.Row, whys map[string]string) bool {
 	for _, row := range missing {
 		addr, why := row.Addr, whys[row.Inc]
 		if row.Peer != "" {
-			addr = row.Peer
+			addr, _ = registry.SplitPeer(row.Peer)
 		}
 		p.found = append(p.found, registry.Finding{
 			Kind: registry.NotReached, About: row.Instance, Inc: row.Inc, Addr: addr, Why: why, Since: now,

@@ -201,7 +201,7 @@ func (m *Member) leaveAlone(ctx context.Context, in registry.Instance, before re
 const answerPatience = 2 * time.Second
 
 // answers asks the holder's agent: by its socket on this host, else at its address for peer agents.
-func (m *Member) answers(ctx context.Context, holder registry.Member, token string) bool {
+func (m *Member) answers(ctx context.Context, in registry.Instance, holder registry.Member, token string) bool {
 	ctx, cancel := context.WithTimeout(ctx, answerPatience)
 	defer cancel()
 	is := func(c *status.Client) bool {
@@ -209,6 +209,10 @@ func (m *Member) answers(ctx context.Context, holder registry.Member, token stri
 		st, err := c.State(ctx)
 		return err == nil && st.Inc == holder.Inc
 	}
-	return holder.Machine == m.cfg.Host.Self.Machine && holder.API != "" && is(status.Dial(holder.API)) ||
-		holder.Peer != "" && is(status.DialPeer(holder.Peer, token))
+	if holder.Machine == m.cfg.Host.Self.Machine && holder.API != "" {
+		if c, err := status.DialRecorded(holder.API, m.cfg.AppID, in.String()); err == nil && is(c) {
+			return true
+		}
+	}
+	return holder.Peer != "" && is(status.DialPeer(holder.Peer, token))
 }

@@ -114,7 +114,7 @@ type Member struct {
 // New makes a member that holds no index yet. The caller ends it with Close; ctx may end before.
 func New(ctx context.Context, c Config) *Member {
 	m := &Member{cfg: c}
-	dial := dialer{host: c.Host.Allocation.Host, token: m.token}
+	dial := dialer{app: c.AppID, host: c.Host.Allocation.Host, token: m.token}
 	m.fence.cfg = fenceConfig{
 		appID: c.AppID, inc: c.Inc, times: c.Times, loop: c.Loop, log: c.Log, dial: dial.dial,
 		roster: m.lastRoster, keep: m.keepAgain,

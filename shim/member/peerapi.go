@@ -26,7 +26,7 @@ type peerAPI struct {
 	port   *ports.Held // that it listens at; nil: none of Listen.Ports
 
 	mu      sync.Mutex
-	address string // host:port; "": other hosts are not answered
+	address string // registry.JoinPeer; "": other hosts are not answered
 }
 
 // ServePeers answers peer agents where members may be on other hosts: they ask each other whether the registry is
@@ -47,20 +47,25 @@ func (m *Member) ServePeers(ctx context.Context, p plan.Plan, source status.Sour
 	if err != nil {
 		return err
 	}
+	id, err := status.NewPeerIdentity(held.Token(), m.cfg.AppID, held.Instance().String())
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
 	a.mu.Lock()
-	a.address = address
+	a.address = registry.JoinPeer(address, id.Key)
 	a.mu.Unlock()
-	a.log.Info("API for peer agents", "address", address)
+	a.log.Info("API for peer agents", "address", address, "key", id.Key)
 	ctx, a.stop = context.WithCancel(context.WithoutCancel(ctx)) // it outlives the staging
 	a.work.Go(func() {
-		if err := status.Serve(ctx, l, status.PeerHandler(source, held.Token())); err != nil {
+		err := status.ServePeers(ctx, l, id, status.PeerHandler(source, held.Token()), a.log)
+		if err != nil {
 			a.log.Warn("API for peer agents failed", "err", err)
 		}
 	})
 	return nil
 }
 
-// Address is where peer agents of other hosts are answered; "": nowhere.
+// Address is where peer agents of other hosts are answered, and with which key; "": nowhere.
 func (a *peerAPI) Address() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -83,7 +88,8 @@ func (m *Member) previousPort() int {
 	if before == nil || before.Machine != m.cfg.Host.Self.Machine {
 		return 0
 	}
-	_, port, err := net.SplitHostPort(before.Peer)
+	address, _ := registry.SplitPeer(before.Peer)
+	_, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return 0
 	}

@@ -14,6 +14,7 @@ import (
 
 // dialer makes clients of peer agents.
 type dialer struct {
+	app   string
 	host  string        // this agent's address
 	token func() string // of the run
 }
@@ -22,7 +23,10 @@ type dialer struct {
 // answers no other host is on this machine, whatever the address in its row: it may be a name.
 func (d dialer) dial(row registry.Row) (*status.Client, error) {
 	if files.IsSocket(row.API) && (row.Peer == "" || plan.Hosts([]registry.Row{row})[0] == d.host) {
-		return status.Dial(row.API), nil
+		c, err := status.DialRecorded(row.API, d.app, row.Instance.String())
+		if err == nil || row.Peer == "" {
+			return c, err
+		}
 	}
 	if row.Peer == "" {
 		return nil, fmt.Errorf("%s is on another host, and its agent does not listen there", row.Instance)

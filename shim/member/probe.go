@@ -130,7 +130,11 @@ func (p *probe) ask(ctx context.Context, row registry.Row) error {
 	case row.Peer == "": // its agent answers no other host: nothing is known
 		return nil
 	}
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", row.Peer)
+	address, key := registry.SplitPeer(row.Peer)
+	if key == "" { // of an earlier build, which answers without TLS only: nothing is known
+		return nil
+	}
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return err
 	}

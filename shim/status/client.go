@@ -10,12 +10,16 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strconv"
+
+	"golang.org/x/sys/unix"
 )
 
 // Client talks to one agent: over its socket, or from another host.
 type Client struct {
 	http  *http.Client
+	base  string // of each URL
 	path  string // or host:port
 	token string // of the run; "": none is needed
 }
@@ -28,11 +32,59 @@ func (c *Client) identify(r *http.Request) {
 
 // Dial makes a client; it connects at the first call.
 func Dial(path string) *Client {
-	return &Client{path: path, http: &http.Client{Transport: &http.Transport{
+	return dialUnix(path, func(net.Conn) error { return nil })
+}
+
+func dialUnix(path string, check func(net.Conn) error) *Client {
+	return &Client{base: "http://agent", path: path, http: &http.Client{CheckRedirect: noRedirect, Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return (&net.Dialer{Timeout: dialPatience}).DialContext(ctx, "unix", path)
+			conn, err := (&net.Dialer{Timeout: dialPatience}).DialContext(ctx, "unix", path)
+			if err != nil {
+				return nil, err
+			}
+			if err := check(conn); err != nil {
+				return nil, errors.Join(err, conn.Close())
+			}
+			return conn, nil
 		},
 	}}}
+}
+
+// noRedirect has an answer that leads elsewhere be an answer: no agent asks an address that a peer names in a redirect.
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// ErrStranger refuses a socket at which another user's process answers.
+var ErrStranger = errors.New("another user's process answers there: nothing was sent to it")
+
+// DialRecorded makes a client of an instance's agent at the socket that a record names. It answers an error for a path
+// that no agent of that instance would choose, and sends nothing to the process of another user.
+func DialRecorded(path, app, instance string) (*Client, error) {
+	if !socketOf(path, app, instance) {
+		return nil, fmt.Errorf("%s is not the socket of an agent of %s/%s", path, app, instance)
+	}
+	return dialUnix(path, ownPeer), nil
+}
+
+// ownPeer is an error unless the process at the other end is of the caller's user.
+func ownPeer(conn net.Conn) error {
+	c, ok := conn.(*net.UnixConn)
+	if !ok {
+		return ErrStranger
+	}
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var is *unix.Ucred
+	var asked error
+	err = raw.Control(func(fd uintptr) { is, asked = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
+	if err := errors.Join(err, asked); err != nil {
+		return err
+	}
+	if int(is.Uid) != os.Geteuid() {
+		return fmt.Errorf("uid %d: %w", is.Uid, ErrStranger)
+	}
+	return nil
 }
 
 // Close ends idle connections.
@@ -100,7 +152,7 @@ func (c *Client) send(ctx context.Context, method, path string, body any) (*http
 			return nil, err
 		}
 	}
-	req, err := http.NewRequestWithContext(ctx, method, "http://agent"+path, &text)
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, &text)
 	if err != nil {
 		return nil, err
 	}

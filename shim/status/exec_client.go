@@ -62,7 +62,7 @@ func (c *Client) upgrade(ctx context.Context, path string, ask ExecRequest) (io.
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://agent"+path, bytes.NewReader(text))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+path, bytes.NewReader(text))
 	if err != nil {
 		return nil, err
 	}

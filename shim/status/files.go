@@ -84,8 +84,21 @@ func (d Dir) Socket(app, name string) string {
 	if len(path) <= MaxSocket {
 		return path
 	}
+	return filepath.Join(string(d), "s", shortSocket(app, name))
+}
+
+func shortSocket(app, name string) string {
 	sum := sha256.Sum256([]byte(app + "/" + name))
-	return filepath.Join(string(d), "s", hex.EncodeToString(sum[:8])+".sock")
+	return hex.EncodeToString(sum[:8]) + ".sock"
+}
+
+// socketOf tells whether a path is that of the instance's socket in any state folder.
+func socketOf(path, app, instance string) bool {
+	dir := filepath.Dir(path)
+	long := Dir(filepath.Dir(filepath.Dir(dir))).App(app)
+	return filepath.IsAbs(path) && filepath.Clean(path) == path &&
+		(dir == long && filepath.Base(path) == instance+".sock" ||
+			filepath.Base(dir) == "s" && filepath.Base(path) == shortSocket(app, instance))
 }
 
 // AppFile is app.json: how to find a run that was started on this host.

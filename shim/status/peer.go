@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/muster-agent/muster/registry"
 )
 
 // Peers are the other instances of a gang, as one of them starts programs there.
@@ -160,9 +163,12 @@ func PeerHandler(s Source, token string) http.Handler {
 		got := sha256.Sum256([]byte(r.Header.Get("Authorization")))
 		if token == "" || subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
 			w.Header().Set("WWW-Authenticate", "Bearer")
+			w.Header().Set("Connection", "close")
 			refuse(w, http.StatusUnauthorized, "not the token of this run", "")
 			return
 		}
+		welcome(w, r)
+		r.Body = http.MaxBytesReader(w, r.Body, guestBody)
 		mux.ServeHTTP(w, r)
 	})
 }
@@ -172,14 +178,29 @@ const bearer = "Bearer "
 // dialPatience bounds the making of a connection.
 const dialPatience = 5 * time.Second
 
-// DialPeer makes a client of an agent at host:port, which wants the run's token; it connects at the first call.
-func DialPeer(address, token string) *Client { return dialPeer(address, token, dialPatience, 0) }
+// DialPeer makes a client of the agent at a member's Peer, which wants the run's token; it connects at the first call.
+// The token is sent to the agent that shows the key of the record, and to nobody else.
+func DialPeer(peer, token string) *Client { return dialPeer(peer, token, dialPatience, 0) }
 
 // dialPeer limits the making of a connection, and the time until an answer begins; 0: no limit.
-func dialPeer(address, token string, connects, begins time.Duration) *Client {
-	return &Client{path: address, token: token, http: &http.Client{Transport: &http.Transport{
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return (&net.Dialer{Timeout: connects}).DialContext(ctx, "tcp", address)
+func dialPeer(peer, token string, connects, begins time.Duration) *Client {
+	address, key := registry.SplitPeer(peer)
+	return &Client{base: "https://agent", path: address, token: token, http: &http.Client{CheckRedirect: noRedirect, Transport: &http.Transport{
+		DialTLSContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			if key == "" {
+				return nil, ErrNoKey
+			}
+			conn, err := (&net.Dialer{Timeout: connects}).DialContext(ctx, "tcp", address)
+			if err != nil {
+				return nil, err
+			}
+			ctx, cancel := context.WithTimeout(ctx, max(connects, dialPatience))
+			defer cancel()
+			over := tls.Client(conn, pinned(key))
+			if err := over.HandshakeContext(ctx); err != nil {
+				return nil, errors.Join(err, conn.Close())
+			}
+			return over, nil
 		},
 		ResponseHeaderTimeout: begins,
 	}}}

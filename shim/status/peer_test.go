@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -43,7 +45,7 @@ func servePeer(t *testing.T, main func(*program, io.Reader, io.Writer, io.Writer
 			case id != "7-ab/c":
 				return nil, "", fmt.Errorf("roster %s: %w", id, registry.ErrNotYet)
 			case rank == 300:
-				return nil, "10.0.0.7:5", nil
+				return nil, "10.0.0.7:5#the-key_of-it", nil
 			}
 			return []byte("packed"), "", nil
 		},
@@ -66,11 +68,12 @@ func servePeer(t *testing.T, main func(*program, io.Reader, io.Writer, io.Writer
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.socket, p.address = unix.Addr().String(), tcp.Addr().String()
+	id := identity(t)
+	p.socket, p.address = unix.Addr().String(), registry.JoinPeer(tcp.Addr().String(), id.Key)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 2)
 	go func() { ended <- Serve(ctx, unix, Handler(source)) }()
-	go func() { ended <- Serve(ctx, tcp, PeerHandler(source, token)) }()
+	go func() { ended <- ServePeers(ctx, tcp, id, PeerHandler(source, token), slog.New(slog.DiscardHandler)) }()
 	t.Cleanup(func() {
 		cancel()
 		for range 2 {
@@ -85,6 +88,16 @@ func servePeer(t *testing.T, main func(*program, io.Reader, io.Writer, io.Writer
 		}
 	})
 	return p
+}
+
+// identity is worker-1's.
+func identity(t *testing.T) PeerIdentity {
+	t.Helper()
+	id, err := NewPeerIdentity(token, "d1", "worker-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
 }
 
 // relayTo makes a's agent one that finds worker-1 behind the client.
@@ -211,13 +224,22 @@ func TestOtherHostsNeedTheToken(t *testing.T) {
 }
 
 // raw sends a request as it is written: a client of package http would tidy the path up.
-func raw(t *testing.T, address, method, path, authorization string) int {
+func raw(t *testing.T, peer, method, path, authorization string) int {
 	t.Helper()
+	address, _ := registry.SplitPeer(peer)
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
+	return rawOver(t, conn, peer, method, path, authorization)
+}
+
+// rawOver is raw by a connection that there is.
+func rawOver(t *testing.T, over net.Conn, peer, method, path, authorization string) int {
+	t.Helper()
+	_, key := registry.SplitPeer(peer)
+	conn := tls.Client(over, pinned(key))
 	if err := conn.SetDeadline(time.Now().Add(watchdog)); err != nil {
 		t.Fatal(err)
 	}
@@ -242,9 +264,10 @@ func TestNoTokenIsNobodys(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- Serve(ctx, l, PeerHandler(Source{}, "")) }()
+	id := identity(t)
+	go func() { done <- ServePeers(ctx, l, id, PeerHandler(Source{}, ""), slog.New(slog.DiscardHandler)) }()
 	for _, authorization := range []string{"", "Bearer ", "Bearer"} {
-		if got := raw(t, l.Addr().String(), "GET", "/v1/state", authorization); got != http.StatusUnauthorized {
+		if got := raw(t, registry.JoinPeer(l.Addr().String(), id.Key), "GET", "/v1/state", authorization); got != http.StatusUnauthorized {
 			t.Errorf("%q: %d", authorization, got)
 		}
 	}
@@ -278,7 +301,7 @@ func TestPeersGiveTheRoster(t *testing.T) {
 	if got, next, err := AskRoster(t.Context(), p.address, token, "7-ab/c", 20); err != nil || string(got) != "packed" || next != "" {
 		t.Errorf("got %q, %q, %v", got, next, err)
 	}
-	if got, next, err := AskRoster(t.Context(), p.address, token, "7-ab/c", 300); err != nil || got != nil || next != "10.0.0.7:5" {
+	if got, next, err := AskRoster(t.Context(), p.address, token, "7-ab/c", 300); err != nil || got != nil || next != "10.0.0.7:5#the-key_of-it" {
 		t.Errorf("sent on: got %q, %q, %v", got, next, err)
 	}
 	if _, _, err := AskRoster(t.Context(), p.address, token, "8", 20); !errors.Is(err, registry.ErrNotYet) {

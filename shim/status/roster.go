@@ -34,7 +34,8 @@ func (s Source) roster(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		refuse(w, http.StatusInternalServerError, err.Error(), "")
 	case next != "":
-		w.Header().Set("Location", "http://"+next+rosterPath(r.PathValue("id"), rank))
+		address, key := registry.SplitPeer(next)
+		w.Header().Set("Location", "https://"+registry.JoinPeer(address+rosterPath(r.PathValue("id"), rank), key))
 		w.WriteHeader(http.StatusTemporaryRedirect)
 	default:
 		w.Header().Set("Content-Type", "application/gzip")
@@ -53,14 +54,14 @@ const (
 // mostRoster bounds a packed roster, in bytes.
 const mostRoster = 64 << 20
 
-// AskRoster asks the agent at host:port for the packed roster of an id on behalf of a rank. next is the address of the
+// AskRoster asks the agent at a member's Peer for the packed roster of an id on behalf of a rank. next is the address of the
 // agent to ask instead. The error is registry.ErrNotYet if the agent does not have it yet.
 func AskRoster(
-	ctx context.Context, address, token, id string, rank int,
+	ctx context.Context, peer, token, id string, rank int,
 ) (packed []byte, next string, err error) {
-	c := dialPeer(address, token, rosterConnects, rosterBegins)
+	c := dialPeer(peer, token, rosterConnects, rosterBegins)
 	defer c.Close()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://agent"+rosterPath(id, rank), http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+rosterPath(id, rank), http.NoBody)
 	if err != nil {
 		return nil, "", err
 	}
@@ -87,7 +88,7 @@ func AskRoster(
 		if err != nil {
 			return nil, "", fmt.Errorf("agent at %s: %w", c.path, err)
 		}
-		return nil, at.Host, nil
+		return nil, registry.JoinPeer(at.Host, at.Fragment), nil
 	}
 	return nil, "", c.failure(r)
 }

@@ -104,10 +104,11 @@ func Handler(s Source) http.Handler {
 
 // Serve answers until ctx is done; what was asked before is still answered.
 func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
-	server := &http.Server{
-		Handler: h, ReadHeaderTimeout: 10 * time.Second,
-		BaseContext: func(net.Listener) context.Context { return ctx },
-	}
+	return serveWith(ctx, &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}, l)
+}
+
+func serveWith(ctx context.Context, server *http.Server, l net.Listener) error {
+	server.BaseContext = func(net.Listener) context.Context { return ctx }
 	down := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(down)

@@ -245,8 +245,13 @@ func servePeers(membership *consul.Membership) (address string, err error) {
 		return "", err
 	}
 	source := status.Source{Roster: membership.GiveRoster}
-	go func() { _ = http.Serve(l, status.PeerHandler(source, membership.Token())) }()
-	return l.Addr().String(), nil
+	id, err := status.NewPeerIdentity(membership.Token(), membership.Record().Run, membership.Instance().String())
+	if err != nil {
+		return "", err
+	}
+	handler, log := status.PeerHandler(source, membership.Token()), slog.New(slog.DiscardHandler)
+	go func() { _ = status.ServePeers(context.Background(), l, id, handler, log) }()
+	return registry.JoinPeer(l.Addr().String(), id.Key), nil
 }
 
 // acknowledge writes what an agent writes: one port, one export, its sockets and folders.

@@ -1,0 +1,182 @@
+package status
+
+import (
+	"context"
+	"crypto/tls"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// How long a connection of another host may take. It is known once it has shown the run's token.
+const (
+	strangerPatience = 10 * time.Second // for the handshake, the request and its answer
+	knownPatience    = 2 * time.Minute  // for a request and its answer, a roster over a slow network among them
+	guestIdle        = 30 * time.Second // between two requests
+	guestHeader      = 8 << 10          // bytes
+	guestBody        = 1 << 16
+)
+
+// mostGuests bounds the connections of other hosts. It leaves half of the descriptors to the agent itself: its socket
+// answers whatever happens at the port.
+const mostGuests = 4096
+
+// ServePeers answers agents of other hosts until ctx is done, by TLS alone.
+func ServePeers(ctx context.Context, l net.Listener, id PeerIdentity, h http.Handler, log *slog.Logger) error {
+	server := &http.Server{
+		Handler: h, ReadHeaderTimeout: strangerPatience, ReadTimeout: strangerPatience, WriteTimeout: strangerPatience,
+		IdleTimeout: guestIdle, MaxHeaderBytes: guestHeader,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			if over, ok := c.(*tls.Conn); ok {
+				return context.WithValue(ctx, guestKey{}, over.NetConn())
+			}
+			return ctx
+		},
+	}
+	return serveWith(ctx, server, tls.NewListener(newGuests(l, guestBudget()), id.server()))
+}
+
+// guestBudget is how many connections of other hosts this process may have.
+func guestBudget() int {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
+		return mostGuests / 8
+	}
+	return int(min(mostGuests, limit.Cur/2)) //nolint:gosec // at most mostGuests
+}
+
+// guests are the connections of other hosts. Those that have not shown the run's token yet are strangers: when there
+// are too many, of one address or in all, the oldest of the address with the most strangers is closed. So a crowd of
+// idle connections closes each other, and a peer that shows its token at once gets through.
+type guests struct {
+	net.Listener
+	most                    int // in all
+	strangersAll, strangers int // strangers in all, and of one address
+
+	mu     sync.Mutex
+	open   int
+	oldest []*guest // strangers, oldest first
+	by     map[string]int
+}
+
+func newGuests(l net.Listener, most int) *guests {
+	return &guests{
+		Listener: l, most: most, strangersAll: max(1, most/2), strangers: max(1, most/4), by: map[string]int{},
+	}
+}
+
+// guest is one of these connections.
+type guest struct {
+	net.Conn
+	of      *guests
+	address string
+	once    sync.Once
+}
+
+type guestKey struct{}
+
+// Accept returns the next connection that there is room for.
+func (g *guests) Accept() (net.Conn, error) {
+	for {
+		c, err := g.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if one := g.take(c); one != nil {
+			return one, nil
+		}
+		_ = c.Close() // nothing was said
+	}
+}
+
+// take makes room for a connection by closing a stranger; nil: there is none to close.
+func (g *guests) take(c net.Conn) *guest {
+	address, _, err := net.SplitHostPort(c.RemoteAddr().String())
+	if err != nil {
+		address = c.RemoteAddr().String()
+	}
+	g.mu.Lock()
+	var closed *guest
+	switch {
+	case g.by[address] >= g.strangers:
+		closed = g.drop(address)
+	case len(g.oldest) >= g.strangersAll, g.open >= g.most:
+		closed = g.drop(g.crowd())
+	}
+	if g.open >= g.most {
+		g.mu.Unlock()
+		return nil
+	}
+	one := &guest{Conn: c, of: g, address: address}
+	g.open++
+	g.oldest, g.by[address] = append(g.oldest, one), g.by[address]+1
+	g.mu.Unlock()
+	if closed != nil {
+		_ = closed.Conn.Close() // it is out of the books already
+	}
+	return one
+}
+
+// crowd is the address with the most strangers; of equals, that of the oldest. It is called with the mutex held.
+func (g *guests) crowd() string {
+	most, address := 0, ""
+	for _, one := range g.oldest {
+		if n := g.by[one.address]; n > most {
+			most, address = n, one.address
+		}
+	}
+	return address
+}
+
+// drop takes the oldest stranger of an address out of the books, with the mutex held; nil: it has none.
+func (g *guests) drop(address string) *guest {
+	for _, one := range g.oldest {
+		if one.address == address {
+			g.noStranger(one)
+			one.once.Do(func() { g.open-- })
+			return one
+		}
+	}
+	return nil
+}
+
+// noStranger is called with the mutex held.
+func (g *guests) noStranger(one *guest) {
+	for i, other := range g.oldest {
+		if other == one {
+			g.oldest = append(g.oldest[:i], g.oldest[i+1:]...)
+			if g.by[one.address]--; g.by[one.address] == 0 {
+				delete(g.by, one.address)
+			}
+			return
+		}
+	}
+}
+
+// Close ends the connection.
+func (c *guest) Close() error {
+	c.of.mu.Lock()
+	c.of.noStranger(c)
+	c.once.Do(func() { c.of.open-- })
+	c.of.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// welcome notes that a request's connection has shown the run's token: from here on it has longer, and is closed for
+// nobody.
+func welcome(w http.ResponseWriter, r *http.Request) {
+	one, ok := r.Context().Value(guestKey{}).(*guest)
+	if !ok {
+		return
+	}
+	one.of.mu.Lock()
+	one.of.noStranger(one)
+	one.of.mu.Unlock()
+	control, end := http.NewResponseController(w), time.Now().Add(knownPatience)
+	_, _ = control.SetReadDeadline(end), control.SetWriteDeadline(end) // fail when the connection is closed
+}
