@@ -29,6 +29,9 @@ func Run(ctx context.Context, o Options) (code int, err error) {
 	if err != nil {
 		return o.ExitCodes.Apply(exit.CodeOf(err), ""), err
 	}
+	if err := o.admit(); err != nil {
+		return o.ExitCodes.Apply(exit.CodeOf(err), ""), err
+	}
 	open := o.Open
 	open.Policy, open.Hadoop = &o.Policy, o.Hadoop
 	app, err := open.Load(early, o.App, o.Output.To)

@@ -173,6 +173,9 @@ func (a *agent) surroundings(ctx context.Context, o Options) (err error) {
 	a.digest, a.inc = appdef.DigestIn(a.app.App, registry.Spoken().Min), NewID()
 	a.env, a.envImage = launcher.Inherit(os.Environ(), o.Env), launcher.InheritIntoImage(os.Environ(), o.Env)
 	a.envGiven = launcher.Given(os.Environ(), o.Env)
+	if o.Policy.Packages.RequireSignature {
+		a.env["HOME"] = ownHome()
+	}
 	a.hadoopFound = hadoop.FindFacts(cmp.Or(a.envGiven["HADOOP_CONF_DIR"], a.hadoop.Dir()), a.env)
 	if a.times.Barrier == 0 {
 		a.times.Barrier = max(a.app.Settings.Barrier.Duration(), 0)

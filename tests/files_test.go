@@ -41,6 +41,7 @@ var fileCalls = map[string][]string{
 // ownFiles are the functions, as ROOM.FUNCTION, that reach files of the agent's own or of the host's, which no app names,
 // and which files those are.
 var ownFiles = map[string]string{
+	"shim.Options.admitHadoop":          "Hadoop's configuration that the command line names",
 	"shim.agent.forget":                 "the agent's record in the state folder",
 	"shim.agent.linkLogs":               "the launcher's log folder",
 	"shim.agent.makeFolders":            "the folders that the command line names",

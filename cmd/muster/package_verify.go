@@ -81,7 +81,7 @@ func (f *packageVerifyFlags) trusted(policyNamed bool) ([]sign.PublicKey, int, e
 		keys, err := sign.OpenPublicKeys(f.keys)
 		return keys, exit.Definition, exit.With(exit.Usage, err)
 	}
-	p, err := policy.Read(f.policy, policyNamed)
+	p, err := policy.Examine(f.policy, policyNamed)
 	if err == nil && len(p.Packages.Trusted) == 0 {
 		err = exit.Usagef("package verify: no keys: give --key, or packages.keys in the policy %s", f.policy)
 	}

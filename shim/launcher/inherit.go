@@ -72,6 +72,9 @@ func Environ(environ []string) map[string]string {
 	return m
 }
 
+// Inherited tells whether Inherit lets a variable through.
+func Inherited(name string) bool { return inherited(name) }
+
 // inherited is the allow-list. Programs read the proxy variables in either case.
 func inherited(name string) bool {
 	switch name {

@@ -93,18 +93,31 @@ func (f *Choices) Read(ctx context.Context, ref string) (*App, appdef.Problems, 
 	if err != nil {
 		return nil, nil, err
 	}
-	if data := jobIn(from); data != nil {
-		app, found, err := f.loadJob(from, data)
-		if err != nil {
-			from.Close()
-			return nil, nil, err
-		}
-		return &App{App: app, Source: from, Vars: app.Vars}, found, nil
+	app, found, err := f.define(from, template, resources)
+	if err != nil {
+		from.Close()
+		return nil, nil, err
 	}
-	app, found := slider.Load(from.Package.FS, slider.Options{
-		Template: template, Resources: resources, Set: f.Set, Instances: f.Instances, Name: from.Package.Name,
-	})
 	return &App{App: app, Source: from, Vars: app.Vars}, found, nil
+}
+
+// define reads the definition of an opened package, if the policy admits what is changed and what it names.
+func (f *Choices) define(from Source, template, resources *slider.File) (app appdef.App, found appdef.Problems,
+	err error,
+) {
+	if err := f.admitChoices(); err != nil {
+		return app, nil, err
+	}
+	if data := jobIn(from); data != nil {
+		if app, found, err = f.loadJob(from, data); err != nil {
+			return app, nil, err
+		}
+	} else {
+		app, found = slider.Load(from.Package.FS, slider.Options{
+			Template: template, Resources: resources, Set: f.Set, Instances: f.Instances, Name: from.Package.Name,
+		})
+	}
+	return app, found, f.admitDefinition(app)
 }
 
 // Validate is Read that also plans the first instance of each component, to find the problems of planning.

@@ -81,7 +81,7 @@ func (f *Choices) find(ctx context.Context, ref string) (Source, error) {
 		return Source{}, err
 	}
 	open := packages.Open
-	if f.Policy != nil && f.Policy.Packages.RequireSignature { // otherwise it could change after its verification
+	if f.mustSign() { // otherwise it could change after its verification
 		open = packages.OpenOwn
 	}
 	pkg, err := open(path)
@@ -125,7 +125,7 @@ func (f *Choices) fetch(ctx context.Context, at Location) (Source, error) {
 		URL: at.URL, SHA256: at.Digest, CacheDir: cachedir.Default(), Progress: f.Progress,
 		Stores: f.Hadoop.Stores(f.Progress),
 	}
-	if f.Signed || f.Policy != nil && f.Policy.Packages.RequireSignature {
+	if f.Signed || f.mustSign() {
 		request.Sidecars = []cache.Sidecar{{Suffix: sign.Ending, Optional: true}}
 	}
 	file, err := cache.Fetch(ctx, request)

@@ -47,8 +47,35 @@ type Mount struct {
 }
 
 // Read reads the operator's file; none is a policy without exceptions. A file that others than
-// root and the agent's own user may write is refused.
+// root and the agent's own user may write is refused, and so is one that a user names in place of the host's own.
 func Read(path string, named bool) (Policy, error) {
+	if named {
+		if err := replaces(path, DefaultFile, os.Geteuid()); err != nil {
+			return Policy{File: path}, exit.With(exit.Forbidden, err)
+		}
+	}
+	return Examine(path, named)
+}
+
+// replaces refuses a policy in place of the host's, unless root or the owner of the host's names it.
+func replaces(path, host string, euid int) error {
+	var own, other unix.Stat_t
+	err := unix.Stat(host, &own)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil && int(own.Uid) == euid {
+		return nil
+	}
+	if err == nil && unix.Stat(path, &other) == nil && own.Dev == other.Dev && own.Ino == other.Ino {
+		return nil
+	}
+	return fmt.Errorf("--policy %s: this host has a policy of its own, %s, which only its owner can replace; leave "+
+		"--policy out", path, host)
+}
+
+// Examine reads a policy that nothing runs under.
+func Examine(path string, named bool) (Policy, error) {
 	p := Policy{File: path}
 	_, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) && !named {

@@ -167,3 +167,37 @@ func readText(t *testing.T, text, want string) Policy {
 	}
 	return p
 }
+
+// TestAttackOtherPolicy: a user names a policy of his own on a host that has one.
+func TestAttackOtherPolicy(t *testing.T) {
+	dir := t.TempDir()
+	host, mine, same := filepath.Join(dir, "host.json"), filepath.Join(dir, "mine.json"), filepath.Join(dir, "same.json")
+	for _, path := range []string{host, mine} {
+		if err := os.WriteFile(path, []byte(`{"version":1}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Link(host, same); err != nil {
+		t.Fatal(err)
+	}
+	owner := os.Geteuid()
+	err := replaces(mine, host, owner+1)
+	if err == nil || !strings.Contains(err.Error(), "--policy "+mine) || !strings.Contains(err.Error(), host) {
+		t.Errorf("another user's: got %v, want a refusal with both files", err)
+	}
+	for name, err := range map[string]error{
+		"the host's own owner": replaces(mine, host, owner), "the host's own file": replaces(host, host, owner+1),
+		"a name of the same file": replaces(same, host, owner+1),
+		"a host without one":      replaces(mine, filepath.Join(dir, "none"), owner+1),
+	} {
+		if err != nil {
+			t.Errorf("%s: got %v, want nil", name, err)
+		}
+	}
+	if err := replaces(filepath.Join(dir, "none"), host, owner+1); err == nil {
+		t.Error("a missing file in place of the host's: got nil")
+	}
+	if err := replaces(mine, filepath.Join(host, "below"), owner+1); err == nil {
+		t.Error("a policy that cannot be looked up: got nil")
+	}
+}

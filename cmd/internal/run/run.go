@@ -96,6 +96,9 @@ func (f *Options) Run(ctx context.Context, s console.Streams, ref string) error 
 	if rules, err = rules.WithUserns(f.Userns); err != nil {
 		return err
 	}
+	if err := openapp.AdmitEnv(rules, f.Env, os.Environ()); err != nil {
+		return err
+	}
 	f.App.Policy = &rules
 	f.App.Hadoop = f.Filesystem.Hadoop.Login
 	app, err := f.App.Load(ctx, ref, s.Err)

@@ -130,6 +130,9 @@ func (c *client) open(ctx context.Context) error {
 }
 
 func (c *client) read(ctx context.Context, choices openapp.Choices, ref string, rules policy.Policy) error {
+	if err := openapp.AdmitFile(rules, "--config", c.one("--config")); err != nil {
+		return err
+	}
 	choices.Policy = &rules
 	pkg, found, err := choices.Read(ctx, ref)
 	if err != nil {
