@@ -50,6 +50,7 @@ var ownFiles = map[string]string{
 	"shim/data/manager.Manager.ownCopy": "the agent's cache",
 	"shim/journal.appendLine":           "the agent's log folder",
 	"shim/member.hostFacts":             "/proc",
+	"shim/openapp.Choices.Args":         "documents that the command line names",
 	"shim/openapp.Location.local":       "the APP that the command line names",
 	"shim/openapp.ParseLocation":        "the APP that the command line names",
 	"shim/openapp.ReadDocument":         "documents that the command line names",

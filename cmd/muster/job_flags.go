@@ -71,7 +71,7 @@ func (f *jobFlags) register(cmd *cobra.Command) {
 	set.StringVar(&o.Run, "run", "", "name of this run of the app (default: the clock's seconds)")
 	set.StringVar(&o.App, "app", "", "`APP` as the agents load it (default: APP, a local one by its path)")
 	set.StringVar(&o.Binary, "binary", "/usr/local/bin/muster",
-		"muster on the hosts: a path, or a URL for the launcher to fetch")
+		"muster on the hosts: `PATH` or URL#sha256=HEX; a digest is checked at each start")
 	set.StringVar(&o.Queue, "queue", "", "queue (yarn, k8s) or partition (slurm) (default: PAI's virtual cluster)")
 	set.StringVar(&o.Priority, "priority", "", "a number, VERY_LOW to VERY_HIGH, or a priority class (k8s)")
 	registerLauncherFlags(set, o)

@@ -2,6 +2,8 @@ package openapp
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/appdef/slider"
@@ -17,6 +20,7 @@ import (
 	"github.com/muster-agent/muster/shim/hadoop"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/policy"
+	"github.com/muster-agent/muster/shim/store"
 )
 
 // Choices choose and change the definition of an APP.
@@ -141,12 +145,18 @@ func (l *App) ClientVars() map[string]string {
 	return vars
 }
 
-// ReadDocument reads a file that a flag names; nothing without a name.
+// ReadDocument reads a file that a flag names; nothing without a name. With #sha256=HEX behind its path it must have that
+// digest.
 func ReadDocument(path string) (*slider.File, error) {
 	if path == "" {
 		return nil, nil // a missing flag is no error
 	}
+	path, want, _ := strings.Cut(path, Pin)
 	text, err := os.ReadFile(path)
+	if got := digestOf(text); err == nil && want != "" && want != got {
+		return nil, exit.With(exit.Definition, fmt.Errorf("%s, which the command line names: %w", path,
+			&store.DigestError{Want: want, Got: got}))
+	}
 	if err != nil {
 		if cause, ok := errors.AsType[*fs.PathError](err); ok {
 			err = cause.Err
@@ -154,4 +164,9 @@ func ReadDocument(path string) (*slider.File, error) {
 		return nil, exit.With(exit.Usage, fmt.Errorf("%s, which the command line names: %w", path, err))
 	}
 	return &slider.File{Name: filepath.Base(path), Data: text}, nil
+}
+
+func digestOf(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
 }

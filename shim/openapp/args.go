@@ -1,8 +1,13 @@
 package openapp
 
-import "path/filepath"
+import (
+	"os"
+	"path/filepath"
+	"strings"
+)
 
-// Args are the same choices as arguments for an agent; paths become absolute.
+// Args are the same choices as arguments for an agent; paths become absolute. Documents have their digest, so that an
+// agent reads the same ones.
 func (f *Choices) Args() ([]string, error) {
 	var out []string
 	for flag, path := range map[string]string{"--template": f.Template, "--resources": f.Resources} {
@@ -12,6 +17,13 @@ func (f *Choices) Args() ([]string, error) {
 		abs, err := filepath.Abs(path)
 		if err != nil {
 			return nil, err
+		}
+		if !strings.Contains(abs, Pin) {
+			text, err := os.ReadFile(abs)
+			if err != nil {
+				return nil, err
+			}
+			abs += Pin + digestOf(text)
 		}
 		out = append(out, flag, abs)
 	}

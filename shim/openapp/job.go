@@ -16,6 +16,7 @@ import (
 	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/packages/sign"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/store"
 )
 
 // Stdin is the name of the APP on stdin.
@@ -26,7 +27,7 @@ const mostJob = 8 << 20
 
 // openJob opens a job file, recognised by its content; ok is false for anything else.
 func openJob(ctx context.Context, ref string) (from Source, ok bool, err error) {
-	data, path, err := readJob(ctx, ref)
+	data, path, want, err := readJob(ctx, ref)
 	if err != nil || data == nil {
 		return Source{}, false, err
 	}
@@ -36,46 +37,51 @@ func openJob(ctx context.Context, ref string) (from Source, ok bool, err error) 
 	}
 	sum := sha256.Sum256(data)
 	pkg.Name, pkg.Path, pkg.Digest = filepath.Base(path), path, hex.EncodeToString(sum[:])
-	return Source{Package: pkg, Ref: path, Signature: path + sign.Ending, Job: data}, true, nil
+	if want != "" && want != pkg.Digest {
+		err := fmt.Errorf("open job file %s: %w", path, &store.DigestError{Want: want, Got: pkg.Digest})
+		return Source{}, false, exit.With(exit.Definition, err)
+	}
+	at := Location{path, want}
+	return Source{Package: pkg, Ref: at.pinned(path), Signature: path + sign.Ending, Job: data}, true, nil
 }
 
-// readJob is the text of a job file and its absolute path; nil if ref is not a job file.
-func readJob(ctx context.Context, ref string) (data []byte, path string, err error) {
+// readJob is the text of a job file, its absolute path and the digest that ref wants; nil if ref is not a job file.
+func readJob(ctx context.Context, ref string) (data []byte, path, digest string, err error) {
 	if ref == Stdin {
 		data, err = io.ReadAll(io.LimitReader(os.Stdin, mostJob+1))
 		switch {
 		case err != nil:
-			return nil, "", exit.With(exit.Usage, fmt.Errorf("app -: %w", err))
+			return nil, "", "", exit.With(exit.Usage, fmt.Errorf("app -: %w", err))
 		case len(data) > mostJob:
-			return nil, "", exit.With(exit.Definition,
+			return nil, "", "", exit.With(exit.Definition,
 				fmt.Errorf("app -: got more than %d MiB on stdin, want a job file", mostJob>>20))
 		}
-		return append([]byte{}, data...), ref, nil // stdin can be nothing else
+		return append([]byte{}, data...), ref, "", nil // stdin can be nothing else
 	}
 	at, err := ParseLocation(ref)
-	if err != nil || at.Remote() || at.Digest != "" {
-		return nil, "", nil //nolint:nilerr // opening it as a package reports the error
+	if err != nil || at.Remote() {
+		return nil, "", "", nil //nolint:nilerr // opening it as a package reports the error
 	}
 	name, err := at.local(ctx)
 	if err != nil {
-		return nil, "", nil //nolint:nilerr // likewise
+		return nil, "", "", nil //nolint:nilerr // likewise
 	}
 	info, err := os.Stat(name)
 	if err != nil || !info.Mode().IsRegular() {
-		return nil, "", nil //nolint:nilerr // likewise
+		return nil, "", "", nil //nolint:nilerr // likewise
 	}
 	large := info.Size() > mostJob
 	if data, err = beginning(name, large); err != nil || !pai.Is(data) {
-		return nil, "", nil //nolint:nilerr // likewise
+		return nil, "", "", nil //nolint:nilerr // likewise
 	}
 	if large {
-		return nil, "", exit.With(exit.Definition, fmt.Errorf("app %s: got more than %d MiB, want a job file", ref,
+		return nil, "", "", exit.With(exit.Definition, fmt.Errorf("app %s: got more than %d MiB, want a job file", ref,
 			mostJob>>20))
 	}
 	if name, err = filepath.Abs(name); err != nil {
-		return nil, "", exit.With(exit.Definition, err)
+		return nil, "", "", exit.With(exit.Definition, err)
 	}
-	return data, name, nil
+	return data, name, at.Digest, nil
 }
 
 // beginning is a file's content; of a large file enough to recognise it.

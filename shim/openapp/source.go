@@ -81,7 +81,7 @@ func (f *Choices) find(ctx context.Context, ref string) (Source, error) {
 		return Source{}, err
 	}
 	open := packages.Open
-	if f.mustSign() { // otherwise it could change after its verification
+	if f.mustSign() || at.Digest != "" { // otherwise it could change after its verification
 		open = packages.OpenOwn
 	}
 	pkg, err := open(path)
@@ -95,7 +95,7 @@ func (f *Choices) find(ctx context.Context, ref string) (Source, error) {
 		err := fmt.Errorf("open package %s: %w", at.URL, &store.DigestError{Want: at.Digest, Got: pkg.Digest})
 		return Source{}, exit.With(exit.Definition, errors.Join(err, pkg.Close()))
 	}
-	return Source{Package: pkg, Ref: pkg.Path, Signature: pkg.Path + sign.Ending}, nil
+	return Source{Package: pkg, Ref: at.pinned(pkg.Path), Signature: pkg.Path + sign.Ending}, nil
 }
 
 func isAbsent(path string) bool {
@@ -138,6 +138,10 @@ func (f *Choices) fetch(ctx context.Context, at Location) (Source, error) {
 		return Source{}, exit.With(exit.Definition, errors.Join(fmt.Errorf("%s: %w", store.Printable(at.URL), err),
 			file.Close()))
 	}
+	if pkg.Digest != "" && pkg.Digest != file.SHA256 {
+		err := fmt.Errorf("%s: %w", store.Printable(at.URL), &store.DigestError{Want: file.SHA256, Got: pkg.Digest})
+		return Source{}, exit.With(exit.Definition, errors.Join(err, pkg.Close(), file.Close()))
+	}
 	pkg.Name = at.name()
 	from := Source{Package: pkg, Ref: at.URL + Pin + file.SHA256, URL: store.Printable(at.URL), file: file}
 	if beside, ok := file.Sidecars[sign.Ending]; ok {
@@ -171,6 +175,9 @@ func ParseLocation(ref string) (Location, error) {
 	scheme := store.SchemeOf(ref)
 	switch scheme {
 	case "":
+		if path, digest, pinned := strings.Cut(ref, Pin); pinned && DigestForm.MatchString(digest) {
+			return Location{path, digest}, nil
+		}
 		return Location{URL: ref}, nil
 	case "file:", "http:", "https:", "hdfs:":
 	default:
@@ -198,6 +205,24 @@ func (l Location) local(ctx context.Context) (string, error) {
 	}
 	_, path, err := file.Open(ctx, l.URL)
 	return path, exit.With(exit.Usage, err)
+}
+
+// pinned is a path that its reader must find with the same digest.
+func (l Location) pinned(path string) string {
+	if l.Digest == "" {
+		return path
+	}
+	return path + Pin + l.Digest
+}
+
+// Pinned is the reference with the digest of what was opened, as far as it has one: of a folder and of the catalog
+// nobody knows one.
+func (f Source) Pinned(ref string) string {
+	digest := f.Package.Digest
+	if digest == "" || f.Ref == Stdin || strings.HasPrefix(ref, "catalog:") || strings.Contains(ref, Pin) {
+		return ref
+	}
+	return ref + Pin + digest
 }
 
 // Remote tells that it is not a file of this host.

@@ -65,6 +65,7 @@ func TestGolden(t *testing.T) {
 						o.AppFlags, o.AgentFlags = []string{"--set", "worker:site.global.x=it's ${HOME} 100% $(id)"}, []string{"--env", "A=b c"}
 						o.TokenFile, o.TokenSecret, o.Queue, o.Priority, o.TimeLimit = "/etc/muster/token", "consul", "train", "HIGH", 90*time.Minute
 						o.Privileged, o.Image = true, ""
+						o.Binary += "#sha256=" + strings.Repeat("0a", 32)
 					}
 					job, err := known.Render(launcher, app, o)
 					if err != nil {

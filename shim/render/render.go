@@ -34,8 +34,11 @@ type Options struct {
 	App      string
 	AppFlags []string
 	// Binary is the path of muster on the hosts, or a URL that the launcher brings it from.
-	Binary   string
-	Registry registry.Address
+	Binary string
+	// BinarySHA256 is the digest that the binary must have when an agent starts, in hex; empty: it is not checked.
+	// #sha256=HEX at the end of Binary says it too.
+	BinarySHA256 string
+	Registry     registry.Address
 	// AgentFlags are further flags of `muster agent`, as its command line has them.
 	AgentFlags []string
 	// KillWindow is what the launcher leaves between its stop signal and SIGKILL; 0: enough for the grace of each
@@ -89,6 +92,9 @@ func Render(all []Launcher, name string, app appdef.App, o Options) (Job, error)
 	if !slices.Contains(to.Formats, o.Format) {
 		return Job{}, fmt.Errorf("%s: format %s: want %s",
 			name, appdef.Quote(o.Format), strings.Join(to.Formats, " or "))
+	}
+	if err := o.splitPin(); err != nil {
+		return Job{}, fmt.Errorf("%s: %w", name, err)
 	}
 	w := Writer{App: &app, Options: o, launcher: to}
 	if err := w.check(); err != nil {

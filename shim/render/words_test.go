@@ -243,3 +243,9 @@ func TestHostileWordsInShells(t *testing.T) {
 	}
 	want(launch(client[at]))
 }
+
+// renderError is why a job cannot be rendered.
+func renderError(launcher string, app appdef.App, o render.Options) error {
+	_, err := known.Render(launcher, app, o)
+	return err
+}

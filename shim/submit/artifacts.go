@@ -88,6 +88,7 @@ func (o *Options) loadSubmission(a *artifacts, job hbox.Submission) (app appdef.
 func (o *Options) choose(a *artifacts, l *openapp.App) error {
 	c := &o.Choices
 	if o.File.App != "" { // the agents find it by themselves
+		o.File.App = l.Pinned(o.File.App)
 		return nil
 	}
 	other := c.Template != "" || c.Resources != ""
@@ -97,7 +98,7 @@ func (o *Options) choose(a *artifacts, l *openapp.App) error {
 		o.File.App = l.Ref
 		return nil
 	case o.Launcher.Client.OneHost && !stored && l.Ref != openapp.Stdin:
-		o.File.App = l.Ref
+		o.File.App = l.Pinned(l.Ref)
 		return nil
 	case !other && l.URL == "" && l.Job == nil && !l.Package.Folder:
 		a.files = append(a.files, artifact{Name: filepath.Base(l.Package.Path), Path: l.Package.Path})
@@ -150,6 +151,12 @@ func (o *Options) place(ctx context.Context, a *artifacts, app *appdef.App) erro
 		o.File.Binary = own
 		if bring = url != "" || !client.OneHost; bring {
 			a.files = append(a.files, artifact{Name: "muster", Path: own, Executable: true})
+		} else if !ofRoot(ctx, own) { // its owner could exchange it until an agent starts
+			name, err := nameOf(ctx, artifact{Name: "muster", Path: own})
+			if err != nil {
+				return fmt.Errorf("submit: %w", err)
+			}
+			o.File.BinarySHA256 = name[:64]
 		}
 	}
 	if len(a.files) == 0 {
@@ -190,7 +197,7 @@ func (o *Options) openStore(ctx context.Context, a *artifacts, url string, binar
 			"--store-as says the URL of a web server that shows it, or --store names one on HDFS", url))
 	}
 	a.store, a.folder = store, store.Folder(o.File.AppID, o.File.Run)
-	return nil
+	return a.folder.checkAccess(ctx)
 }
 
 // checkStoreAs refuses what hosts cannot see a store as.
@@ -232,9 +239,9 @@ func (a *artifacts) locate(ctx context.Context, o *render.Options) error {
 		a.names = append(a.names, name)
 		switch {
 		case file.Executable && a.store.Local():
-			o.Binary = a.folder.Path(name)
+			o.Binary, o.BinarySHA256 = a.folder.Path(name), name[:64]
 		case file.Executable:
-			o.Binary = a.folder.URL(name)
+			o.Binary, o.BinarySHA256 = a.folder.URL(name), name[:64]
 		default:
 			o.App = a.folder.URL(name) + openapp.Pin + name[:64]
 		}

@@ -73,11 +73,13 @@ func (j *Job) read(ctx context.Context, args []string) (appdef.App, []string, er
 	}
 	defer l.Close()
 	if j.File.App == "" {
-		j.File.App = l.Ref
+		j.File.App = l.Pinned(l.Ref)
 		if filepath.IsAbs(l.Ref) {
 			fmt.Fprintf(j.Warn, "note: the agents load %s: it must be there on every host; --app names another "+
 				"place\n", l.Ref)
 		}
+	} else {
+		j.File.App = l.Pinned(j.File.App)
 	}
 	return l.App, nil, nil
 }

@@ -314,8 +314,11 @@ func (w writer) podContainer(g render.Group) *yaml.Node {
 	if image == "" {
 		image = g.Image
 	}
+	if !strings.Contains(image, "@sha256:") {
+		w.Lose("image %s: a tag, whose image others may replace; name it by its digest, NAME@sha256:HEX", image)
+	}
 	c := yamlMap("name", yamlText("muster"), "image", yamlText(image), "command",
-		yamlTexts(podText(w.Local(""))), "args", w.podArgs(g), "env", w.podEnv())
+		w.podCommand(), "args", w.podArgs(g), "env", w.podEnv())
 	note(c, "image", "It has muster at the path below.")
 	note(c, "env", "What the agent knows this pod by.")
 	put(c, "resources", w.podResources(g))
@@ -323,6 +326,15 @@ func (w writer) podContainer(g render.Group) *yaml.Node {
 		yamlMap("name", yamlText("shm"), "mountPath", yamlText("/dev/shm")),
 		yamlMap("name", yamlText("work"), "mountPath", yamlText(workVolume))))
 	return c
+}
+
+// podCommand starts the agent. The image's digest covers its muster; another one is checked at the start.
+func (w writer) podCommand() *yaml.Node {
+	words := w.Start(w.Local(""), workVolume+"/.muster-bin")
+	for i := range words {
+		words[i] = podText(words[i])
+	}
+	return yamlTexts(words...)
 }
 
 // podText keeps `$(NAME)` from being filled in.

@@ -16,10 +16,18 @@ func TestNomadChecksWhatItFetches(t *testing.T) {
 	for _, tt := range []struct{ format, binary, want string }{
 		{"json", "https://web/m/objects/" + sum + "-muster", `"checksum": "sha256:` + sum + `"`},
 		{"hcl", "https://web/m/objects/" + sum + "-muster", "options {\n          checksum = \"sha256:" + sum + "\""},
+		{"json", "https://web/m/muster#sha256=" + sum, `"checksum": "sha256:` + sum + `"`},
 		{"json", "https://web/m/muster", ""},
 		{"json", "https://web/" + sum, ""},
+		{"json", "https://web/m/muster#sha256=0a", ""},
 	} {
 		job, err := render.Render([]render.Launcher{Jobs}, "nomad", app, render.Options{Format: tt.format, AppID: "a", Run: "1", App: "catalog:a", Binary: tt.binary, Registry: registry.DefaultAddress()})
+		if tt.want == "" {
+			if err == nil || !strings.Contains(err.Error(), "#sha256=") {
+				t.Errorf("%s: got %v, want a refusal that asks for a digest", tt.binary, err)
+			}
+			continue
+		}
 		if err != nil {
 			t.Fatal(err)
 		}

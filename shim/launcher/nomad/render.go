@@ -244,7 +244,7 @@ func (w writer) group(g render.Group) (group, error) {
 func (w writer) task(g render.Group) (taskSpec, error) {
 	task := taskSpec{
 		Name: "muster", Driver: w.Options.Driver, User: w.Options.User,
-		Config:      config{Command: driverText.Replace(w.Local("local")), Args: driverTexts(g.Command)},
+		Config:      w.start(g),
 		KillTimeout: g.Window, KillSignal: "SIGINT", LogConfig: logConfig{MaxFiles: 3, MaxFileSizeMB: 10},
 	}
 	if w.Options.TokenFile != "" {
@@ -255,9 +255,13 @@ func (w writer) task(g render.Group) (taskSpec, error) {
 			return task, errors.New("binary on hdfs: Nomad's clients fetch from http, https, s3, gcs and git; give " +
 				"a path on the hosts or such a URL")
 		}
+		if err := w.FetchedBinary(); err != nil {
+			return task, err
+		}
 		task.Artifacts = []artifact{{
 			w.Options.Binary, "file",
-			"local/" + render.BinaryName, checksum(w.Options.Binary),
+			"local/" + render.BinaryName,
+			map[string]string{"checksum": "sha256:" + w.Options.BinarySHA256},
 		}}
 	}
 	for _, word := range append([]string{w.Options.Binary}, g.Command...) {
@@ -270,15 +274,13 @@ func (w writer) task(g render.Group) (taskSpec, error) {
 	return task, nil
 }
 
-// inStore is the name of a file in a store of muster submit: its digest is what the launcher is to find.
-var inStore = regexp.MustCompile(`/([0-9a-f]{64})-[^/]+$`)
-
-// checksum has Nomad's clients check what they fetch, where its name says what it is to be.
-func checksum(binary string) map[string]string {
-	if m := inStore.FindStringSubmatch(binary); m != nil {
-		return map[string]string{"checksum": "sha256:" + m[1]}
+// start is what a task runs. Nomad's clients check what they fetch; what lies on the host is checked at the start.
+func (w writer) start(g render.Group) config {
+	words := []string{w.Local("local")}
+	if !render.Remote(w.Options.Binary) {
+		words = w.Start(words[0], `"$PWD/.muster-bin"`)
 	}
-	return nil
+	return config{Command: driverText.Replace(words[0]), Args: driverTexts(slices.Concat(words[1:], g.Command))}
 }
 
 // driverText keeps `${HOME}` and `%{if}` of a command as they are: Nomad's clients read what a driver is told as a

@@ -223,12 +223,10 @@ fi
 		`in grace. They
 # end with 143, or by the signal, and srun tells the highest code alone: what decides more than that is told 128 higher.
 task='trap : TERM
-"$@"%s
-code=$?
-case $code in %s) code=$((code + %d)) ;; esac
+%scase $code in %s) code=$((code + %d)) ;; esac
 exit "$code"'
 
-`, render.Joined(launcher.CodesOf(launcher.Elsewhere), ", "), render.ShellWord(w.Options.Run), index,
+`, render.Joined(launcher.CodesOf(launcher.Elsewhere), ", "), render.ShellWord(w.Options.Run), w.agentLines(index),
 		render.Joined(loud(), " | "), loudly)
 	if w.Options.TimeLimit > 0 {
 		fmt.Fprintf(&b, lateFunction, notice(parts[0].Window)+earlySeconds)
@@ -266,6 +264,27 @@ exit "$status"
 		render.Joined(launcher.CodesOf(launcher.Elsewhere), " | "), w.Options.Run,
 		render.Joined(launcher.CodesOf(launcher.Again), " | "))
 	return b.String()
+}
+
+// agentLines run the agent in a task. A binary of known digest is copied to a folder of the task's own, checked and
+// started there, so that nobody exchanges it between the check and the start.
+func (w writer) agentLines(index string) string {
+	if w.Options.BinarySHA256 == "" {
+		return `"$@"` + index + "\ncode=$?\n"
+	}
+	return `code=77
+own=$(mktemp -d) && cp "$1" "$own/muster" && chmod 500 "$own/muster" &&
+	echo "` + w.Options.BinarySHA256 + `  $own/muster" | sha256sum -c - >/dev/null && code=
+if [ -n "$code" ]; then
+	echo "muster: $1: refused: its sha256 is not ` + w.Options.BinarySHA256 +
+		`, as submitted; submit the job again" >&2
+else
+	shift
+	"$own/muster" "$@"` + index + `
+	code=$?
+fi
+if [ -n "$own" ]; then rm -rf "$own"; fi
+`
 }
 
 // lateFunction keeps a job from living on in the queue when the time limit of its user is over. Without

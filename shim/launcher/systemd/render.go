@@ -172,7 +172,7 @@ func (w writer) template(name, binary string) string {
 }
 
 func (w writer) service(binary string, window time.Duration) []unitLine {
-	words := append([]string{binary}, w.Command("", window)...)
+	words := append(w.Start(binary, `"$STATE_DIRECTORY/.muster-`+instanceMark+`"`), w.Command("", window)...)
 	lines := []unitLine{
 		{"", "Ready is who has passed the barrier: that may take as long as the gang needs to come together."},
 		{"Type", "notify"},
@@ -180,7 +180,7 @@ func (w writer) service(binary string, window time.Duration) []unitLine {
 		{"TimeoutStartSec", "infinity"},
 		{"WatchdogSec", "60"},
 		{"", "Component and index are in the instance's name, COMPONENT-INDEX."},
-		{"ExecStart", unitWords(words)},
+		{"ExecStart", strings.ReplaceAll(unitWords(words), instanceMark, "%i")},
 		{"", "Control groups below this one are the agent's: the limits of its process."},
 		{"Delegate", "yes"},
 		{"", "SIGTERM to the agent, which stops its process in grace; after TimeoutStopSec SIGKILL to all."},
@@ -219,6 +219,9 @@ func (w writer) service(binary string, window time.Duration) []unitLine {
 	}
 	return append(lines, w.unprivileged()...)
 }
+
+// instanceMark stands for the instance's name until the words are quoted.
+const instanceMark = "MUSTER-UNIT-INSTANCE"
 
 // stopCodes are the exit codes that a stop by systemd ends with.
 func stopCodes(a launcher.Answer) []int {

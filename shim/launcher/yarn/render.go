@@ -109,6 +109,9 @@ func (w writer) write() ([]render.File, error) {
 		return nil, fmt.Errorf("token file %s: want a path without blanks and signs that a shell reads",
 			appdef.Quote(token))
 	}
+	if err := w.FetchedBinary(); err != nil {
+		return nil, err
+	}
 	w.loseAll()
 	if w.Options.Format == "shell" {
 		return w.shell()
@@ -207,7 +210,7 @@ func indented(v any) (string, error) {
 func (w writer) component(g render.Group) (component, error) {
 	c := component{
 		Name: nameOf(g.Name), NumberOfContainers: g.Count, RestartPolicy: "ON_FAILURE",
-		LaunchCommand: command(append([]string{w.Local(".")}, g.Command...)),
+		LaunchCommand: command(w.start(g)),
 		Resource:      resource{CPUs: max(g.VCores, 1), Memory: strconv.Itoa(memoryMB(g))},
 	}
 	failures := strconv.Itoa(g.Count + maxFailures)
@@ -219,7 +222,6 @@ func (w writer) component(g render.Group) (component, error) {
 		"yarn.service.node-blacklist.threshold": strconv.Itoa(math.MaxInt32),
 	}
 	if render.Remote(w.Options.Binary) {
-		c.LaunchCommand = "./" + c.LaunchCommand
 		c.Configuration.Files = []file{{"STATIC", w.Options.Binary, render.BinaryName}}
 	}
 	if g.GPUs > 0 {
@@ -445,14 +447,12 @@ func (w writer) application(g render.Group, priority string, several bool) strin
 	if w.Options.TokenFile != "" {
 		option("-shell_env", "CONSUL_HTTP_TOKEN_FILE="+w.Options.TokenFile)
 	}
-	agent := append([]string{w.Local("")}, g.Command...)
-	run := "exec " // the container ends as the agent does
 	if render.Remote(w.Options.Binary) {
 		filled[len(words)+1] = `"$brought"/` + render.BinaryName
 		words = append(words, "-localize_files", "")
-		run += "./"
 	}
-	words = append(words, "-shell_command", run+command(agent))
+	// The container ends as the agent does.
+	words = append(words, "-shell_command", "exec "+command(w.start(g)))
 	text := "\n"
 	if w.Options.TimeLimit > 0 {
 		text += "limited "
@@ -462,6 +462,15 @@ func (w writer) application(g render.Group, priority string, several bool) strin
 		text += " &\nclients+=($!)"
 	}
 	return text + "\n"
+}
+
+// start is what a container runs. Files of a store are checked in the container: YARN knows no digests.
+func (w writer) start(g render.Group) []string {
+	binary := w.Local("")
+	if render.Remote(w.Options.Binary) {
+		binary = "./" + binary
+	}
+	return append(w.Start(binary, `"$PWD/.muster-bin"`), g.Command...)
 }
 
 // resources are those of one container of the distributed shell.

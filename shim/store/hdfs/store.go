@@ -139,6 +139,19 @@ func (s *Store) stat(ctx context.Context, path string) (info os.FileInfo, err er
 	return info, err
 }
 
+// Access tells who may write to a folder.
+func (s *Store) Access(ctx context.Context, path string) (store.Access, error) {
+	info, err := s.stat(ctx, path)
+	if err != nil {
+		return store.Access{}, err
+	}
+	access := store.Access{Mode: uint32(info.Mode() & 0o1777)}
+	if status, ok := info.Sys().(*client.FileStatus); ok {
+		access.Owner = status.GetOwner()
+	}
+	return access, nil
+}
+
 // describe puts the file's number into the validator: a file that replaces another has another number.
 func describe(path string, info os.FileInfo) store.Info {
 	i := store.Info{Path: path, Size: info.Size(), ModTime: info.ModTime(), Dir: info.IsDir()}

@@ -1,0 +1,167 @@
+package render_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// starts are the formats that start a binary of a store, and how the words of a task are had of what was rendered. In
+// each `%s` stands in place of the binary that the launcher has fetched, if it fetches.
+var starts = []struct {
+	name, launcher, format string
+	fetched                bool // to ./muster, by the launcher
+	words                  func(t *testing.T, text, dir string) []string
+}{
+	{"nomad hcl", "nomad", "hcl", false, firstOf(hclWords)},
+	{"nomad json", "nomad", "json", false, firstOf(apiWords)},
+	{"systemd", "systemd", "", false, func(t *testing.T, text, dir string) []string {
+		return firstOf(unitWords)(t, strings.ReplaceAll(text, "%i", "worker-0"), dir)
+	}},
+	{"k8s jobset", "k8s", "jobset", false, podStart},
+	{"k8s jobs", "k8s", "jobs", false, podStart},
+	{"yarn service", "yarn", "service", false, serviceStart},
+	{"yarn service, fetched", "yarn", "service", true, serviceStart},
+	{"yarn shell", "yarn", "shell", false, shellStart},
+	{"yarn shell, fetched", "yarn", "shell", true, shellStart},
+	{"slurm", "slurm", "", false, func(t *testing.T, text, _ string) []string {
+		words, err := typed(t, text, []string{"srun", "scontrol", "squeue"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return words[slices.Index(words, "bash"):]
+	}},
+}
+
+func firstOf(read func(string) ([][]string, error)) func(*testing.T, string, string) []string {
+	return func(t *testing.T, text, _ string) []string {
+		t.Helper()
+		all, err := read(text)
+		if err != nil || len(all) == 0 {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		return all[0]
+	}
+}
+
+// podStart has the volume of a pod in a folder of the test's.
+func podStart(t *testing.T, text, dir string) []string {
+	t.Helper()
+	words := firstOf(podWords)(t, text, dir)
+	for i := range words {
+		words[i] = strings.ReplaceAll(words[i], "/var/lib/muster", dir)
+	}
+	return words
+}
+
+// inLaunchScript is a command as a container's launch script has it.
+func inLaunchScript(command string) []string {
+	return []string{"bash", "-c", "exec /bin/bash -c \"" + nodeManager(command) + "\"\n"}
+}
+
+func serviceStart(t *testing.T, text, _ string) []string {
+	t.Helper()
+	commands, err := launchCommands(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return inLaunchScript(commands[0])
+}
+
+func shellStart(t *testing.T, text, _ string) []string {
+	t.Helper()
+	client, err := typed(t, text, []string{"yarn", "hdfs"}, "DISTRIBUTED_SHELL_JAR=/d.jar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.Index(client, "-shell_command") + 1
+	if at == 0 {
+		t.Fatalf("got %q", client)
+	}
+	return inLaunchScript(client[at])
+}
+
+// TestAttackBinarySwapped exchanges the binary in the store between the submission and the start: the task of every
+// format refuses it, and nothing of it runs. The binary that was submitted runs, with the words that it was given.
+func TestAttackBinarySwapped(t *testing.T) {
+	for _, tt := range starts {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			ran, task, state := filepath.Join(dir, "ran"), filepath.Join(dir, "task"), filepath.Join(dir, "state")
+			stored := filepath.Join(dir, "it's a store", "muster")
+			if tt.launcher == "systemd" {
+				stored = filepath.Join(dir, "store", "muster") // no blanks
+			}
+			for _, folder := range []string{task, state, filepath.Dir(stored)} {
+				if err := os.Mkdir(folder, 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			good := "#!/bin/sh\nprintf '%s\\n' \"$@\" >" + ran + "\n"
+			sum := sha256.Sum256([]byte(good))
+			o := options()
+			o.AppFlags = []string{"--set", "a b=$(id) it's"}
+			o.Binary = stored + "#sha256=" + hex.EncodeToString(sum[:])
+			at := stored
+			if tt.fetched {
+				o.Binary, at = "hdfs://nn/m/muster#sha256="+hex.EncodeToString(sum[:]), filepath.Join(task, "muster")
+			}
+			words := tt.words(t, rendered(t, tt.launcher, tt.format, small(t), o), dir)
+			start := func(content string) (string, int) {
+				t.Helper()
+				if err := os.WriteFile(at, []byte(content), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				cmd := exec.CommandContext(t.Context(), words[0], words[1:]...)
+				cmd.Dir = task
+				cmd.Env = append(os.Environ(), "STATE_DIRECTORY="+state, "SLURM_PROCID=0", "TMPDIR="+state)
+				out, err := cmd.CombinedOutput()
+				if err != nil && !errors.As(err, new(*exec.ExitError)) {
+					t.Fatal(err)
+				}
+				return string(out), cmd.ProcessState.ExitCode()
+			}
+			if out, code := start(good); code != 0 {
+				t.Fatalf("what was submitted: got %d: %s", code, out)
+			}
+			got, err := os.ReadFile(ran)
+			if err != nil || !strings.HasPrefix(string(got), "agent\n") || !strings.Contains(string(got), "\na b=$(id) it's\n") {
+				t.Errorf("what was submitted was started with %q, %v", got, err)
+			}
+			if err := os.Remove(ran); err != nil {
+				t.Fatal(err)
+			}
+			refused := 77
+			if tt.launcher == "slurm" {
+				refused += 128 // so that srun tells it before others
+			}
+			out, code := start("#!/bin/sh\ntouch " + ran + "\n")
+			if code != refused || !strings.Contains(out, "refused: its sha256 is not "+hex.EncodeToString(sum[:])) {
+				t.Errorf("another binary: got %d, want %d: %s", code, refused, out)
+			}
+			if _, err := os.Stat(ran); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("another binary ran: %v", err)
+			}
+		})
+	}
+}
+
+// TestAttackBinaryWithoutDigest: what a launcher fetches from a place that others may write has a digest.
+func TestAttackBinaryWithoutDigest(t *testing.T) {
+	app := small(t)
+	for launcher, url := range map[string]string{"nomad": "https://x/muster", "yarn": "hdfs://nn/muster"} {
+		for _, digest := range []string{"", "#sha256=", "#sha256=0a", "#sha256=" + strings.Repeat("g", 64)} {
+			o := options()
+			o.Binary = url + digest
+			if err := renderError(launcher, app, o); err == nil || !strings.Contains(err.Error(), "#sha256=") {
+				t.Errorf("%s %s: got %v, want a refusal", launcher, o.Binary, err)
+			}
+		}
+	}
+}
