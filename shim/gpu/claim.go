@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strconv"
 	"time"
@@ -17,21 +18,31 @@ type Held struct {
 	Devices []Device
 	// Shared are the IDs of devices that the launcher granted though another agent holds them.
 	Shared []string
-	locks  []*hostlock.Lock
+	// Foreign are the IDs of devices that processes of other users announce as theirs, and who those are. Root takes
+	// such a device where no other will do: anybody can announce one.
+	Foreign map[string]string
+	locks   []*hostlock.Lock
 }
 
-// Claim chooses devices and locks them. A lock is `gpu/<uuid>` of hostlock: it holds among the agents
-// of all users in one network namespace, as those of ports do, and ends with its holder. Devices that others hold are
-// added to w.Busy and another choice is made. What the launcher granted is locked for the others to see, and kept if it
-// cannot be.
+// Claim chooses devices and locks them. A lock is `gpu/<uuid>` of hostlock: it holds among the agents of a user, and
+// those of root hold among all. Devices that others hold are added to w.Busy and another choice is made; so are those
+// that another user's agent announces, but root takes these rather than none. What the launcher granted is locked for
+// the others to see, and kept if it cannot be.
 func Claim(ctx context.Context, devices []Device, w Want) (*Held, error) {
 	// One agent chooses at a time, so that a lock seen is a device held and not another's attempt.
 	leave := queue(ctx, queueTime)
 	defer leave()
-	return claim(devices, w)
+	h, err := claim(devices, w, false)
+	if errors.Is(err, ErrTooFew) && os.Geteuid() == 0 {
+		if h, err := claim(devices, w, true); err == nil {
+			return h, nil
+		}
+	}
+	return h, err
 }
 
-func claim(devices []Device, w Want) (*Held, error) {
+// claim takes devices that other users announce only beside them.
+func claim(devices []Device, w Want, beside bool) (*Held, error) {
 	w.Busy = maps.Clone(w.Busy)
 	if w.Busy == nil {
 		w.Busy = map[string]bool{}
@@ -46,7 +57,7 @@ func claim(devices []Device, w Want) (*Held, error) {
 			return nil, fmt.Errorf("claim GPUs: %w", err)
 		}
 		h := &Held{Devices: chosen}
-		taken, err := h.lock()
+		taken, err := h.lock(beside)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("claim GPUs: %w", errors.Join(err, h.Release()))
@@ -93,8 +104,8 @@ func (h *Held) Release() error {
 	return errors.Join(errs...)
 }
 
-// lock takes the lock of each device and names those that others hold.
-func (h *Held) lock() (taken []string, err error) {
+// lock takes the lock of each device and names those that others hold, or announce unless it is to be taken beside them.
+func (h *Held) lock(beside bool) (taken []string, err error) {
 	for _, d := range h.Devices {
 		for _, name := range lockNames(d) {
 			l, err := hostlock.Take("gpu/" + name)
@@ -106,6 +117,16 @@ func (h *Held) lock() (taken []string, err error) {
 				return nil, fmt.Errorf("lock %s: %w", d, err)
 			}
 			h.locks = append(h.locks, l)
+			if by := l.Other(); by != nil {
+				if !beside {
+					taken = append(taken, d.ID())
+					break
+				}
+				if h.Foreign == nil {
+					h.Foreign = map[string]string{}
+				}
+				h.Foreign[d.ID()] = by.String()
+			}
 		}
 	}
 	return taken, nil

@@ -5,8 +5,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -17,85 +19,174 @@ import (
 // ErrHeld says that another agent has the lock.
 var ErrHeld = errors.New("held by another agent")
 
-// mostName is what an address takes after its leading zero byte (struct sockaddr_un), in bytes.
-const mostName = 107
-
 // Lock is held until Release or the end of the process. A program that the process executes does not inherit it, but by
 // Start.
-type Lock struct{ fd int }
+type Lock struct {
+	file    int // descriptor, -1: released
+	path    string
+	shared  bool // a program that Start started has it, too, or this process is that program
+	socket  int  // the announcement; -1: none
+	another *Holder
+}
+
+// Holder is an agent of another user, or whatever else bound the name of the announcement.
+type Holder struct {
+	UID int // -1: not known
+	PID int
+}
+
+func (h Holder) String() string {
+	if h.UID < 0 {
+		return "an unknown process"
+	}
+	return fmt.Sprintf("uid %d (pid %d)", h.UID, h.PID)
+}
+
+// Other is a process of another user, not root, that announces the same lock. Anybody can do that: it is a hint.
+// Nil: there was none when the lock was taken.
+func (l *Lock) Other() *Holder { return l.another }
 
 // inheritedFD is the descriptor of the lock that Start gave to this process.
 const inheritedFD = 3
 
-// inherited is the address of that lock, empty where there is none. Programs that this process executes do not inherit
+// inherited is the path of that lock, empty where there is none. Programs that this process executes do not inherit
 // the descriptor.
 var (
 	inheritedMu sync.Mutex
-	inherited   = inheritedAddress()
+	inherited   = inheritedPath()
 )
 
-func inheritedAddress() string {
+func inheritedPath() string {
 	flags, err := unix.FcntlInt(inheritedFD, unix.F_GETFD, 0)
 	if err != nil || flags&unix.FD_CLOEXEC != 0 { // opened by this process
 		return ""
 	}
-	at, err := unix.Getsockname(inheritedFD)
-	if err != nil {
+	path, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", inheritedFD))
+	if err != nil || filepath.Base(filepath.Dir(path)) != folderName {
 		return ""
 	}
-	if at, ok := at.(*unix.SockaddrUnix); ok && strings.HasPrefix(at.Name, prefix) {
-		unix.CloseOnExec(inheritedFD)
-		return at.Name
-	}
-	return ""
+	unix.CloseOnExec(inheritedFD)
+	return path
 }
 
 // Start starts a program of muster that has the lock from its first moment on: its Take of the same name succeeds. The
 // lock is released when the program has ended and this process has released it, too. Descriptor 3 is the lock's: files
 // of cmd.ExtraFiles begin at descriptor 4.
 func (l *Lock) Start(cmd *exec.Cmd) error {
-	fd, err := unix.FcntlInt(uintptr(l.fd), unix.F_DUPFD_CLOEXEC, inheritedFD)
+	fd, err := unix.FcntlInt(uintptr(l.file), unix.F_DUPFD_CLOEXEC, inheritedFD)
 	if err != nil {
 		return fmt.Errorf("lock: %w", err)
 	}
 	file := os.NewFile(uintptr(fd), "lock")
 	cmd.ExtraFiles = append([]*os.File{file}, cmd.ExtraFiles...) // the first is inheritedFD
+	l.shared = true
 	return errors.Join(cmd.Start(), file.Close())
 }
 
-// prefix begins all addresses.
-const prefix = "@muster/"
-
-// Take takes the lock `@muster/<name>` without waiting. A name that is too long for an address is replaced by its
-// digest. The error is ErrHeld when another process, or this one, has it.
+// Take takes the lock without waiting. The error is ErrHeld when another process of this user, or this one, has it, or
+// when root has it.
 func Take(name string) (*Lock, error) {
-	address := prefix + name
-	if len(address) > mostName {
-		digest := sha256.Sum256([]byte(name))
-		address = prefix + hex.EncodeToString(digest[:])
-	}
-	if takeInherited(address) {
-		return &Lock{inheritedFD}, nil
-	}
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	dir, err := ownFolder()
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", name, err)
 	}
-	err = unix.Bind(fd, &unix.SockaddrUnix{Name: address})
-	if errors.Is(err, unix.EADDRINUSE) {
+	l, err := takeIn(dir, name)
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", name, err)
+	}
+	// Announce before the look at root's: of two agents that take it at the same time one at least sees the other.
+	l.socket, l.another, err = announce(name)
+	if l.shared { // the one that started this program may still announce it
+		err, l.another = nil, nil
+	}
+	if err == nil && os.Geteuid() != 0 && heldIn(rootFolder, name) {
 		err = ErrHeld
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("lock %s: %w", name, err), unix.Close(fd))
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", name, err), l.Release())
 	}
-	return &Lock{fd}, nil
+	return l, nil
 }
 
-// takeInherited tells, once, that this process inherited the lock of the address.
-func takeInherited(address string) bool {
+// mostFile is the longest name of a lock's file, in bytes.
+const mostFile = 200
+
+// fileName is the name of a lock's file: the lock's, escaped, or its digest where that is too long.
+func fileName(name string) string {
+	escaped := url.PathEscape(name)
+	if strings.HasPrefix(escaped, ".") {
+		escaped = "%2E" + escaped[1:]
+	}
+	if len(escaped) > mostFile {
+		digest := sha256.Sum256([]byte(name))
+		return hex.EncodeToString(digest[:])
+	}
+	return escaped
+}
+
+// takeIn locks the file of that name in the folder.
+func takeIn(dir, name string) (*Lock, error) {
+	path := filepath.Join(dir, fileName(name))
+	if takeInherited(path) {
+		return &Lock{file: inheritedFD, path: path, shared: true, socket: -1}, nil
+	}
+	for {
+		fd, err := openOwn(path)
+		if err != nil {
+			return nil, err
+		}
+		err = unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			err = ErrHeld
+		}
+		if err != nil {
+			return nil, errors.Join(err, unix.Close(fd))
+		}
+		if sameFile(fd, path) {
+			return &Lock{file: fd, path: path, socket: -1}, nil
+		}
+		if err := unix.Close(fd); err != nil { // its holder removed the file while it was being opened
+			return nil, err
+		}
+	}
+}
+
+// openOwn opens a lock's file, and makes it where there is none.
+func openOwn(path string) (int, error) {
+	const flags = unix.O_RDWR | unix.O_CREAT | unix.O_NOFOLLOW | unix.O_CLOEXEC | unix.O_NONBLOCK
+	fd, err := unix.Open(path, flags, 0o600)
+	if err != nil {
+		return -1, fmt.Errorf("open %s: %w", path, err)
+	}
+	var is unix.Stat_t
+	if err = unix.Fstat(fd, &is); err == nil {
+		switch {
+		case is.Mode&unix.S_IFMT != unix.S_IFREG:
+			err = fmt.Errorf("%s is not a regular file: remove it", path)
+		case int(is.Uid) != os.Geteuid() || is.Mode&0o077 != 0 || is.Nlink > 1:
+			err = fmt.Errorf("%s is open to other users (uid %d, mode %04o, %d links): remove it", path, is.Uid,
+				is.Mode&0o7777, is.Nlink)
+		}
+	}
+	if err != nil {
+		return -1, errors.Join(err, unix.Close(fd))
+	}
+	return fd, nil
+}
+
+// sameFile tells that the path names the file of the descriptor.
+func sameFile(fd int, path string) bool {
+	var open, named unix.Stat_t
+	return unix.Fstat(fd, &open) == nil && unix.Lstat(path, &named) == nil &&
+		open.Dev == named.Dev && open.Ino == named.Ino
+}
+
+// takeInherited tells, once, that this process inherited the lock of that file.
+func takeInherited(path string) bool {
 	inheritedMu.Lock()
 	defer inheritedMu.Unlock()
-	if inherited != address {
+	if inherited != path || !sameFile(inheritedFD, path) ||
+		unix.Flock(inheritedFD, unix.LOCK_EX|unix.LOCK_NB) != nil { // held already, by the same open file
 		return false
 	}
 	inherited = ""
@@ -104,12 +195,19 @@ func takeInherited(address string) bool {
 
 // Release gives the lock to others. It may be called once more.
 func (l *Lock) Release() error {
-	if l == nil || l.fd < 0 {
+	if l == nil || l.file < 0 {
 		return nil
 	}
-	fd := l.fd
-	l.fd = -1
+	file, socket := l.file, l.socket
+	l.file, l.socket = -1, -1
+	if !l.shared && sameFile(file, l.path) { // else another process may still hold the file
+		_ = unix.Unlink(l.path) // a file that stays is no lock
+	}
 	syscall.ForkLock.RLock() // between fork and exec a child of ours has a copy: none may be there
 	defer syscall.ForkLock.RUnlock()
-	return unix.Close(fd)
+	var err error
+	if socket >= 0 {
+		err = unix.Close(socket)
+	}
+	return errors.Join(err, unix.Close(file))
 }

@@ -2,33 +2,47 @@ package ports
 
 import (
 	"errors"
-	"net"
 	"strconv"
+	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/muster-agent/muster/shim/hostlock"
 )
 
-// TestAttackPortOfARecord: the preferred number comes from the registry. One outside of the operator's range is not
-// taken.
-func TestAttackPortOfARecord(t *testing.T) {
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+// Another user's process that has bound the name of every port's announcement keeps nobody from a port: what nobody has
+// announced is chosen first, then what can be bound.
+func TestAttackAllPortsAnnounced(t *testing.T) {
+	r := ranges(t, "28700-28703")
+	announced := map[int]bool{}
+	for _, n := range r.numbers()[:3] {
+		announced[n] = true
+		bindName(t, n)
+	}
+	free := held(t, r, []Want{{Name: "first"}}, nil)
+	if got := free.Ports()["first"]; announced[got] {
+		t.Errorf("took %d, which is announced, though another was not", got)
+	}
+	rest := held(t, r, []Want{{Name: "a"}, {Name: "b"}, {Name: "c"}}, nil)
+	if len(rest.Ports()) != 3 {
+		t.Errorf("got %v", rest.Ports())
+	}
+	if h, err := Claim(r, []Want{{Name: "none"}}, nil); !errors.Is(err, ErrNone) ||
+		!strings.Contains(err.Error(), hostlock.ErrHeld.Error()) {
+		t.Errorf("a fifth of four: got %v, %v", h, err)
+	}
+}
+
+// bindName binds the name without listening, so that the kernel does not tell who did: it is nobody's lock.
+func bindName(t *testing.T, port int) {
+	t.Helper()
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, text, _ := net.SplitHostPort(free.Addr().String())
-	outside, err := strconv.Atoi(text)
-	if err := errors.Join(err, free.Close()); err != nil {
+	t.Cleanup(func() { _ = unix.Close(fd) })
+	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: "@muster/port/" + strconv.Itoa(port)}); err != nil {
 		t.Fatal(err)
-	}
-	r, err := ParseRanges("20000-29999")
-	if err != nil || r.Contains(outside) {
-		t.Skip("the kernel gave a port of the range")
-	}
-	held, err := Claim(r, []Want{{Name: "p"}}, map[string]int{"p": outside})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer held.Close()
-	if got := held.Ports()["p"]; !r.Contains(got) {
-		t.Errorf("got port %d, outside of %s", got, r)
 	}
 }

@@ -102,14 +102,30 @@ func anyOf(w Want, from Ranges, random func(int) int) (*port, error) {
 	if len(numbers) == 0 {
 		return nil, fmt.Errorf("port %s: %w: the range is empty", w.Name, ErrNone)
 	}
-	why := map[string]int{} // reason → how often
 	start := random(len(numbers))
-	for i := range numbers {
-		p, err := take(w.Name, numbers[(start+i)%len(numbers)], func(n int) (int, error) { return holdPort(n, false) })
-		if err == nil {
+	numbers = slices.Concat(numbers[start:], numbers[:start])
+	why := map[string]int{} // reason → how often
+	var foreign []int
+	hold := func(n int) (int, error) { return holdPort(n, false) }
+	for _, n := range numbers {
+		p, err := take(w.Name, n, hold)
+		switch {
+		case err == nil:
 			return p, nil
+		case errors.Is(err, errForeign):
+			foreign = append(foreign, n)
+			continue
+		case !refusal(err):
+			return nil, fmt.Errorf("port %s: %w", w.Name, err)
 		}
-		if !errors.Is(err, hostlock.ErrHeld) && !errors.Is(err, unix.EADDRINUSE) && !errors.Is(err, unix.EACCES) {
+		why[err.Error()]++
+	}
+	for _, n := range foreign { // anybody can announce a port: that it can be bound is what counts
+		p, err := takeBeside(w.Name, n, hold)
+		switch {
+		case err == nil:
+			return p, nil
+		case !refusal(err):
 			return nil, fmt.Errorf("port %s: %w", w.Name, err)
 		}
 		why[err.Error()]++
@@ -121,7 +137,24 @@ func anyOf(w Want, from Ranges, random func(int) int) (*port, error) {
 	return nil, fmt.Errorf("port %s: %w in %s (%s)", w.Name, ErrNone, from, strings.Join(reasons, "; "))
 }
 
+// refusal tells that a port is not to be had, and another may be.
+func refusal(err error) bool {
+	return errors.Is(err, hostlock.ErrHeld) || errors.Is(err, unix.EADDRINUSE) || errors.Is(err, unix.EACCES)
+}
+
+// errForeign says that a process of another user, not root, announces the port as its agent's.
+var errForeign = errors.New("announced by another user")
+
+// take leaves a port alone that another user's agent may have chosen and its process not bound yet.
 func take(name string, number int, hold func(int) (int, error)) (*port, error) {
+	p, err := takeBeside(name, number, hold)
+	if err == nil && p.lock.Other() != nil {
+		return nil, errors.Join(errForeign, closeFD(&p.holder), p.lock.Release())
+	}
+	return p, err
+}
+
+func takeBeside(name string, number int, hold func(int) (int, error)) (*port, error) {
 	lock, err := hostlock.Take("port/" + strconv.Itoa(number))
 	if errors.Is(err, hostlock.ErrHeld) {
 		return nil, hostlock.ErrHeld // the caller names the number

@@ -64,6 +64,9 @@ func (g *Grant) Take(ctx context.Context, p plan.Plan, helper *string) error {
 	if len(g.held.Shared) > 0 {
 		g.log.Warn("the launcher granted devices that another agent holds", "devices", strings.Join(g.held.Shared, ","))
 	}
+	for _, id := range slices.Sorted(maps.Keys(g.held.Foreign)) {
+		g.log.Warn("GPU taken that another user announces", "device", id, "by", g.held.Foreign[id])
+	}
 	if g.fenced {
 		if g.injection, err = gpu.Inject(ctx, g.held.Devices,
 			gpu.InjectOptions{Image: p.Root.Kind == plan.RootImage}); err != nil {
