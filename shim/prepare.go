@@ -24,6 +24,7 @@ import (
 	"github.com/muster-agent/muster/shim/journal"
 	"github.com/muster-agent/muster/shim/launcher"
 	"github.com/muster-agent/muster/shim/machine"
+	"github.com/muster-agent/muster/shim/mask"
 	"github.com/muster-agent/muster/shim/member"
 	"github.com/muster-agent/muster/shim/notify"
 	"github.com/muster-agent/muster/shim/openapp"
@@ -97,6 +98,7 @@ type rooms struct {
 	log          *slog.Logger
 	loop         *machine.Agent
 	registryAddr registry.Address
+	hidden       *mask.Set // secret values, for what is written
 	client       *consul.Client
 	times        registry.Times
 	member       *member.Member
@@ -112,12 +114,19 @@ type rooms struct {
 
 // prepareAgent makes an agent, up to the registry's first answer. Of one that cannot be made nothing stays.
 func prepareAgent(ctx context.Context, o Options, app *openapp.App, manager *notify.Notifier) (*agent, error) {
+	hidden := &mask.Set{} // before the first line of the log
+	hidden.AddNamed(launcher.Environ(os.Environ()))
+	hidden.AddNamed(launcher.Given(os.Environ(), o.Env))
+	for _, c := range app.App.Components {
+		hidden.AddNamed(c.Settings.Env)
+		hidden.AddNamed(c.Config)
+	}
 	late := newLateFile(o.Output.To, o.Output.dropped)
 	a := &agent{
 		self: self{app: app, started: time.Now()}, host: host{policy: o.Policy}, inherited: inherited{hadoop: o.Hadoop},
 		folders: folders{state: o.Folders.State, logFile: late},
 		rooms: rooms{
-			log: o.Output.logger(late), loop: machine.NewAgent(), notify: manager,
+			log: o.Output.logger(hidden.Writer(late)), hidden: hidden, loop: machine.NewAgent(), notify: manager,
 			registryAddr: o.Registry.Address, times: o.Registry.Times,
 		},
 	}
@@ -205,7 +214,7 @@ func (a *agent) open(ctx context.Context, o Options, found launcher.Found) (err 
 // makeRooms makes the rooms. They are closed in the reverse order.
 func (a *agent) makeRooms(ctx context.Context, o Options, newRun bool) {
 	a.process = process.New(ctx, process.Config{})
-	a.journal = journal.New(a.log, a.logDir, a.loop.State)
+	a.journal = journal.New(a.log, a.logDir, a.loop.State, a.hidden.Hide)
 	a.atEnd(a.journal.Close)
 	a.ports = ports.NewInstance(a.id.appID, o.Ports, a.log)
 	a.gpus = grant.New(a.log, a.alloc.Devices)

@@ -30,7 +30,7 @@ import (
 func (a *agent) run(ctx context.Context) machine.State {
 	a.loop.Use(machine.Rooms{
 		Gang: a.member, Stager: stageRoom{a}, Engine: processRoom{a}, Checkpoints: a.checkpoints, Logger: a.log,
-		Trace: a.trace,
+		Trace: a.trace, Hide: a.hidden.Hide,
 	})
 	final := a.loop.Run(ctx)
 	a.member.Resign()

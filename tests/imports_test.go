@@ -60,6 +60,7 @@ var rooms = []room{
 	},
 
 	{path: "shim/hostlock"},
+	{path: "shim/mask"},
 	{path: "shim/plan", may: []string{"appdef", "registry", "registry/conductor"}, pure: true},
 	{path: "shim/plan/sheet", may: []string{"appdef", "registry", "shim/plan"}, pure: true},
 	{path: "shim/frameworks", may: []string{"shim/plan", "registry"}, pure: true},
@@ -105,7 +106,7 @@ var rooms = []room{
 		path: "shim/dryrun",
 		may: []string{
 			"appdef", "registry", "shim/exit", "shim/frameworks", "shim/hadoop", "shim/launcher", "shim/launcher/known",
-			"shim/member", "shim/openapp", "shim/plan", "shim/prepare", "shim/status",
+			"shim/mask", "shim/member", "shim/openapp", "shim/plan", "shim/prepare", "shim/status",
 		},
 	},
 	{path: "shim/exit", may: []string{"appdef", "registry"}, pure: true},
@@ -176,18 +177,18 @@ var rooms = []room{
 
 	{path: "cmd/internal/hboxjob", may: []string{"appdef", "appdef/hbox", "appdef/slider", "packages", "registry", "shim/exit", "shim/status", "shim/submit"}},
 	{path: "cmd/internal/run", may: []string{
-		"cmd/internal/apps", "cmd/internal/console", "cmd/internal/detach", "cmd/internal/flags", "appdef", "appdef/pai", "registry", "registry/consul",
+		"cmd/internal/apps", "cmd/internal/console", "cmd/internal/detach", "cmd/internal/flags", "appdef", "appdef/pai", "registry", "registry/consul", "shim/mask", "shim/wording",
 		"registry/embedded", "shim", "shim/data", "shim/exit", "shim/fault", "shim/files", "shim/hadoop", "shim/journal", "shim/launcher", "shim/machine",
 		"shim/openapp", "shim/plan", "shim/policy", "shim/prepare", "shim/signals", "shim/status", "shim/tail", "shim/paireport", "shim/wait", "shim/workdir",
 	}},
-	{path: "cmd/internal/console", may: []string{"shim/exit"}},
+	{path: "cmd/internal/console", may: []string{"shim/exit", "shim/wording"}},
 	{path: "cmd/internal/apps", may: []string{"appdef", "registry", "registry/consul", "shim/exit", "shim/launcher", "shim/machine", "shim/status", "shim/wording"}},
 	{path: "cmd/internal/ask", may: []string{"cmd/internal/apps", "cmd/internal/console", "appdef", "registry", "registry/consul", "shim/exit", "shim/plan", "shim/status", "shim/wait", "shim/wording"}},
 	{path: "cmd/internal/logs", may: []string{"cmd/internal/apps", "registry", "shim/exit", "shim/files", "shim/status", "shim/tail", "shim/wording"}},
 	{path: "cmd/internal/flags", may: []string{"shim/ports", "cmd/internal/apps", "registry", "registry/consul", "shim/exit", "shim/hadoop", "shim/openapp", "shim/status"}},
 	{path: "cmd/internal/view", may: []string{"cmd/internal/apps", "cmd/internal/console", "appdef", "registry", "registry/consul", "shim/exit", "shim/machine", "shim/member", "shim/plan", "shim/status", "shim/wording"}},
 	{path: "cmd/internal/detach", may: []string{
-		"cmd/internal/apps", "cmd/internal/console", "cmd/internal/flags", "appdef", "registry", "shim/exit", "shim/fault", "shim/machine", "shim/status",
+		"cmd/internal/apps", "cmd/internal/console", "cmd/internal/flags", "appdef", "registry", "shim/exit", "shim/fault", "shim/machine", "shim/mask", "shim/status",
 		"shim/tail", "shim/workdir",
 	}},
 	{path: "cmd/internal/slider", may: []string{

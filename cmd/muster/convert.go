@@ -85,7 +85,7 @@ func (f *convertFlags) convert(ctx context.Context, s console.Streams, ref strin
 		return f.save(out.Files)
 	case !f.json:
 		for _, text := range out.Files {
-			_, err = fmt.Fprint(s.Out, text)
+			_, err = fmt.Fprint(console.File(s.Out), text)
 		}
 	}
 	return err

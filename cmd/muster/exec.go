@@ -104,7 +104,7 @@ func (f *execFlags) exec(
 func (f *execFlags) run(
 	ctx context.Context, c *status.Client, s console.Streams, given func(string) bool, argv []string,
 ) (status.ExecExit, error) {
-	in, out := terminalOf(s.In), terminalOf(s.Out)
+	in, out := console.Terminal(s.In), console.Terminal(s.Out)
 	if !given("tty") {
 		f.tty = in != nil && out != nil
 	}
@@ -126,7 +126,7 @@ func (f *execFlags) run(
 	defer leave(nil)
 	signals, sizes := handOn(ctx, leave, in, out)
 	return c.Exec(ctx, ask, status.ExecStreams{
-		Stdin: s.In, Stdout: s.Out, Stderr: s.Err, Resize: sizes,
+		Stdin: s.In, Stdout: console.Raw(s.Out), Stderr: console.Raw(s.Err), Resize: sizes,
 		Signals: signals,
 	})
 }
@@ -188,14 +188,6 @@ func offer(sizes chan status.ExecSize, z status.ExecSize) {
 	default:
 	}
 	sizes <- z
-}
-
-// terminalOf is the stream if it is a terminal, else nil.
-func terminalOf(stream any) *os.File {
-	if f, ok := stream.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		return f
-	}
-	return nil
 }
 
 // sizeOf is that of the first which is a terminal; 24 by 80 when none is.

@@ -44,6 +44,6 @@ func (f *planFlags) explain(ctx context.Context, s console.Streams, ref string) 
 		if err != nil {
 			return err
 		}
-		return f.print(s, sheet.Of(app, list.Plans, f.Component))
+		return f.print(s, p.Hide(sheet.Of(app, list.Plans, f.Component)))
 	})
 }

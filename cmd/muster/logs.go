@@ -69,7 +69,7 @@ func (f *logsFlags) logs(ctx context.Context, s console.Streams, what string) er
 	if facts.Local == nil {
 		return k.UnknownApp(t.App, registry.Address{})
 	}
-	l := logs.Reader{Lookup: k, Facts: facts, File: f.file(), Follow: f.follow, Tail: f.tail, Out: s.Out}
+	l := logs.Reader{Lookup: k, Facts: facts, File: f.file(), Follow: f.follow, Tail: f.tail, Out: console.Raw(s.Out)}
 	if t.Instance != nil {
 		return l.One(ctx, t.Instance.String())
 	}

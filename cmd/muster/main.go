@@ -10,6 +10,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/mask"
 	"github.com/muster-agent/muster/shim/sandbox"
 )
 
@@ -20,9 +21,15 @@ func main() {
 
 // Main runs the command line of this process and returns its exit code.
 func Main() int {
-	s := console.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
+	s := console.Streams{In: os.Stdin, Out: console.Printable(os.Stdout), Err: console.Printable(os.Stderr)}
 	// The root of all contexts: signals reach the agent as events.
-	return execute(context.Background(), os.Args[1:], s)
+	args := mask.Arguments()[1:]
+	handed, err := mask.Take()
+	if err != nil {
+		fmt.Fprintln(s.Err, message(err))
+		return exit.Internal
+	}
+	return execute(context.Background(), append(args, handed...), s)
 }
 
 func execute(ctx context.Context, args []string, s console.Streams) int {

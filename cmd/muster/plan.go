@@ -81,13 +81,13 @@ func (f *planFlags) plan(ctx context.Context, s console.Streams, ref string) err
 			if err != nil {
 				return err
 			}
-			return f.print(s, string(one.JSON()))
+			return f.print(s, p.Hide(string(one.JSON())))
 		}
 		list, err := p.List()
 		if err != nil {
 			return err
 		}
-		return f.print(s, string(list.JSON()))
+		return f.print(s, p.Hide(string(list.JSON())))
 	})
 }
 

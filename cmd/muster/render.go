@@ -107,7 +107,7 @@ func printFiles(s console.Streams, files []render.File) error {
 		if i > 0 {
 			text = "\n" + text
 		}
-		if _, err := fmt.Fprint(s.Out, text); err != nil {
+		if _, err := fmt.Fprint(console.File(s.Out), text); err != nil {
 			return exit.With(exit.Internal, fmt.Errorf("print: %w", err))
 		}
 	}

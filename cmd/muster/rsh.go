@@ -94,7 +94,7 @@ func rsh(ctx context.Context, s console.Streams, args []string) error {
 	signals, sizes := handOn(ctx, leave, nil, nil)
 	ask := status.ExecRequest{Argv: []string{"sh", "-c", o.text}, Stdin: !o.noInput}
 	x, err := c.ExecIn(ctx, o.instance, ask, status.ExecStreams{
-		Stdin: s.In, Stdout: s.Out, Stderr: s.Err,
+		Stdin: s.In, Stdout: console.Raw(s.Out), Stderr: console.Raw(s.Err),
 		Resize: sizes, Signals: signals,
 	})
 	if err == nil && x.Error != "" {

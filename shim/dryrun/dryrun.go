@@ -16,6 +16,7 @@ import (
 	"github.com/muster-agent/muster/shim/hadoop"
 	"github.com/muster-agent/muster/shim/launcher"
 	"github.com/muster-agent/muster/shim/launcher/known"
+	"github.com/muster-agent/muster/shim/mask"
 	"github.com/muster-agent/muster/shim/member"
 	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/plan"
@@ -49,6 +50,7 @@ type Planner struct {
 	request plan.Request
 	// launcher is what is known of it, for the reader of a plan.
 	launcher *plan.Launcher
+	hidden   mask.Set
 }
 
 // New finds out what all plans of the app share.
@@ -77,8 +79,16 @@ func New(ctx context.Context, l *openapp.App, o Options) (*Planner, error) {
 	filesystem.Into(&p.request)
 	p.request.Hadoop = hadoop.FindFacts(o.Hadoop.Dir(), launcher.Inherit(os.Environ(), nil))
 	p.origins()
+	p.hidden.AddNamed(l.App.Config)
+	for _, c := range l.App.Components {
+		p.hidden.AddNamed(c.Config)
+		p.hidden.AddNamed(c.Settings.Env)
+	}
 	return p, nil
 }
+
+// Hide is a text about the plans without the values that the definition's names say are secret.
+func (p *Planner) Hide(text string) string { return p.hidden.Hide(text) }
 
 // surround adds what the launcher grants: in this environment, or in a file.
 func (p *Planner) surround(ctx context.Context) error {
@@ -157,6 +167,7 @@ func (p *Planner) List() (plan.List, error) {
 
 func (p *Planner) plan(request plan.Request) (plan.Plan, error) {
 	one, problems := plan.Build(p.app, request)
+	one.Process.Env = mask.Values(one.Process.Env) // here, because Hide leaves short values
 	if bad := exit.OfProblems(problems); bad != nil || p.options.Roster == "" {
 		return one, bad
 	}
@@ -165,6 +176,7 @@ func (p *Planner) plan(request plan.Request) (plan.Plan, error) {
 		return one, err
 	}
 	start, problems := plan.Finish(one, roster, startFacts(one, roster), frameworks.Env)
+	start.Env = mask.Values(start.Env)
 	one.Start = &start
 	return one, exit.OfProblems(problems)
 }
@@ -188,7 +200,7 @@ func startFacts(p plan.Plan, r registry.Roster) plan.StartFacts {
 		StatusSocket: "${STATE}/apps/" + p.App.ID + "/" + in.String() + ".sock",
 	}
 	for _, name := range p.Process.Secrets {
-		facts.Secrets[name] = "(secret)"
+		facts.Secrets[name] = mask.Shown
 	}
 	for _, row := range r.Rows {
 		if row.Instance == in {

@@ -40,6 +40,7 @@ type Journal struct {
 	logDir string // of the run: the instance's folder is below it
 	state  func() machine.State
 	lines  *linequeue.Queue
+	hide   func(string) string // takes secret values out of a text
 
 	mu       sync.Mutex
 	since    time.Time                 // the machine's last transition
@@ -47,10 +48,10 @@ type Journal struct {
 	told     map[string]time.Time      // when a kind was last told of
 }
 
-// New begins with nothing. state is where the machine stands.
-func New(log *slog.Logger, logDir string, state func() machine.State) *Journal {
+// New begins with nothing. state is where the machine stands; hide takes secret values out of a text.
+func New(log *slog.Logger, logDir string, state func() machine.State, hide func(string) string) *Journal {
 	j := &Journal{
-		log: log, logDir: logDir, state: state, warnings: map[string]status.Warning{},
+		log: log, logDir: logDir, state: state, hide: hide, warnings: map[string]status.Warning{},
 		told: map[string]time.Time{},
 	}
 	j.lines = linequeue.New(j.append, j.dropped)
@@ -90,7 +91,7 @@ func (j *Journal) Since() time.Time {
 
 // Warn has status tell of something until it is mended, and the terminal now: of a kind at most once in ten minutes.
 func (j *Journal) Warn(kind, text string) {
-	text = strings.Join(strings.Fields(text), " ")
+	text = j.hide(strings.Join(strings.Fields(text), " "))
 	now := time.Now()
 	j.mu.Lock()
 	one, known := j.warnings[kind]

@@ -17,7 +17,7 @@ func newJournal(t *testing.T) (j *Journal, file string) {
 	s := machine.New()
 	s.Instance = registry.Instance{Component: "worker", Index: 1}
 	dir := t.TempDir()
-	return New(slog.New(slog.DiscardHandler), dir, func() machine.State { return s }), filepath.Join(dir, "worker-1", "events.jsonl")
+	return New(slog.New(slog.DiscardHandler), dir, func() machine.State { return s }, strings.Clone), filepath.Join(dir, "worker-1", "events.jsonl")
 }
 
 // TestEventsAreWritten: what was told before Close is in the file.

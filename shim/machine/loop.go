@@ -30,6 +30,7 @@ type Agent struct {
 	rooms Rooms
 	log   *slog.Logger
 	trace func(Transition)
+	hide  func(string) string
 
 	events chan Event
 	done   chan struct{}
@@ -51,11 +52,14 @@ type Rooms struct {
 
 	Logger *slog.Logger
 	Trace  func(Transition) // may be nil
+	// Hide takes secret values out of the causes of events, which go to status, logs and the registry. It may be nil.
+	Hide func(string) string
 }
 
 // NewAgent makes an agent; Use gives it its rooms, which usually need its Tell.
 func NewAgent() *Agent {
 	a := &Agent{events: make(chan Event, 256), done: make(chan struct{}), trace: func(Transition) {}}
+	a.hide = func(text string) string { return text }
 	s := New()
 	a.state.Store(&s)
 	return a
@@ -66,6 +70,9 @@ func (a *Agent) Use(r Rooms) {
 	a.rooms, a.log = r, r.Logger
 	if r.Trace != nil {
 		a.trace = r.Trace
+	}
+	if r.Hide != nil {
+		a.hide = r.Hide
 	}
 }
 
@@ -99,6 +106,12 @@ func (a *Agent) Run(ctx context.Context) State {
 		}
 		if e.Kind == Gone {
 			e.Roll = rand.Float64()
+		}
+		e.Cause = a.hide(e.Cause)
+		if e.Exit != nil {
+			x := *e.Exit
+			x.Message = a.hide(x.Message)
+			e.Exit = &x
 		}
 		before := s
 		var wanted []Effect

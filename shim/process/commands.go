@@ -17,7 +17,6 @@ import (
 	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/sandbox/proc"
 	"github.com/muster-agent/muster/shim/script"
-	"github.com/muster-agent/muster/shim/secret"
 	"github.com/muster-agent/muster/shim/tail"
 )
 
@@ -117,9 +116,9 @@ func (p *Process) orderEnv(task int) (map[string]string, error) {
 	if last != nil {
 		return last, nil
 	}
-	values, err := secret.Read(p.Plan.Process.SecretRefs)
+	values, err := p.secrets()
 	if err != nil {
-		return nil, fault.Definition(err)
+		return nil, err
 	}
 	start, problems := plan.Finish(p.Plan, registry.Roster{},
 		p.startFacts(plan.StartFacts{Ports: p.Ports.Numbers(), Secrets: values, Task: task}), noFramework)

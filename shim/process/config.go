@@ -16,7 +16,9 @@ import (
 
 // Config is what a Process is made from.
 type Config struct {
-	Log      *slog.Logger
+	Log *slog.Logger
+	// Secret is given the values of secrets, which no text may show. It may be nil.
+	Secret   func(values map[string]string)
 	Loop     *machine.Agent // takes the events and has the state
 	Instance registry.Instance
 	Plan     plan.Plan // resolved

@@ -20,7 +20,6 @@ import (
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/sandbox"
-	"github.com/muster-agent/muster/shim/secret"
 	"github.com/muster-agent/muster/shim/status"
 	"github.com/muster-agent/muster/shim/wait"
 )
@@ -175,8 +174,8 @@ func (p *Process) start(ctx context.Context, e machine.Effect, s machine.State) 
 	if path, step, ok := p.Checkpoints.Resume(ctx, e.Resume); ok {
 		facts.Checkpoint, facts.CheckpointStep = path, step
 	}
-	if facts.Secrets, err = secret.Read(p.Plan.Process.SecretRefs); err != nil {
-		return 0, fault.Definition(err)
+	if facts.Secrets, err = p.secrets(); err != nil {
+		return 0, err
 	}
 	start, problems := plan.Finish(p.Plan, roster, facts, frameworks.Env)
 	if bad := problems.Errors(); len(bad) > 0 {

@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/wording"
 )
 
 // Streams are where a command reads and writes: results to out, everything else to err.
@@ -35,7 +36,7 @@ func Table(out io.Writer, head string, rows [][]string) error {
 	fmt.Fprintln(w, strings.Join(strings.Fields(head), "\t"))
 	for _, row := range rows {
 		for i, cell := range row {
-			row[i] = cmp.Or(strings.ReplaceAll(cell, "\t", " "), "-")
+			row[i] = cmp.Or(wording.Line(cell), "-")
 		}
 		fmt.Fprintln(w, strings.Join(row, "\t"))
 	}

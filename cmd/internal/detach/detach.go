@@ -20,6 +20,7 @@ import (
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/machine"
+	"github.com/muster-agent/muster/shim/mask"
 	"github.com/muster-agent/muster/shim/status"
 	"github.com/muster-agent/muster/shim/tail"
 	"github.com/muster-agent/muster/shim/workdir"
@@ -112,8 +113,9 @@ func (r Run) launch() (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(self, r.Args...)
-	cmd.Env, cmd.Dir = r.Env, r.Dir
+	args, given := mask.Hand(r.Args)
+	cmd := exec.Command(self, args...)
+	cmd.Env, cmd.Dir = append(slices.Clip(r.Env), given...), r.Dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	var outputs [2]*os.File
 	for i, name := range []string{Out, Err} {

@@ -95,14 +95,15 @@ func (l Reader) names() []string {
 	return names
 }
 
-// All prints every instance's log with its name in front of each line.
+// All prints every instance's log with its name in front of each line. Lines keep their colours, and steer no terminal
+// otherwise.
 func (l Reader) All(ctx context.Context) error {
 	var mu sync.Mutex
 	show := func(instance string) func(string) {
 		return func(line string) {
 			mu.Lock()
 			defer mu.Unlock()
-			fmt.Fprintf(l.Out, "%-12s | %s\n", instance, line)
+			fmt.Fprintf(l.Out, "%-12s | %s\n", instance, wording.Program(line))
 		}
 	}
 	names := l.names()

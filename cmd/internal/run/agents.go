@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/mask"
 	"github.com/muster-agent/muster/shim/tail"
 )
 
@@ -50,7 +51,9 @@ func (r *runner) launch(c *child, counts map[string]int, tell chan<- ended) erro
 	if err != nil {
 		return err
 	}
+	args, given := mask.Hand(args)
 	cmd := exec.Command(self, args...)
+	cmd.Env = append(os.Environ(), given...)
 	cmd.ExtraFiles = []*os.File{read} // descriptor 3
 	cmd.Stderr = c.words
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the terminal's Ctrl-C is for us alone

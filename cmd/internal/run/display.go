@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -13,11 +12,13 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/journal"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/status"
 	"github.com/muster-agent/muster/shim/tail"
+	"github.com/muster-agent/muster/shim/wording"
 )
 
 // The values of --output.
@@ -37,8 +38,7 @@ func (r *runner) tabular() bool {
 	if r.flags.Output != OutputAuto {
 		return r.flags.Output == outputTable
 	}
-	f, ok := r.streams.Err.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+	return console.Terminal(r.streams.Err) != nil
 }
 
 // logsHint names the command that shows what a table has no room for.
@@ -73,7 +73,7 @@ func (r *runner) lines(ctx context.Context, wg *sync.WaitGroup, mu *sync.Mutex, 
 	say := func(line string) {
 		mu.Lock()
 		defer mu.Unlock()
-		fmt.Fprintf(r.streams.Err, "%-12s | %s\n", instance, line)
+		fmt.Fprintf(console.Raw(r.streams.Err), "%-12s | %s\n", instance, wording.Program(line))
 	}
 	followed := map[string]func(string){
 		"events.jsonl": func(line string) {
@@ -155,7 +155,7 @@ func (r *runner) table(ctx context.Context) {
 // draw puts the table in the place of the last one, cut to the terminal.
 func (r *runner) draw(lines []string) {
 	width, height := 120, 50 // of what is no terminal
-	if f, ok := r.streams.Err.(*os.File); ok {
+	if f := console.Terminal(r.streams.Err); f != nil {
 		if w, h, err := term.GetSize(int(f.Fd())); err == nil {
 			width, height = w, h
 		}
@@ -170,10 +170,10 @@ func (r *runner) draw(lines []string) {
 		fmt.Fprintf(&b, "\x1b[%dA", r.drawn)
 	}
 	for _, l := range lines {
-		b.WriteString("\x1b[2K" + cut(l, width) + "\n")
+		b.WriteString("\x1b[2K" + cut(wording.Line(l), width) + "\n")
 	}
 	r.drawn = len(lines)
-	_, _ = io.WriteString(r.streams.Err, b.String()) // the terminal is gone
+	_, _ = io.WriteString(console.Raw(r.streams.Err), b.String()) // the terminal is gone
 }
 
 // rows asks every agent; one that does not answer is shown as it was last.

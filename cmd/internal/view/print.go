@@ -17,13 +17,13 @@ import (
 
 // Print writes the app for people.
 func (v *App) Print(out io.Writer) error {
-	title := v.App
+	title := v.App // a name of letters, digits and dashes; the package's own is not
 	if v.Name != "" {
-		title += " (" + v.Name + ")"
+		title += " (" + wording.Line(v.Name) + ")"
 	}
 	fmt.Fprintf(out, "%s: %s\n", title, v.Phase)
 	for _, line := range v.lines() {
-		fmt.Fprintf(out, "  %-11s %s\n", line[0], line[1])
+		fmt.Fprintf(out, "  %-11s %s\n", line[0], wording.Line(line[1]))
 	}
 	if len(v.Instances) == 0 {
 		return nil

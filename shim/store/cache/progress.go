@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"golang.org/x/term"
 
@@ -43,7 +44,10 @@ func newDisplay(to io.Writer, requests []Request) *display {
 	if len(requests) > 1 {
 		d.name = fmt.Sprintf("%d files", len(requests))
 	}
-	if f, ok := to.(*os.File); ok {
+	if w, ok := to.(interface{ Raw() io.Writer }); ok {
+		d.to = w.Raw()
+	}
+	if f, ok := d.to.(*os.File); ok {
 		d.terminal = term.IsTerminal(int(f.Fd()))
 	}
 	return d
@@ -52,7 +56,12 @@ func newDisplay(to io.Writer, requests []Request) *display {
 // nameOf is the last element of a URL's path, short enough for a line.
 func nameOf(url string) string {
 	bare, _, _ := strings.Cut(store.Printable(url), "?")
-	name := path.Base(bare)
+	name := strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) { // it is shown on a terminal
+			return '?'
+		}
+		return r
+	}, path.Base(bare))
 	if len(name) > 40 {
 		name = name[:37] + "…"
 	}

@@ -1,0 +1,18 @@
+package process
+
+import (
+	"github.com/muster-agent/muster/shim/fault"
+	"github.com/muster-agent/muster/shim/secret"
+)
+
+// secrets reads the values of the definition's secrets, for one start.
+func (p *Process) secrets() (map[string]string, error) {
+	values, err := secret.Read(p.Plan.Process.SecretRefs)
+	if err != nil {
+		return nil, fault.Definition(err)
+	}
+	if p.Secret != nil {
+		p.Secret(values)
+	}
+	return values, nil
+}
