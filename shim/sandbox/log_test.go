@@ -188,3 +188,41 @@ func BenchmarkStartOfTrue(b *testing.B) {
 		}
 	}
 }
+
+// In place of a log the process puts a name of somebody else's file, or a file that is another user's.
+func TestAttackLogIsAnothersFile(t *testing.T) {
+	dir := t.TempDir()
+	victims := []string{filepath.Join(dir, "victim-0"), filepath.Join(dir, "victim-1")}
+	g := processGuard(t, Options{LogDir: t.TempDir()})
+	logs := []string{filepath.Join(g.options.LogDir, "stdout.log"), filepath.Join(g.options.LogDir, "stderr.log")}
+	for _, victim := range victims {
+		if err := os.WriteFile(victim, []byte("precious"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Link(victims[0], logs[0]), os.Link(victims[1], logs[1])); err != nil {
+		t.Fatal(err)
+	}
+	want := []error{unix.EMLINK, unix.EMLINK}
+	if os.Geteuid() == 0 { // it was moved here
+		if err := errors.Join(os.Remove(victims[1]), os.Chown(logs[1], 54321, 54321)); err != nil {
+			t.Fatal(err)
+		}
+		victims[1], want[1] = logs[1], unix.EPERM
+	}
+	start(t, g, Spec{Argv: []string{self(t), "as-writer", "4096", "4096"}})
+	lost := map[string]error{}
+	await[Empty](t, g, func(e Event) {
+		if l, ok := e.(LogLost); ok {
+			lost[l.Stream] = l.Err
+		}
+	})
+	for i, stream := range []string{"stdout", "stderr"} {
+		if text := readFile(t, victims[i]); text != "precious" {
+			t.Errorf("%s was written to: %q", victims[i], text[:min(len(text), 40)])
+		}
+		if !errors.Is(lost[stream], want[i]) {
+			t.Errorf("%s: lost because of %v, want %v", stream, lost[stream], want[i])
+		}
+	}
+}

@@ -54,6 +54,25 @@ static void numbered(const struct stream *s, uint32_t n, char *path)
 	*path = 0;
 }
 
+/*
+ * The process owns the folder, and what stands there may be somebody else's file, which this process could write to: a
+ * link to it has two names, and one that was moved here belongs to neither of the two who make logs.
+ */
+static int refusal(const struct stream *s, struct stat *st)
+{
+	struct stat folder;
+
+	if (fstat(s->file, st) || fstat(s->dir, &folder))
+		return errno;
+	if (!S_ISREG(st->st_mode))
+		return EINVAL;
+	if (st->st_nlink > 1)
+		return EMLINK;
+	if (st->st_uid != geteuid() && st->st_uid != folder.st_uid)
+		return EPERM;
+	return 0;
+}
+
 static void open_file(struct stream *s)
 {
 	struct stat st;
@@ -65,8 +84,8 @@ static void open_file(struct stream *s)
 		s->err = errno;
 		return;
 	}
-	if (fstat(s->file, &st) || !S_ISREG(st.st_mode)) {
-		s->err = EINVAL;
+	s->err = refusal(s, &st);
+	if (s->err) {
 		close(s->file);
 		s->file = -1;
 		return;
