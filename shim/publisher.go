@@ -23,11 +23,11 @@ func (a *agent) publish(ctx context.Context) error {
 	a.publisher = address
 	a.mu.Unlock()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // served until the agent closes
-	done := make(chan struct{})
+	prefix, done := publisher.Prefix(address), make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := publisher.Serve(ctx, l, a.data.WithFolders(publisher.Prefix(address),
-			publisher.Handler(publisher.Prefix(address), appSource{a}))); err != nil {
+		if err := publisher.Serve(ctx, l, publisher.Guarded(prefix, a.data.WithFolders(prefix,
+			publisher.Handler(prefix, appSource{a})))); err != nil {
 			a.log.Warn("publisher failed", "err", err)
 		}
 	}()

@@ -59,12 +59,46 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (h *handler) answer(w http.ResponseWriter, r *http.Request, path []string) error {
+// Guarded lets requests pass to routes that are put in front of Handler's as it lets them pass itself. What does not
+// begin with the prefix is answered as if nothing were there.
+func Guarded(prefix string, next http.Handler) http.Handler {
+	secret := strings.Trim(prefix, "/")
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		path, err := segments(r.URL)
+		if err != nil || len(path) == 0 || !same(path[0], secret) {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		if err := fromHere(r); err != nil {
+			refuse(w, err)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// fromHere refuses what a browser sends for a page of another origin, or of a name that was bound to this address anew.
+func fromHere(r *http.Request) error {
 	if !hostAllowed(r.Host, localAddr(r)) {
 		return &refusal{
 			status: http.StatusMisdirectedRequest, text: "host " + strconv.Quote(r.Host) + " is not this address",
 			hint: "ask by the address of the URL as it was given",
 		}
+	}
+	for _, origin := range r.Header.Values("Origin") {
+		if !strings.EqualFold(origin, "http://"+r.Host) {
+			return &refusal{
+				status: http.StatusForbidden, text: "origin " + strconv.Quote(origin) + " is not this address",
+				hint: "pages of other origins may not ask here",
+			}
+		}
+	}
+	return nil
+}
+
+func (h *handler) answer(w http.ResponseWriter, r *http.Request, path []string) error {
+	if err := fromHere(r); err != nil {
+		return err
 	}
 	unknown := notFound(r.Method+" "+"/"+strings.Join(path, "/")+" is not here",
 		root+"/publisher, "+root+"/application/live, "+root+"/application/model, "+root+"/registry")

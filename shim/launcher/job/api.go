@@ -16,6 +16,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/muster-agent/muster/shim/store"
 )
 
 // API speaks to a launcher's HTTP API.
@@ -137,7 +139,7 @@ func HTTPClient(address string, files TLSFiles) (base string, client *http.Clien
 		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", path)
 		}
-		return "http://localhost", &http.Client{Transport: transport}, nil
+		return "http://localhost", &http.Client{Transport: transport, CheckRedirect: followed}, nil
 	}
 	if !strings.Contains(address, "://") {
 		address = "http://" + address
@@ -166,7 +168,17 @@ func HTTPClient(address string, files TLSFiles) (base string, client *http.Clien
 		c.Certificates = []tls.Certificate{pair}
 	}
 	transport.TLSClientConfig = c
-	return strings.TrimRight(u.Scheme+"://"+u.Host+u.Path, "/"), &http.Client{Transport: transport}, nil
+	return strings.TrimRight(u.Scheme+"://"+u.Host+u.Path, "/"), &http.Client{Transport: transport, CheckRedirect: followed}, nil
+}
+
+// followed lets a launcher send its callers on, and no token with them to another origin.
+func followed(to *http.Request, via []*http.Request) error {
+	const most = 10
+	if len(via) >= most {
+		return fmt.Errorf("more than %d redirects, the last to host %s", most, to.URL.Host)
+	}
+	store.DropCredentials(to, via)
+	return nil
 }
 
 // Missing tells an answer that says that there is no such thing.

@@ -78,6 +78,7 @@ func checkRedirect(to *http.Request, via []*http.Request) error {
 			"%w: got one from host %s to %s, which is this machine", store.ErrRedirect, via[0].URL.Host, to.URL.Host,
 		)
 	}
+	store.DropCredentials(to, via)
 	return nil
 }
 
