@@ -68,8 +68,9 @@ func (m *Manager) bringCode(ctx context.Context, p plan.Plan, item plan.StageIte
 		return err
 	}
 	var bytes int64
-	for _, f := range found {
-		bytes += f.Size
+	for i := range found {
+		found[i].Fixed = true // what is counted here is what is brought
+		bytes += found[i].Size
 	}
 	if bytes > mostCode {
 		return fault.Definition(fmt.Errorf("got %d bytes, want at most %d; put larger files where dataDir is", bytes,

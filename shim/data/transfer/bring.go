@@ -146,9 +146,16 @@ func (g *growing) more(ctx context.Context, a *attempt) (far int64, err error) {
 			return g.have, err
 		}
 	}
+	var source io.Reader = content
+	if g.from.Fixed {
+		if err := g.from.isThat(content.Info); err != nil {
+			return g.have, err
+		}
+		source = io.LimitReader(content, g.from.Size-g.have+1) // one more tells that it has grown
+	}
 	g.validator = content.Info.Validator
 	g.pieces++
-	if _, err := io.CopyBuffer(onlyWriter{counting{g, a}}, content, make([]byte, copyBuffer)); err != nil {
+	if _, err := io.CopyBuffer(onlyWriter{counting{g, a}}, source, make([]byte, copyBuffer)); err != nil {
 		return g.have, err
 	}
 	if want := content.Info.Size; want >= 0 && g.have < want {
@@ -157,6 +164,20 @@ func (g *growing) more(ctx context.Context, a *attempt) (far int64, err error) {
 		return g.have, &SizeError{want, g.have}
 	}
 	return g.have, nil
+}
+
+// ErrChanged is a file that is not the one that was listed under its path.
+var ErrChanged = errors.New("changed since it was listed; leave the folder alone while it is read")
+
+// isThat compares the opened file with the listed one.
+func (f File) isThat(opened store.Info) error {
+	if opened.Size != f.Size {
+		return fmt.Errorf("%w: %w", ErrChanged, &SizeError{f.Size, opened.Size})
+	}
+	if f.Version != "" && opened.Validator != f.Version {
+		return ErrChanged
+	}
+	return nil
 }
 
 // restart drops the bytes that have arrived: they are of another version, or the store cannot begin at an offset.

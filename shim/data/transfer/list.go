@@ -22,6 +22,8 @@ type File struct {
 	URL string
 	// Version changes when the content does; empty: not known.
 	Version string
+	// Fixed: the file that is opened must be the one that was listed. Its path may name another by then.
+	Fixed bool
 }
 
 // Name is the file's name outside of its store.
