@@ -19,6 +19,7 @@ import (
 	"github.com/muster-agent/muster/shim/prepare"
 	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/sandbox/cgroup"
+	"github.com/muster-agent/muster/shim/sandbox/container"
 	"github.com/muster-agent/muster/shim/sandbox/subids"
 )
 
@@ -80,7 +81,14 @@ func checkEngine(c sandbox.Choice) Check {
 func checkContainer(s sandbox.Support) Check {
 	const name = "containers"
 	if s.Container == "" {
-		return good(name, "can be made, with mount, pid, ipc and uts namespaces")
+		const can = "can be made, with mount, pid, ipc and uts namespaces"
+		switch profile, err := container.AppArmor(""); {
+		case err != nil:
+			return bad(name, "mount /sys and securityfs", "%s; what AppArmor profiles there are cannot be read: %v", can, err)
+		case profile != "":
+			return good(name, "%s, AppArmor profile %s", can, profile)
+		}
+		return good(name, can)
 	}
 	remedy := "run the agent as root with CAP_SYS_ADMIN, or let users make namespaces: " +
 		"sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone and " +

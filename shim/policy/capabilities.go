@@ -9,8 +9,8 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// Capabilities is what the policy says of a root's capabilities (capabilities(7)).
-type Capabilities struct {
+// capabilityRules is what the policy says of a root's capabilities (capabilities(7)).
+type capabilityRules struct {
 	// Add are those beyond the default set, by name: NET_RAW, CAP_NET_RAW.
 	Add []string `json:"add"`
 
@@ -18,7 +18,7 @@ type Capabilities struct {
 	Added uint64 `json:"-"`
 }
 
-func (c *Capabilities) check() error {
+func (c *capabilityRules) check() error {
 	byName := map[string]capability.Cap{}
 	var known []string
 	for _, each := range capability.ListKnown() {

@@ -1,10 +1,11 @@
 // Package policy reads what the operator of a host permits and forbids: one JSON file, by default
 // /etc/muster/policy.json.
 //
-// It owns no state: Read gives a value, checked whole, and nobody writes the file. A definition or a command line can
-// widen nothing of it. It can widen the default filter of system calls and a root's capabilities, by name. A file that another user than root or the agent's own could have written is refused, as are the
-// files that it names (a seccomp filter, public keys).
+// It owns no state: Read gives a value, checked whole, and nobody writes the file. A definition or a command line
+// can widen nothing of it. It can widen the default filter of system calls and a root's capabilities, by name. A
+// file that another user than root or the agent's own could have written is refused, as are the files that it
+// names (a seccomp filter, public keys).
 //
-// Callers of Read: the verbs agent, run, doctor and package verify, and Slider's. openapp asks the value which packages
-// may run, the agent for mounts, root, seccomp and image registries.
+// Callers of Read: the verbs agent, run, doctor and package verify, and Slider's. openapp asks the value which
+// packages may run, the agent for mounts, root, seccomp and image registries.
 package policy

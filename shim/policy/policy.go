@@ -27,9 +27,11 @@ type Policy struct {
 	// Mounts are folders of the host that every container sees.
 	Mounts []Mount `json:"mounts"`
 	// Seccomp says which system calls processes may make.
-	Seccomp Seccomp `json:"seccomp"`
+	Seccomp seccompRules `json:"seccomp"`
 	// Capabilities says what a root may do beyond the default set.
-	Capabilities Capabilities `json:"capabilities"`
+	Capabilities capabilityRules `json:"capabilities"`
+	// Label names what the kernel's security modules hold containers by.
+	Label labelRules `json:"label"`
 	// InsecureRegistries are image registries that are asked by plain http.
 	InsecureRegistries []string `json:"insecure_registries"`
 	// packageRules says which app packages may run.
@@ -135,6 +137,9 @@ func (p *Policy) check() error {
 	}
 	if err := p.Capabilities.check(); err != nil {
 		return fmt.Errorf("capabilities: %w", err)
+	}
+	if err := p.Label.check(); err != nil {
+		return fmt.Errorf("label: %w", err)
 	}
 	return nil
 }

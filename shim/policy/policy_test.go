@@ -156,6 +156,13 @@ func TestCapabilities(t *testing.T) {
 	readText(t, `,"capabilities":{"drop":["CHOWN"]}`, `unknown field "drop"`)
 }
 
+func TestLabel(t *testing.T) {
+	if p := readText(t, `,"label":{"apparmor":"strict"}`, ""); p.Label.AppArmor != "strict" {
+		t.Errorf("got %q", p.Label.AppArmor)
+	}
+	readText(t, `,"label":{"apparmor":"strict (enforce)"}`, `label: apparmor: got "strict (enforce)", want the name of a profile`)
+}
+
 // readText reads a policy with text behind its version, and wants an error with want in it, or none.
 func readText(t *testing.T, text, want string) Policy {
 	t.Helper()

@@ -15,9 +15,9 @@ import (
 // unconfined is the word for no filter at all.
 const unconfined = "unconfined"
 
-// Seccomp is what the policy says of the filter of system calls: nothing, changes of the default by names, or a filter in
-// its place. In JSON it is an object, or a string: the path of a file, or `unconfined`.
-type Seccomp struct {
+// seccompRules is what the policy says of the filter of system calls: nothing, changes of the default by names, or a
+// filter in its place. In JSON it is an object, or a string: the path of a file, or `unconfined`.
+type seccompRules struct {
 	Allow []string `json:"allow"`
 	Deny  []string `json:"deny"`
 	// File is a filter as the kernel takes it: an array of struct sock_filter (seccomp(2)).
@@ -30,19 +30,19 @@ type Seccomp struct {
 }
 
 // UnmarshalJSON takes both forms.
-func (s *Seccomp) UnmarshalJSON(text []byte) error {
+func (s *seccompRules) UnmarshalJSON(text []byte) error {
 	var word string
 	if json.Unmarshal(text, &word) == nil {
 		if word == "" {
 			return fmt.Errorf(`seccomp: got "", want %q, the path of a filter or an object`, unconfined)
 		}
-		*s = Seccomp{Unconfined: word == unconfined}
+		*s = seccompRules{Unconfined: word == unconfined}
 		if !s.Unconfined {
 			s.File = word
 		}
 		return nil
 	}
-	type plain Seccomp
+	type plain seccompRules
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode((*plain)(s)); err != nil {
@@ -51,7 +51,7 @@ func (s *Seccomp) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-func (s *Seccomp) check() error {
+func (s *seccompRules) check() error {
 	if s.File != "" && len(s.Allow)+len(s.Deny) > 0 {
 		return errors.New("file replaces the default filter, which allow and deny change: name one or the other")
 	}
@@ -69,7 +69,7 @@ func (s *Seccomp) check() error {
 	return s.readFile()
 }
 
-func (s *Seccomp) readFile() (err error) {
+func (s *seccompRules) readFile() (err error) {
 	if err := trusted(s.File); err != nil {
 		return err
 	}
@@ -78,14 +78,14 @@ func (s *Seccomp) readFile() (err error) {
 	}
 	const instruction, most = 8, 4096 // struct sock_filter, BPF_MAXINSNS
 	if n := len(s.program); n == 0 || n%instruction != 0 || n/instruction > most {
-		return fmt.Errorf("%s: got %d bytes, want 1 to %d instructions of %d bytes, as seccomp_export_bpf(3) writes them",
-			s.File, n, most, instruction)
+		return fmt.Errorf("%s: got %d bytes, want 1 to %d instructions of %d bytes, as seccomp_export_bpf(3) "+
+			"writes them", s.File, n, most, instruction)
 	}
 	return nil
 }
 
 // Filter is what every process gets; nil: the default filter, or none where Unconfined is set.
-func (s Seccomp) Filter() ([]byte, error) {
+func (s seccompRules) Filter() ([]byte, error) {
 	if s.File != "" || len(s.Allow)+len(s.Deny) == 0 {
 		return s.program, nil
 	}
@@ -93,7 +93,7 @@ func (s Seccomp) Filter() ([]byte, error) {
 }
 
 // String says which filter holds.
-func (s Seccomp) String() string {
+func (s seccompRules) String() string {
 	switch {
 	case s.Unconfined:
 		return "none"

@@ -72,7 +72,7 @@ func (c *Container) confinement(p plan.Plan, in registry.Instance) (sandbox.Conf
 			Group: true, CPU: l.VCores, Hard: l.CPUHard, Pids: int64(l.Pids), Devices: []cgroup.Device{},
 		},
 		Shm: int64(l.ShmMB) * megabyte, User: c.Credential(),
-		Unfiltered: c.Policy.Seccomp.Unconfined,
+		Unfiltered: c.Policy.Seccomp.Unconfined, AppArmor: c.Policy.Label.AppArmor,
 	}
 	var err error
 	if out.Seccomp, err = c.Policy.Seccomp.Filter(); err != nil {

@@ -33,6 +33,7 @@ type Confinement struct {
 	// seccomp, unless Unfiltered says that there shall be none.
 	Seccomp    []byte
 	Unfiltered bool
+	AppArmor   string // the profile of a container; "": one that other engines have loaded, or none
 }
 
 // limits are those of the cgroup, whose device list includes the nodes.

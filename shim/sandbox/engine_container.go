@@ -58,7 +58,8 @@ func (e Container) options(o *Options) error {
 
 // build makes the container and its cgroup.
 func (e Container) build(ctx context.Context, o Options, files ...*os.File) (w *containerBoundary, err error) {
-	if err := container.Clear(ctx, o.Confine.Dir); err != nil { // the processes of a killed agent would keep the cgroup in use
+	// The processes of a killed agent would keep the cgroup in use.
+	if err := container.Clear(ctx, o.Confine.Dir); err != nil {
 		return nil, err
 	}
 	w, err = e.buildOnce(ctx, o, files)
@@ -78,7 +79,7 @@ func (e Container) buildOnce(ctx context.Context, o Options, files []*os.File) (
 		App: c.App, Instance: c.Instance, Hostname: c.Hostname, Address: c.Address, Dir: c.Dir,
 		Root: c.Root, Mounts: c.Mounts, Shm: c.Shm, Nodes: c.Nodes, Hooks: c.Hooks, IDs: c.IDs,
 		// The guard needs the default set, however little its processes get.
-		Caps: uint64(DefaultCaps | *o.Caps),
+		Caps: uint64(DefaultCaps | *o.Caps), AppArmor: c.AppArmor,
 	}
 	if e.Tree.Usable() {
 		limits := c.limits()
@@ -111,9 +112,9 @@ func (e Container) buildOnce(ctx context.Context, o Options, files []*os.File) (
 	return w, nil
 }
 
-// path is where libcontainer finds the cgroup of a container: from the own one of each controller on v1, from the mount
-// point on v2. It is "" where libcontainer could not join the cgroup: with v1 it joins all controllers or none, with v2
-// it knows one mount point. Then the guard enters before it starts anything.
+// path is where libcontainer finds the cgroup of a container: from the own one of each controller on v1, from the
+// mount point on v2. It is "" where libcontainer could not join the cgroup: with v1 it joins all controllers or
+// none, with v2 it knows one mount point. Then the guard enters before it starts anything.
 func (e Container) path(c Confinement) string {
 	const root = "/sys/fs/cgroup"
 	if !e.Tree.Usable() {

@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// capabilities are those of the first process: of asked, and SYS_RESOURCE, by which the guard raises resource limits and
-// lowers the OOM score for the process it starts, what is among has: a process can give only what it has. The guard drops
-// SYS_RESOURCE from that process. Nothing is inheritable, so that a program with file capabilities gains none by it
-// (CVE-2022-24769).
+// capabilities are those of the first process: of asked, and SYS_RESOURCE, by which the guard raises resource
+// limits and lowers the OOM score for the process it starts, what is among has: a process can give only what it
+// has. The guard drops SYS_RESOURCE from that process. Nothing is inheritable, so that a program with file
+// capabilities gains none by it (CVE-2022-24769).
 func capabilities(has, asked uint64) *configs.Capabilities {
 	var names []string
 	for _, c := range capability.ListKnown() {

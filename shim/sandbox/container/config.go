@@ -106,6 +106,10 @@ func (s *Spec) config() (*configs.Config, error) {
 			return nil, err
 		}
 	}
+	profile, err := AppArmor(s.AppArmor)
+	if err != nil {
+		return nil, err
+	}
 	c := &configs.Config{
 		Rootfs: root,
 		// A slave mount would show what the host mounts later, writable, which is a hole. A private one only keeps what
@@ -117,6 +121,7 @@ func (s *Spec) config() (*configs.Config, error) {
 		Hostname:        s.Hostname,
 		Capabilities:    capabilities(who.caps, s.Caps),
 		NoNewPrivileges: true,
+		AppArmorProfile: profile,
 		MaskPaths:       append([]string{s.Dir}, maskedPaths...),
 		ReadonlyPaths:   readonlyPaths,
 		Cgroups:         s.cgroupOf(who),

@@ -31,6 +31,8 @@ type Spec struct {
 	IDs *subids.Map
 	// Caps are the capabilities of the first process beside CAP_SYS_RESOURCE, as 1 << CAP_*.
 	Caps uint64
+	// AppArmor is the profile of all processes; "": one that other container engines have loaded here, or none.
+	AppArmor string
 
 	memoryDir string // of the skeleton and libcontainer's state; set by Run
 	stage     *stage // what root mounts before the container is entered; nil: nothing

@@ -2,9 +2,9 @@ package seccomp
 
 import "golang.org/x/sys/unix"
 
-// The default is the one of Docker, as facts: which calls are permitted, and with which arguments. Source: default.json of
-// github.com/moby/profiles/seccomp v0.3.0 (Apache-2.0), without the calls that amd64 and arm64 do not have, and without
-// what it permits to holders of capabilities. rootCalls and numaCalls are ours.
+// The default is the one of Docker, as facts: which calls are permitted, and with which arguments. Source:
+// default.json of github.com/moby/profiles/seccomp v0.3.0 (Apache-2.0), without the calls that amd64 and arm64 do
+// not have, and without what it permits to holders of capabilities. rootCalls and numaCalls are ours.
 
 // plainCalls are permitted with any arguments.
 const plainCalls = `
@@ -47,8 +47,8 @@ const archCalls = "arch_prctl modify_ldt"
 // rootCalls are permitted because a root of an app has the capability: CAP_SYS_CHROOT.
 const rootCalls = "chroot"
 
-// numaCalls place the caller's own memory. moby wants CAP_SYS_NICE for them; MPI, NCCL, numactl and the JVM call them, the
-// kernel asks no capability, and placement is what a gang on large hosts is about.
+// numaCalls place the caller's own memory. moby wants CAP_SYS_NICE for them; MPI, NCCL, numactl and the JVM call
+// them, the kernel asks no capability, and placement is what a gang on large hosts is about.
 const numaCalls = "get_mempolicy mbind set_mempolicy set_mempolicy_home_node"
 
 // newNamespaces are the flags of clone(2) that make a namespace. The call without them makes threads and processes.
@@ -60,9 +60,9 @@ const newNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUT
 // question for the present one.
 var personalities = []uint64{0, 8, 0x20000, 0x20008, 0xffffffff}
 
-// families are those of socket(2). AF_ALG and AF_VSOCK, which reach the kernel's cryptography and the hypervisor, are not
-// among them, nor are AF_AX25 and other protocols that the kernel has dropped. A raw or packet socket takes CAP_NET_RAW
-// as well.
+// families are those of socket(2). AF_ALG and AF_VSOCK, which reach the kernel's cryptography and the hypervisor,
+// are not among them, nor are AF_AX25 and other protocols that the kernel has dropped. A raw or packet socket
+// takes CAP_NET_RAW as well.
 var families = []uint64{
 	unix.AF_UNSPEC, unix.AF_UNIX, unix.AF_INET, unix.AF_BRIDGE, unix.AF_ATMPVC, unix.AF_X25, unix.AF_INET6,
 	unix.AF_NETBEUI, unix.AF_SECURITY, unix.AF_KEY, unix.AF_NETLINK, unix.AF_PACKET, unix.AF_ASH, unix.AF_RDS,

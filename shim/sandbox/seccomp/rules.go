@@ -15,8 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Rules are what the operator changes of the default filter, by the names of system calls. A call that is allowed may have
-// any arguments; one that is denied fails with EPERM. Names that only another architecture has are of no effect.
+// Rules are what the operator changes of the default filter, by the names of system calls. A call that is allowed
+// may have any arguments; one that is denied fails with EPERM. Names that only another architecture has are of no
+// effect.
 type Rules struct{ Allow, Deny []string }
 
 // essential are the calls without which the guard can neither execute a program nor report why not.
@@ -25,8 +26,8 @@ var essential = []string{"execve", "write", "exit_group"}
 // tables are the architectures that the guard is built for.
 var tables = map[string]*arch.Info{"amd64": arch.X86_64, "arm64": arch.AARCH64}
 
-// Names are the system calls that Rules can name, sorted.
-func Names() []string {
+// names are the system calls that Rules can name, sorted.
+func names() []string {
 	all := map[string]bool{}
 	for _, table := range tables {
 		for name := range table.SyscallNames {
@@ -38,7 +39,7 @@ func Names() []string {
 
 // Check tells what is wrong with the rules, by the position of a name.
 func (r Rules) Check() error {
-	known := Names()
+	known := names()
 	for _, list := range []struct {
 		key   string
 		names []string
@@ -117,8 +118,8 @@ func (r Rules) program() ([]bpf.Instruction, error) {
 	}
 	policy := bpfseccomp.Policy{DefaultAction: bpfseccomp.ActionErrno, Syscalls: []bpfseccomp.SyscallGroup{permitted}}
 	if !slices.Contains(r.Allow, "clone3") && !slices.Contains(r.Deny, "clone3") {
-		// Its flags lie in memory, which a filter cannot read. A C library that is told that the kernel has no clone3 calls
-		// clone.
+		// Its flags lie in memory, which a filter cannot read. A C library that is told that the kernel has no
+		// clone3 calls clone.
 		policy.Syscalls = append(policy.Syscalls, bpfseccomp.SyscallGroup{Names: []string{"clone3"}, Action: absent})
 	}
 	body, err := policy.Assemble()
@@ -149,9 +150,9 @@ func conditional() []bpfseccomp.NameWithConditions {
 // absent answers that the kernel does not have the call.
 const absent = bpfseccomp.ActionErrno | bpfseccomp.Action(unix.ENOSYS)
 
-// prologue decides on what is no call of this architecture's table. A program of another one (i386 on amd64) is killed: a
-// number means another call there. A call of x32, or newer than all that the filter knows, does not exist: C libraries
-// then take an older one.
+// prologue decides on what is no call of this architecture's table. A program of another one (i386 on amd64) is
+// killed: a number means another call there. A call of x32, or newer than all that the filter knows, does not
+// exist: C libraries then take an older one.
 func prologue(table *arch.Info, newest int) []bpf.Instruction {
 	const number, architecture, word = 0, 4, 4 // of struct seccomp_data
 	return []bpf.Instruction{

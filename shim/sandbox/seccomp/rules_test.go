@@ -221,7 +221,7 @@ func TestRulesAreChecked(t *testing.T) {
 
 // Every name is a call of one of our architectures: one that is misspelled would be dropped without a word.
 func TestEachNameIsKnown(t *testing.T) {
-	known := Names()
+	known := names()
 	for _, name := range unconditional() {
 		if _, found := slices.BinarySearch(known, name); !found {
 			t.Errorf("%s is no call of amd64 or arm64", name)
