@@ -29,7 +29,8 @@ func (r stageRoom) begin(ctx context.Context, p plan.Plan, in registry.Instance)
 		Started: r.notify.Started,
 		Ended:   r.over,
 		WorkDir: r.workDir, User: files.As(r.container.Owner()),
-		Roster: r.member.Roster, Fence: r.member.Fence(), GPUs: r.gpus, Data: processData{r.agent, p},
+		Secrets: r.container.Secrets(p).Read,
+		Roster:  r.member.Roster, Fence: r.member.Fence(), GPUs: r.gpus, Data: processData{r.agent, p},
 		Checkpoints: processCheckpoints{r.checkpoints},
 	})
 	r.mu.Lock()

@@ -152,12 +152,23 @@ func (r stageRoom) planAgain(ctx context.Context, in registry.Instance) (plan.Pl
 // containerConfig configures the preparation of this agent's container.
 func (a *agent) containerConfig(requireLimits bool) prepare.Config {
 	return prepare.Config{
-		Log: a.log, App: a.app, AppID: a.id.appID, Run: a.id.run, Registry: a.registryAddr.String(), WorkDir: a.workDir, LogDir: a.logDir,
-		Host:   a.alloc.Host,
-		Socket: func(in registry.Instance) string { return a.state.Socket(a.id.appID, in.String()) },
-		Engine: a.engine, Policy: a.policy, RequireLimits: requireLimits, ImageEnv: a.envImage, DefaultFS: a.filesystem,
+		Log: a.log, App: a.app, AppID: a.id.appID, Run: a.id.run, Registry: a.registryAddr.String(),
+		WorkDir: a.workDir, LogDir: a.logDir,
+		Host:      a.alloc.Host,
+		Socket:    func(in registry.Instance) string { return a.state.Socket(a.id.appID, in.String()) },
+		Submitter: a.submitter(),
+		Engine:    a.engine, Policy: a.policy, RequireLimits: requireLimits, ImageEnv: a.envImage, DefaultFS: a.filesystem,
 		Ports: a.ports, GPUs: a.gpus, Stores: a.stores,
 	}
+}
+
+// submitter is the user whom the launcher names as the job's; "": it names none. A launcher says so by a variable alone
+// that no definition can set, as YARN's USER.
+func (a *agent) submitter() string {
+	if a.id.found.Origins["user"] == "" {
+		return ""
+	}
+	return a.alloc.User
 }
 
 // storesOf opens the stores of this agent's data with the rights of its process.
@@ -205,7 +216,8 @@ func (a *agent) checkpointConfig() checkpoint.Config {
 		Notices:  checkpoint.Notices{Warn: a.journal.Warn, Mended: a.journal.Mended},
 		Registry: func() checkpoint.Registry { return a.member.Membership() },
 		Facts:    func() conductor.Facts { return plan.Gang(a.app.App, a.request(registry.Instance{})) },
-		Open:     a.stores.Open, Owner: a.container.Owner, Transfer: a.data.Transfer,
+		Open:     a.stores.Open, Folder: a.stores.Folder, Transfer: a.data.Transfer,
+		User:   func() files.User { return files.As(a.container.Owner()) },
 		Signal: func(name string) error { return a.runs().SignalNamed(name) },
 	}
 }

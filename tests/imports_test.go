@@ -111,7 +111,7 @@ var rooms = []room{
 	},
 	{path: "shim/exit", may: []string{"appdef", "registry"}, pure: true},
 	{path: "shim/fault", may: []string{"registry"}, pure: true},
-	{path: "shim/secret", may: []string{"shim/files", "shim/keyring"}},
+	{path: "shim/secret", may: []string{"shim/fault", "shim/keyring", "shim/policy"}},
 	{path: "shim/notify"},
 	{path: "shim/notify/message", may: []string{
 		"registry", "shim/exit", "shim/machine", "shim/member", "shim/notify", "shim/status", "shim/wording",
@@ -123,7 +123,7 @@ var rooms = []room{
 		"shim/wording", "shim/wait",
 	}},
 	{path: "shim/prepare", may: []string{"appdef", "packages", "packages/cachedir", "shim/store", "packages/image", "packages/slidershell", "registry", "shim/exit", "shim/fault", "shim/files", "shim/gpu", "shim/gpu/grant", "shim/hadoop", "shim/hostlock", "shim/openapp", "shim/plan", "shim/policy", "shim/ports", "shim/sandbox", "shim/sandbox/cgroup", "shim/sandbox/container", "shim/sandbox/guard", "shim/sandbox/proc", "shim/secret", "shim/status", "shim/workdir"}},
-	{path: "shim/process", may: []string{"shim/tail", "shim/files", "shim/secret", "shim/plan", "registry", "registry/conductor", "shim/exit", "shim/fault", "shim/frameworks", "shim/machine", "shim/ports", "shim/sandbox", "shim/sandbox/proc", "shim/script", "shim/side", "shim/status", "packages/slidershell", "shim/wait"}},
+	{path: "shim/process", may: []string{"shim/tail", "shim/files", "shim/plan", "registry", "registry/conductor", "shim/exit", "shim/fault", "shim/frameworks", "shim/machine", "shim/ports", "shim/sandbox", "shim/sandbox/proc", "shim/script", "shim/side", "shim/status", "packages/slidershell", "shim/wait"}},
 	{path: "shim/machine", may: []string{"shim/plan", "registry", "registry/conductor", "shim/exit"}}, // the rest through the interfaces it declares
 	{path: "shim/launcher", may: []string{"shim/plan", "registry"}, pure: true},
 	{path: "shim/launcher/job", may: []string{"shim/render", "shim/store"}},

@@ -7,55 +7,52 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"strings"
 	"syscall"
 
 	"github.com/muster-agent/muster/shim/data/transfer"
+	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/store"
 )
 
 // receiver copies files of the store into a folder of this host.
-type receiver func(ctx context.Context, to *os.Root, files []transfer.Copy) error
-
-// fileOwner is the user that files are given to; nil: they stay the agent's.
-type fileOwner struct{ UID, GID int }
+type receiver func(ctx context.Context, to transfer.Folder, files []transfer.Copy) error
 
 // Bring copies a checkpoint into a folder: first under a temporary name, where each byte is checked, then file by file,
 // the files that complete it last. A file of the same name is replaced. by names the agent: others may bring the same
 // step.
 func (s Store) Bring(
-	ctx context.Context, m Manifest, to *os.Root, by string, owner *fileOwner, receive receiver,
+	ctx context.Context, m Manifest, to files.UserFolder, by string, receive receiver,
 ) (err error) {
 	tmp := ownNames + "bring-" + by
 	if err := errors.Join(to.RemoveAll(tmp), to.Mkdir(tmp, 0o700)); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, to.RemoveAll(tmp)) }()
-	room, err := to.OpenRoot(tmp)
+	room, err := to.OpenFolder(tmp)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, room.Close()) }()
 	dir := s.Folder(m.Copy())
-	var files []transfer.Copy
+	var copies []transfer.Copy
 	for _, f := range m.Files {
 		from := transfer.File{Store: s.Files, Path: dir + "/" + filesName + "/" + f.Path, Size: f.Size}
-		files = append(files, transfer.Copy{From: from, To: f.Path})
+		copies = append(copies, transfer.Copy{From: from, To: f.Path})
 	}
-	if err := receive(ctx, room, files); err != nil {
-		return s.lacks(ctx, dir, files, err)
+	if err := receive(ctx, room, copies); err != nil {
+		return s.lacks(ctx, dir, copies, err)
 	}
 	for i, f := range m.Files {
 		err := verify(ctx, room, f)
 		if errors.Is(err, errOther) {
-			err = s.proved(ctx, files[i].From.Path, f, err)
+			err = s.proved(ctx, copies[i].From.Path, f, err)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %s: %w", dir, f.Path, err)
 		}
 	}
 	for _, f := range m.Files {
-		if err := place(to, tmp, f.Path, owner); err != nil {
+		if err := place(to, tmp, f.Path); err != nil {
 			return fmt.Errorf("lay out %s: %w", f.Path, err)
 		}
 	}
@@ -64,11 +61,11 @@ func (s Store) Bring(
 
 // lacks tells why a checkpoint was not received: the store lacks a file, or the folder of this host was removed
 // meanwhile.
-func (s Store) lacks(ctx context.Context, dir string, files []transfer.Copy, err error) error {
+func (s Store) lacks(ctx context.Context, dir string, copies []transfer.Copy, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return s.torn(ctx, dir, err)
 	}
-	for _, f := range files {
+	for _, f := range copies {
 		if _, err := s.Files.Stat(ctx, f.From.Path); errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%s: %w: %w", f.From.Path, err, errTorn)
 		}
@@ -96,7 +93,7 @@ func (s Store) proved(ctx context.Context, from string, want manifestFile, came 
 	return fmt.Errorf("%w, though the store has it: is the disk here sound?", came)
 }
 
-func verify(ctx context.Context, room *os.Root, want manifestFile) (err error) {
+func verify(ctx context.Context, room files.UserFolder, want manifestFile) (err error) {
 	f, err := room.OpenFile(want.Path, os.O_RDWR|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return err
@@ -114,36 +111,19 @@ func verify(ctx context.Context, room *os.Root, want manifestFile) (err error) {
 	return f.Sync() // a file that has its name is complete, also after a loss of power
 }
 
-// place gives one file its name, its owner and the folders above it.
-func place(to *os.Root, tmp, name string, owner *fileOwner) error {
-	made := ""
-	for element := range strings.SplitSeq(path.Dir(name), "/") {
-		if made = path.Join(made, element); made == "." {
-			continue
-		}
-		err := to.Mkdir(made, 0o755)
-		if errors.Is(err, fs.ErrExist) {
-			continue
-		}
-		if err == nil && owner != nil {
-			err = to.Lchown(made, owner.UID, owner.GID)
-		}
-		if err != nil {
+// place gives one file its name and the folders above it.
+func place(to files.UserFolder, tmp, name string) error {
+	if dir := path.Dir(name); dir != "." {
+		if err := to.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
 	}
-	from := path.Join(tmp, name)
-	if owner != nil {
-		if err := to.Lchown(from, owner.UID, owner.GID); err != nil {
-			return err
-		}
-	}
-	return to.Rename(from, name)
+	return to.Rename(path.Join(tmp, name), name)
 }
 
 // syncNames makes the names of a folder outlive a loss of power.
-func syncNames(root *os.Root) error {
-	f, err := root.Open(".")
+func syncNames(root files.UserFolder) error {
+	f, err := root.OpenFile(".", os.O_RDONLY, 0)
 	if err != nil {
 		return err
 	}

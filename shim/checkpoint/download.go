@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -128,7 +126,7 @@ func (u *uploader) downloadOne(ctx context.Context, one registry.CheckpointStep)
 		return err
 	}
 	defer root.Close()
-	if err := u.remote.Bring(ctx, m, root, u.m.cfg.Inc, u.m.owner(), u.m.cfg.Transfer().Bring); err != nil {
+	if err := u.remote.Bring(ctx, m, root, u.m.cfg.Inc, u.m.cfg.Transfer().Bring); err != nil {
 		return err
 	}
 	u.m.cfg.Log.Info("checkpoint downloaded", "step", m.Step, "from", one.URI, "generation", m.Generation,
@@ -142,7 +140,7 @@ func (u *uploader) downloadOne(ctx context.Context, one registry.CheckpointStep)
 		return fmt.Errorf("step %d of %s is not complete by the rules of this instance", m.Step, one.URI)
 	}
 	u.known(c)
-	return writeState(root, u.m.plan.Framework, found, c, u.m.owner())
+	return writeState(root, u.m.plan.Framework, found, c)
 }
 
 // same tells whether the local files of a step are those that were committed: a container that returns to a host may
@@ -162,20 +160,16 @@ func (u *uploader) same(ctx context.Context, one registry.CheckpointStep) bool {
 }
 
 // folder is the local folder that a stored checkpoint is laid out in.
-func (u *uploader) folder(place string) (*os.Root, error) {
-	user := files.As(u.m.cfg.Owner())
-	top, err := user.Below(u.m.plan.Checkpoint.Dir)
+func (u *uploader) folder(place string) (files.UserFolder, error) {
+	top, err := u.m.cfg.Folder(u.m.plan, u.m.plan.Checkpoint.Dir)
 	if err != nil || place == "." {
-		return top.Root, err
+		return top, err
 	}
 	defer top.Close()
-	if err := top.MkdirAll(filepath.FromSlash(place), 0o755); err != nil {
-		return nil, err
+	if err := top.MkdirAll(place, 0o755); err != nil {
+		return files.UserFolder{}, err
 	}
-	if err := user.Own(top.Root, place); err != nil {
-		return nil, err
-	}
-	return top.OpenRoot(place)
+	return top.OpenFolder(place)
 }
 
 // quarantine keeps what this instance has stored where nobody resumes from it.

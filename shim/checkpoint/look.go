@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"strconv"
@@ -41,16 +40,6 @@ func (l location) at(name string) string {
 	return filepath.Join(l.dir, l.place, name)
 }
 
-// open opens a folder of this host; no link in the checkpoint folder leads out of it.
-func (l location) open() (*os.Root, error) {
-	top, err := files.As(nil).Below(l.dir)
-	if err != nil || l.place == "." {
-		return top.Root, err
-	}
-	root, err := top.OpenRoot(l.place)
-	return root, errors.Join(err, top.Close())
-}
-
 func onStore(dir string) bool { return strings.Contains(dir, "://") }
 
 // locate finds the checkpoints of this instance: in the checkpoint folder, which all instances share unless it lies in
@@ -62,40 +51,49 @@ func (m *Manager) locate(ctx context.Context) location {
 		l.shared = false
 		return l
 	}
-	top, done, err := m.tree(ctx, l)
-	if err != nil {
-		return l
-	}
-	defer done()
 	names := []string{p.Who.Component + "-" + strconv.Itoa(p.Who.Index)}
 	if p.Who.Role == string(appdef.RoleWorker) {
 		names = append(names, strconv.Itoa(p.Who.Index))
 	}
-	for _, name := range names {
-		if info, err := fs.Stat(top, name); err == nil && info.IsDir() {
-			l.place, l.shared = name, false
-			return l
+	_ = m.view(ctx, l, func(top fs.FS) error { // what cannot be read has no such folder
+		for _, name := range names {
+			if info, err := fs.Stat(top, name); err == nil && info.IsDir() {
+				l.place, l.shared = name, false
+				break
+			}
 		}
-	}
+		return nil
+	})
 	return l
 }
 
-// tree reads a location as far as the process itself could follow links there.
-func (m *Manager) tree(ctx context.Context, l location) (_ fs.FS, done func(), err error) {
-	none := func() {}
+// open opens a folder of this host with the process's rights; no link in the checkpoint folder leads out of it.
+func (m *Manager) open(l location) (files.UserFolder, error) {
+	top, err := m.cfg.Folder(m.plan, l.dir)
+	if err != nil || l.place == "." {
+		return top, err
+	}
+	in, err := top.OpenFolder(l.place)
+	return in, errors.Join(err, top.Close())
+}
+
+// view has a location read with the process's rights, as far as the process itself could follow links there.
+func (m *Manager) view(ctx context.Context, l location, read func(fs.FS) error) error {
 	switch {
 	case onStore(l.dir):
 		store, top, err := m.cfg.Open(ctx, m.plan, l.dir, false)
-		return format.OnStore(ctx, store, path.Join(top, l.place)), none, err
-	case m.plan.Root.Kind == plan.RootHost:
-		return files.HostTree(filepath.Join(l.dir, l.place)), none, nil
-	default:
-		root, err := l.open() // a container has no more of the host than that
 		if err != nil {
-			return nil, none, err
+			return err
 		}
-		return files.Tree(root), func() { _ = root.Close() }, nil
+		return read(format.OnStore(ctx, store, path.Join(top, l.place)))
+	case m.plan.Root.Kind == plan.RootHost:
+		return m.cfg.User().ViewHost(filepath.Join(l.dir, l.place), read)
 	}
+	root, err := m.open(l) // a container has no more of the host than that
+	if err != nil {
+		return err
+	}
+	return errors.Join(root.View(read), root.Close())
 }
 
 // look lists the checkpoints. With warn, incomplete ones are logged once.
@@ -110,16 +108,17 @@ func (m *Manager) look(ctx context.Context, warn bool) (format.Found, location, 
 	if rule := ruleOf(m.plan); m.looker == nil || !m.looker.Rule.Equal(rule) {
 		m.looker = &format.Looker{Rule: rule}
 	}
-	tree, done, err := m.tree(ctx, l)
-	if errors.Is(err, fs.ErrNotExist) {
-		return format.Found{}, l, nil
+	var found format.Found
+	looked := false
+	err := m.view(ctx, l, func(tree fs.FS) (err error) {
+		looked = true
+		found, err = m.looker.Look(tree)
+		return err
+	})
+	if !looked && errors.Is(err, fs.ErrNotExist) {
+		return found, l, nil
 	}
-	if err != nil {
-		return format.Found{}, l, err
-	}
-	defer done()
-	found, err := m.looker.Look(tree)
-	if warn {
+	if looked && warn {
 		m.logTorn(l, found)
 	}
 	return found, l, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"os"
 	"sync"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/muster-agent/muster/registry/conductor"
 	"github.com/muster-agent/muster/shim/checkpoint/format"
 	"github.com/muster-agent/muster/shim/data/transfer"
+	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/hostlock"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
@@ -63,8 +63,10 @@ type Config struct {
 	Facts func() conductor.Facts
 	// Open finds the store of a URL that a plan names.
 	Open func(ctx context.Context, p plan.Plan, url string, write bool) (store.Store, string, error)
-	// Owner is the user of the process; nil: the agent's own.
-	Owner func() *plan.UserFacts
+	// User is who the process is to the host's files.
+	User func() files.User
+	// Folder opens a checkpoint folder of this host with the process's rights, where a plan may name it.
+	Folder func(p plan.Plan, dir string) (files.UserFolder, error)
 	// Transfer copies files.
 	Transfer func() transfer.Transfer
 	// Signal sends the process a signal by its name; os.ErrProcessDone: there is no process.
@@ -132,13 +134,4 @@ func (m *Manager) logWrite(act string, err error) {
 	if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, registry.ErrOvertaken) {
 		m.cfg.Log.Warn("registry write failed", "act", act, "err", err)
 	}
-}
-
-// owner is the user that checkpoint files are given to; nil: they stay the agent's own.
-func (m *Manager) owner() *fileOwner {
-	u := m.cfg.Owner()
-	if u == nil || os.Geteuid() != 0 {
-		return nil
-	}
-	return &fileOwner{UID: u.UID, GID: u.GID}
 }

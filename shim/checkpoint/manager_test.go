@@ -102,7 +102,7 @@ func TestMarksThatProcessesWrite(t *testing.T) {
 		if err := root.WriteFile(markName, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got := m.markedGeneration(root); got != want {
+		if got := m.markedGeneration(mine(root)); got != want {
 			t.Errorf("%q: got %d, want %d", text, got, want)
 		}
 	}

@@ -2,11 +2,11 @@ package checkpoint
 
 import (
 	"bytes"
-	"os"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/machine"
 )
 
@@ -28,7 +28,7 @@ func (m *Manager) lastResumed(l location) int {
 	if onStore(l.dir) {
 		return gen
 	}
-	root, err := l.open()
+	root, err := m.open(l)
 	if err != nil {
 		return gen
 	}
@@ -37,7 +37,7 @@ func (m *Manager) lastResumed(l location) int {
 }
 
 // markedGeneration reads the mark. A process may write anything there: only the exact text of this app counts.
-func (m *Manager) markedGeneration(root *os.Root) int {
+func (m *Manager) markedGeneration(root files.UserFolder) int {
 	text, err := readSmall(root, markName)
 	if err != nil {
 		return 0
@@ -57,7 +57,7 @@ func (m *Manager) markLate(l location, s machine.State) {
 	if !late || onStore(l.dir) || !m.follows(s) {
 		return
 	}
-	root, err := l.open()
+	root, err := m.open(l)
 	if err == nil {
 		defer root.Close()
 		err = m.mark(root, s.Gen)
@@ -67,7 +67,7 @@ func (m *Manager) markLate(l location, s machine.State) {
 	}
 }
 
-func (m *Manager) mark(root *os.Root, gen int) error {
+func (m *Manager) mark(root files.UserFolder, gen int) error {
 	tmp := markName + "-" + m.cfg.Inc[:8] // several agents may write it at once
 	if err := writeNew(root, tmp, m.markText(gen)); err != nil {
 		return err

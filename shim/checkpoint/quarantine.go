@@ -4,20 +4,20 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/muster-agent/muster/shim/checkpoint/format"
+	"github.com/muster-agent/muster/shim/files"
 )
 
 // quarantine moves checkpoints newer than a step, complete or torn, into `.muster-set-aside-<why>/`, so that a program
 // that looks for itself cannot resume from a step that its peers lack. It gives the names of the moved files. Nothing
 // is ever deleted or replaced: where that folder is there already (an earlier life of the registry had this generation,
 // too, or another host does the same) it has a number more, `.muster-set-aside-<why>.1/`.
-func quarantine(root *os.Root, found format.Found, step int64, why string) ([]string, error) {
+func quarantine(root files.UserFolder, found format.Found, step int64, why string) ([]string, error) {
 	to, err := asideFolder(root, why)
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func quarantine(root *os.Root, found format.Found, step int64, why string) ([]st
 const mostAside = 10000
 
 // asideFolder makes a folder that nobody has used.
-func asideFolder(root *os.Root, why string) (string, error) {
+func asideFolder(root files.UserFolder, why string) (string, error) {
 	first := ownNames + "set-aside-" + why
 	to := first
 	for n := 1; ; n++ {

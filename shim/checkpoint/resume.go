@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"strconv"
 	"time"
@@ -238,7 +237,7 @@ func (m *Manager) markResumed(ctx context.Context, step *int64, s machine.State)
 	if err != nil {
 		return fault.Data(err)
 	}
-	root, err := l.open()
+	root, err := m.open(l)
 	if errors.Is(err, fs.ErrNotExist) && len(found.Whole)+len(found.Torn) == 0 {
 		return m.checkReported(step, nil)
 	}
@@ -277,7 +276,7 @@ func (m *Manager) checkReported(step *int64, found []format.Checkpoint) error {
 }
 
 func (m *Manager) quarantine(
-	ctx context.Context, root *os.Root, found format.Found, step int64, gen int,
+	ctx context.Context, root files.UserFolder, found format.Found, step int64, gen int,
 ) error {
 	if err := m.checkReported(&step, found.Whole); err != nil {
 		return err
@@ -298,7 +297,7 @@ func (m *Manager) quarantine(
 }
 
 // writeState has TensorFlow's own file name the checkpoint of the step as the newest.
-func (m *Manager) writeState(ctx context.Context, root *os.Root, step int64) error {
+func (m *Manager) writeState(ctx context.Context, root files.UserFolder, step int64) error {
 	found, _, err := m.look(ctx, false)
 	if err != nil {
 		return err
@@ -307,5 +306,5 @@ func (m *Manager) writeState(ctx context.Context, root *os.Root, step int64) err
 	if !ok {
 		return dropState(root, m.plan.Framework)
 	}
-	return writeState(root, m.plan.Framework, found, c, m.owner())
+	return writeState(root, m.plan.Framework, found, c)
 }

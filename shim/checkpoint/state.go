@@ -24,7 +24,7 @@ var stateLine = regexp.MustCompile(`^(all_)?model_checkpoint_paths?:`)
 // writeState has TensorFlow's own file name a checkpoint as the newest: it believes the file, not the folder. Older
 // ones of the folder stay named, so that their turn to be removed comes. Other frameworks have no such file, and then
 // nothing is done.
-func writeState(root *os.Root, framework string, found format.Found, newest format.Checkpoint, owner *fileOwner) error {
+func writeState(root files.UserFolder, framework string, found format.Found, newest format.Checkpoint) error {
 	if framework != "tensorflow" && framework != "tensor2tensor" {
 		return nil
 	}
@@ -38,16 +38,13 @@ func writeState(root *os.Root, framework string, found format.Found, newest form
 	if old, err := readSmall(root, stateName); err == nil && string(keepLines(old)) == text {
 		return nil
 	}
-	return replaceState(root, text, owner)
+	return replaceState(root, text)
 }
 
-// replaceState puts a state file in the place of another; without an owner it is this process's user's.
-func replaceState(root *os.Root, text string, owner *fileOwner) error {
+// replaceState puts a state file in the place of another.
+func replaceState(root files.UserFolder, text string) error {
 	tmp := ownNames + stateName + "-" + rand.Text() // agents of several hosts may do so in one folder
 	err := writeNew(root, tmp, text)
-	if err == nil && owner != nil {
-		err = root.Lchown(tmp, owner.UID, owner.GID)
-	}
 	if err == nil {
 		err = root.Rename(tmp, stateName)
 	}
@@ -58,7 +55,7 @@ func replaceState(root *os.Root, text string, owner *fileOwner) error {
 }
 
 // dropState removes TensorFlow's own file: there is no checkpoint that it could name.
-func dropState(root *os.Root, framework string) error {
+func dropState(root files.UserFolder, framework string) error {
 	if framework != "tensorflow" && framework != "tensor2tensor" {
 		return nil
 	}
@@ -81,7 +78,7 @@ func RewriteStates(dir, from, to string) error {
 	}
 	err = fs.WalkDir(top.FS(), ".", func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.Name() == stateName && e.Type().IsRegular() {
-			err = rewriteState(top.Root, path, from, to)
+			err = rewriteState(top.Root, filepath.Dir(path), from, to)
 		}
 		if errors.Is(err, fs.ErrPermission) { // of another user: the move does not fail for it
 			return nil
@@ -91,9 +88,19 @@ func RewriteStates(dir, from, to string) error {
 	return errors.Join(err, top.Close())
 }
 
-// rewriteState replaces a file, which stays its owner's.
-func rewriteState(top *os.Root, path, from, to string) (err error) {
-	text, err := readSmall(top, path)
+// rewriteState replaces the file of a folder, with the rights of the folder's owner.
+func rewriteState(top *os.Root, dir, from, to string) (err error) {
+	root, err := top.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	owner, err := files.OwnerOf(root)
+	folder := owner.In(root)
+	defer func() { err = errors.Join(err, folder.Close()) }()
+	if err != nil {
+		return err
+	}
+	text, err := readSmall(folder, stateName)
 	if err != nil || len(text) == mostSmall {
 		return err
 	}
@@ -102,20 +109,7 @@ func rewriteState(top *os.Root, path, from, to string) (err error) {
 	if next == string(text) {
 		return nil
 	}
-	folder, err := top.OpenRoot(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, folder.Close()) }()
-	info, err := folder.Lstat(stateName)
-	if err != nil {
-		return err
-	}
-	var owner *fileOwner
-	if st, ok := info.Sys().(*syscall.Stat_t); ok && os.Geteuid() == 0 {
-		owner = &fileOwner{int(st.Uid), int(st.Gid)}
-	}
-	return replaceState(folder, next, owner)
+	return replaceState(folder, next)
 }
 
 // mostSmall is more than any of the small files here has, in bytes.
@@ -123,7 +117,7 @@ const mostSmall = 1 << 20
 
 // readSmall reads a small file of a folder that a process may do with as it likes: one without an end is cut, a pipe
 // refused.
-func readSmall(root *os.Root, name string) (_ []byte, err error) {
+func readSmall(root files.UserFolder, name string) (_ []byte, err error) {
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
@@ -137,7 +131,7 @@ func readSmall(root *os.Root, name string) (_ []byte, err error) {
 
 // writeNew writes a file in the place of whatever has its name, to the disk: renamed, it is whole also after a loss of
 // power.
-func writeNew(root *os.Root, name, text string) error {
+func writeNew(root files.UserFolder, name, text string) error {
 	if err := root.RemoveAll(name); err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 	"syscall"
 
 	"github.com/muster-agent/muster/shim/checkpoint/format"
+	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/store"
 )
 
@@ -199,7 +200,7 @@ var errChanged = errors.New("it changed while it was copied")
 
 // Put stores a checkpoint of the folder from, and gives it its name when it is complete.
 func (s Store) Put(
-	ctx context.Context, m Manifest, c format.Checkpoint, from *os.Root, send sender,
+	ctx context.Context, m Manifest, c format.Checkpoint, from files.UserFolder, send sender,
 ) (_ StoredCopy, sum string, err error) {
 	m.Version, m.Step, m.Path = manifestVersion, c.Step, c.Path
 	m.Files = nil
@@ -301,7 +302,7 @@ func (s Store) Keep(
 }
 
 // same tells whether a folder has a manifest's files byte by byte.
-func same(ctx context.Context, root *os.Root, m Manifest) bool {
+func same(ctx context.Context, root files.UserFolder, m Manifest) bool {
 	for _, f := range m.Files {
 		info, err := root.Stat(f.Path)
 		if err != nil || !info.Mode().IsRegular() || info.Size() != f.Size {
@@ -379,7 +380,7 @@ func (s Store) remove(ctx context.Context, name string) error {
 }
 
 // sumOf reads a file that must not have changed since it was found.
-func sumOf(ctx context.Context, from *os.Root, want format.File) (_ manifestFile, err error) {
+func sumOf(ctx context.Context, from files.UserFolder, want format.File) (_ manifestFile, err error) {
 	f, err := from.OpenFile(want.Name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return manifestFile{}, err

@@ -53,10 +53,13 @@ func work(t *testing.T, dir string) *os.Root {
 	return root
 }
 
+// mine is a folder with the rights of the test's own user.
+func mine(root *os.Root) files.UserFolder { return files.As(nil).In(root) }
+
 func send(v Store) sender {
 	return func(ctx context.Context, uploads []store.Upload) error {
 		for _, p := range uploads {
-			text, err := p.From.ReadFile(p.Name)
+			text, err := readSmall(p.From.(files.UserFolder), p.Name)
 			if err == nil {
 				err = v.write(ctx, p.To, text)
 			}
@@ -69,14 +72,14 @@ func send(v Store) sender {
 }
 
 func receive(v Store) receiver {
-	return func(ctx context.Context, to *os.Root, all []transfer.Copy) error {
+	return func(ctx context.Context, to transfer.Folder, all []transfer.Copy) error {
 		for _, w := range all {
 			text, err := v.read(ctx, w.From.Path, 1<<30)
 			if err == nil {
 				err = to.MkdirAll(filepath.Dir(w.To), 0o755)
 			}
 			if err == nil {
-				err = to.WriteFile(w.To, text, 0o644)
+				err = writeNew(to.(files.UserFolder), w.To, string(text))
 			}
 			if err != nil {
 				return err
@@ -102,7 +105,7 @@ func stored(t *testing.T, v Store, m Manifest, from *os.Root) StoredCopy {
 	if !ok {
 		t.Fatal("nothing whole", found.Torn)
 	}
-	k, _, err := v.Put(t.Context(), m, c, from, send(v))
+	k, _, err := v.Put(t.Context(), m, c, mine(from), send(v))
 	must(t, err)
 	return k
 }
@@ -140,11 +143,11 @@ func TestWhatIsStoredComesBack(t *testing.T) {
 			if len(sum) != 64 || m.Generation != 3 || m.Step == 0 {
 				t.Errorf("got %+v, %s", m, sum)
 			}
-			must(t, v.Bring(t.Context(), m, to, "me", nil, receive(v)))
+			must(t, v.Bring(t.Context(), m, mine(to), "me", receive(v)))
 			if diff := cmp.Diff(tree(t, from.Name()), tree(t, to.Name())); diff != "" {
 				t.Errorf("(-stored +brought):\n%s", diff)
 			}
-			must(t, v.Bring(t.Context(), m, to, "me", nil, receive(v))) // over what is there
+			must(t, v.Bring(t.Context(), m, mine(to), "me", receive(v))) // over what is there
 			if found, err := (format.Rule{Framework: c.framework}).Look(files.Tree(to)); err != nil || len(found.Whole) != 1 || found.Whole[0].Path != m.Path {
 				t.Errorf("got %+v, %v", found, err)
 			}
@@ -177,7 +180,7 @@ func TestTornInTheStore(t *testing.T) {
 				to := work(t, "")
 				m, _, err := v.Read(t.Context(), k)
 				if err == nil {
-					err = v.Bring(t.Context(), m, to, "me", nil, receive(v))
+					err = v.Bring(t.Context(), m, mine(to), "me", receive(v))
 				}
 				if !errors.Is(err, errTorn) {
 					t.Errorf("got %v, want it torn", err)
@@ -206,14 +209,14 @@ func TestTornHereAlone(t *testing.T) {
 		"folder taken away": func() error { return to.RemoveAll(".muster-bring-me") },
 		"bytes changed":     func() error { return to.WriteFile(".muster-bring-me/"+m.Files[0].Path, []byte("x"), 0o600) },
 	} {
-		err := v.Bring(t.Context(), m, to, "me", nil, func(ctx context.Context, room *os.Root, all []transfer.Copy) error {
+		err := v.Bring(t.Context(), m, mine(to), "me", func(ctx context.Context, room transfer.Folder, all []transfer.Copy) error {
 			return errors.Join(receive(v)(ctx, room, all), after())
 		})
 		if err == nil || errors.Is(err, errTorn) || errors.Is(err, errAbsent) {
 			t.Errorf("%s: got %v, want an error of this host", name, err)
 		}
 	}
-	must(t, v.Bring(t.Context(), m, to, "me", nil, receive(v)))
+	must(t, v.Bring(t.Context(), m, mine(to), "me", receive(v)))
 }
 
 func TestStoringIsCalledOffOrFails(t *testing.T) {
@@ -224,7 +227,7 @@ func TestStoringIsCalledOffOrFails(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	put := func(ctx context.Context, send sender) error {
-		_, _, err := v.Put(ctx, manifestOf(1, "a"), c, from, send)
+		_, _, err := v.Put(ctx, manifestOf(1, "a"), c, mine(from), send)
 		return err
 	}
 	for name, err := range map[string]error{
@@ -287,14 +290,14 @@ func TestTheSameStepAgain(t *testing.T) {
 		must(t, from.WriteFile("last-2.bin", []byte(text), 0o600))
 		found, err := format.Rule{Pattern: "last-*"}.Look(files.Tree(from))
 		must(t, err)
-		k, _, err := v.Put(t.Context(), manifestOf(1, "a"), found.Whole[0], from, send(v))
+		k, _, err := v.Put(t.Context(), manifestOf(1, "a"), found.Whole[0], mine(from), send(v))
 		must(t, err)
 		if got, err := os.ReadFile(v.Folder(k) + "/files/last-2.bin"); err != nil || string(got) != text {
 			t.Errorf("got %q, %v, want %q", got, err, text)
 		}
 		m, _, err := v.Read(t.Context(), k)
 		must(t, err)
-		if !same(t.Context(), from, m) {
+		if !same(t.Context(), mine(from), m) {
 			t.Error("what was stored is not what is here")
 		}
 		must(t, os.Remove(v.Folder(k)+"/manifest.json.sha256")) // torn: it is stored anew as well
@@ -309,8 +312,8 @@ func TestStateThatIsNoFile(t *testing.T) {
 	}
 	found, err := format.Rule{Framework: "tensorflow"}.Look(files.Tree(root))
 	must(t, err)
-	must(t, writeState(root, "tensorflow", found, found.Whole[0], nil))
-	if text, err := readSmall(root, "checkpoint"); err != nil || !strings.Contains(string(text), "model.ckpt-7") {
+	must(t, writeState(mine(root), "tensorflow", found, found.Whole[0]))
+	if text, err := readSmall(mine(root), "checkpoint"); err != nil || !strings.Contains(string(text), "model.ckpt-7") {
 		t.Errorf("got %q, %v", text, err)
 	}
 }
@@ -354,7 +357,7 @@ func TestKeep(t *testing.T) {
 				m.Founded = time.Unix(s.life, 0).UTC()
 				found, err := format.Rule{Pattern: "c-*"}.Look(files.Tree(from))
 				must(t, err)
-				_, _, err = v.Put(t.Context(), m, found.Whole[0], from, send(v))
+				_, _, err = v.Put(t.Context(), m, found.Whole[0], mine(from), send(v))
 				must(t, err)
 			}
 		}
@@ -397,7 +400,7 @@ func TestQuarantine(t *testing.T) {
 	rule := format.Rule{Framework: "tensorflow"}
 	found, err := rule.Look(files.Tree(root))
 	must(t, err)
-	moved, err := quarantine(root, found, 7, "g4")
+	moved, err := quarantine(mine(root), found, 7, "g4")
 	must(t, err)
 	if diff := cmp.Diff([]string{"model.ckpt-30", "model.ckpt-9", "model.ckpt-12"}, moved); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -408,7 +411,7 @@ func TestQuarantine(t *testing.T) {
 	if !ok || len(found.Whole) != 1 || len(found.Torn) != 0 || newest.Step != 7 {
 		t.Fatalf("got %+v", found)
 	}
-	must(t, writeState(root, "tensorflow", found, newest, nil))
+	must(t, writeState(mine(root), "tensorflow", found, newest))
 	text, err := root.ReadFile("checkpoint")
 	must(t, err)
 	if want := "model_checkpoint_path: \"model.ckpt-7\"\nall_model_checkpoint_paths: \"model.ckpt-7\"\n"; string(text) != want {
@@ -420,7 +423,7 @@ func TestQuarantine(t *testing.T) {
 	folders := work(t, "torch/sharded")
 	found, err = format.Rule{Framework: "pytorch"}.Look(files.Tree(folders))
 	must(t, err)
-	if _, err := quarantine(folders, found, 3, "g1"); err != nil {
+	if _, err := quarantine(mine(folders), found, 3, "g1"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := folders.Stat(".muster-set-aside-g1/step-30/.metadata"); err != nil {
@@ -437,7 +440,7 @@ func TestQuarantineReplacesNothing(t *testing.T) {
 		found, err := format.Rule{Pattern: "step-*"}.Look(files.Tree(root))
 		must(t, err)
 		for range 2 { // nothing is left for the second
-			if _, err := quarantine(root, found, 3, "g2"); err != nil {
+			if _, err := quarantine(mine(root), found, 3, "g2"); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -304,7 +304,7 @@ func (u *uploader) upload(ctx context.Context, one upload) error {
 		u.known(one.Checkpoint)
 		return nil
 	}
-	root, err := one.open()
+	root, err := u.m.open(one.location)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}

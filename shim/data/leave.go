@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"strings"
 
@@ -229,7 +228,7 @@ type Left struct {
 
 // Upload copies the content of a folder and seals it. A link is followed if it stays in the folder; a link that leads
 // out is an error. An empty folder leaves no output.
-func (l Leave) Upload(ctx context.Context, from *os.Root, how transfer.Transfer) (Left, error) {
+func (l Leave) Upload(ctx context.Context, from store.Folder, how transfer.Transfer) (Left, error) {
 	t := tree{root: from}
 	err := t.read(ctx, ".", 0)
 	left := t.left()

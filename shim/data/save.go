@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -48,7 +47,7 @@ const restlessTries = 3
 
 // Run copies the folder to SaveDir/<Folder>, which gets its name when it is complete. Each file is as it was at some
 // moment between begin and end.
-func (s Save) Run(ctx context.Context, from *os.Root, how transfer.Transfer) (Saved, error) {
+func (s Save) Run(ctx context.Context, from store.Folder, how transfer.Transfer) (Saved, error) {
 	saved, err := s.run(ctx, from, how)
 	if err != nil {
 		err = fmt.Errorf("save %s in %s: %w", from.Name(), s.SaveDir(s.Stamp), transfer.Explain(err, s.Out))
@@ -60,7 +59,7 @@ func (s Save) Run(ctx context.Context, from *os.Root, how transfer.Transfer) (Sa
 // half is the incomplete copy, in the instance's folder, which is cleared at the end in any case.
 func (s Save) half() string { return path.Join(s.place(), halfName+"save-"+s.Turn) }
 
-func (s Save) run(ctx context.Context, from *os.Root, how transfer.Transfer) (Saved, error) {
+func (s Save) run(ctx context.Context, from store.Folder, how transfer.Transfer) (Saved, error) {
 	t := tree{root: from, moving: true}
 	if err := t.read(ctx, ".", 0); err != nil {
 		return Saved{}, err

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"syscall"
 	"time"
 
 	"github.com/muster-agent/muster/shim/data/transfer"
@@ -15,7 +16,7 @@ import (
 
 // tree is the content of a local folder.
 type tree struct {
-	root  *os.Root
+	root  store.Folder
 	dirs  []string
 	files []entry
 	odd   []string
@@ -48,7 +49,7 @@ func (t *tree) read(ctx context.Context, dir string, depth int) error {
 		return fmt.Errorf("%s: got more than %d folders in each other, want no link that leads back", dir,
 			transfer.Deepest)
 	}
-	d, err := t.root.Open(dir)
+	d, err := t.root.OpenFile(dir, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return err
 	}

@@ -51,26 +51,48 @@ func (a Admission) confined() bool {
 }
 
 // Checkpoint refuses a checkpoint folder that the container does not have: what is saved there would be lost. A
-// definition cannot choose what of the host a container sees; the operator can.
+// definition cannot choose what of the host a container sees, nor where an agent that is root puts checkpoints; the
+// operator can.
 func (a Admission) Checkpoint(dir string) error {
 	if strings.Contains(dir, "://") { // on a store
 		return nil
 	}
-	if Within(dir, a.Work) {
-		if a.Reserved(dir) {
-			return fault.Definition(fmt.Errorf(
-				"checkpoint folder %s is muster's own, want another: checkpoint in the work folder is the usual one",
-				dir,
-			))
+	if err := a.checkpoint(dir); err != nil {
+		return fmt.Errorf("muster.checkpoint.dir: checkpoint folder %w", err)
+	}
+	return nil
+}
+
+func (a Admission) checkpoint(dir string) error {
+	if Within(dir, a.Work) && a.Reserved(dir) {
+		return fault.Definition(fmt.Errorf(
+			"%s is muster's own, want another: checkpoint in the work folder is the usual one", dir,
+		))
+	}
+	if a.Root != plan.RootHost && !Within(dir, a.Work) {
+		if err := a.seen(dir); err != nil {
+			return err
 		}
+	}
+	if os.Geteuid() != 0 {
 		return nil
 	}
-	if a.Root == plan.RootHost || a.mounted(dir, true) {
-		return nil
+	_, err := a.placing(Resolve(dir))
+	return err
+}
+
+// seen refuses a checkpoint folder that the container does not have at the host's path.
+func (a Admission) seen(dir string) error {
+	i := slices.IndexFunc(a.Policy.Mounts, func(m policy.Mount) bool { return Within(dir, m.To) && !m.ReadOnly })
+	if i < 0 {
+		return fault.NotPermitted(fmt.Errorf("%s is not in the container: let the operator add it to mounts in %s, or "+
+			"leave muster.checkpoint.dir out", dir, a.Policy.File))
 	}
-	return fault.NotPermitted(fmt.Errorf("checkpoint folder %s is not in the container: let the operator add it to "+
-		"mounts in %s, or leave muster.checkpoint.dir out",
-		dir, a.Policy.File))
+	if m := a.Policy.Mounts[i]; m.Path != m.To {
+		return fault.NotPermitted(fmt.Errorf("%s is in the container %s of the host, where muster does not look for "+
+			"checkpoints: let the operator mount that at its own path in %s", dir, m.Path, a.Policy.File))
+	}
+	return nil
 }
 
 // mounted tells whether the operator has a path of a container shown to it.
@@ -108,37 +130,80 @@ type reach struct {
 
 func reachOf(name string) reach { return reach{filepath.Clean(name), Resolve(name)} }
 
-// admit refuses a path that a definition may not name: one that its process could not reach by itself.
+// admit refuses a path that a definition may not name: one that its process could not reach by itself, and, where the
+// agent is root and writes, one beyond what the operator has it write to.
 func (a Admission) admit(path string, write bool) (reach, error) {
 	truth, work := Resolve(path), Resolve(a.Work)
-	if Within(truth, work) {
-		name := Admission{Work: work}.UnderWork(truth)
-		switch {
-		case Admission{Work: work}.Reserved(truth):
-			return reach{}, fault.Definition(fmt.Errorf("%s is muster's own, want another place", truth))
-		case !a.confined():
-			return reach{}, nil
+	switch {
+	case Within(truth, work):
+		top, err := a.ofWork(truth, work)
+		if err != nil || a.confined() {
+			return top, err
 		}
-		return reachOf(filepath.Join(a.Work, name)), nil
-	}
-	if !a.confined() {
+		return reach{}, nil
+	case write && os.Geteuid() == 0:
+		return a.placing(truth)
+	case !a.confined():
 		return reach{}, nil
 	}
-	if a.inDefault(truth, Resolve(a.Default)) {
-		return reachOf(a.Default), nil
+	if top, ok := a.root(truth, write); ok {
+		return top, nil
 	}
-	for _, m := range a.Policy.Mounts {
-		if Within(truth, Resolve(m.Path)) && !(write && m.ReadOnly) {
-			return reachOf(m.Path), nil
-		}
-	}
-	if a.hostRead() && !write && !InContainer(truth) {
+	if a.hostRead() && !InContainer(truth) {
 		return reachOf("/" + firstOf(truth)), nil
 	}
 	return reach{}, fault.NotPermitted(fmt.Errorf("%s: the job's container does not have it, and its process is "+
-		"root: set muster.user, name a filesystem that holds it by --default-fs, or let the operator add it to "+
-		"mounts in %s",
-		truth, a.Policy.File))
+		"root: set muster.user, name a filesystem that holds it by --default-fs, or let the operator add %s in %s",
+		truth, rootLine(truth, true), a.Policy.File))
+}
+
+// ofWork is the folder in the work folder that a path goes through.
+func (a Admission) ofWork(truth, work string) (reach, error) {
+	in := Admission{Work: work}
+	if in.Reserved(truth) {
+		return reach{}, fault.Definition(fmt.Errorf("%s is muster's own, want another place", truth))
+	}
+	return reachOf(filepath.Join(a.Work, in.UnderWork(truth))), nil
+}
+
+// root is the folder that the operator has named and that a path without links is in.
+func (a Admission) root(truth string, write bool) (reach, bool) {
+	if a.inDefault(truth, Resolve(a.Default)) {
+		return reachOf(a.Default), true
+	}
+	for _, m := range a.Policy.Mounts {
+		if Within(truth, Resolve(m.Path)) && !(write && m.ReadOnly) {
+			return reachOf(m.Path), true
+		}
+	}
+	for _, r := range a.Policy.Roots {
+		if Within(truth, Resolve(r.Path)) && !(write && r.ReadOnly) {
+			return reachOf(r.Path), true
+		}
+	}
+	return reach{}, false
+}
+
+// placing is where an agent that is root may put files for a definition: in the work folder, in the default filesystem,
+// and where the operator says. A process that is no more than a user cannot send such an agent elsewhere.
+func (a Admission) placing(truth string) (reach, error) {
+	if work := Resolve(a.Work); Within(truth, work) {
+		return a.ofWork(truth, work)
+	}
+	if top, ok := a.root(truth, true); ok {
+		return top, nil
+	}
+	return reach{}, fault.NotPermitted(fmt.Errorf("%s: an agent that is root writes for a definition only below its "+
+		"work folder: name a path there, name a filesystem that holds it by --default-fs, or let the operator add %s in %s",
+		truth, rootLine(truth, false), a.Policy.File))
+}
+
+// rootLine is the line of a policy that admits a path.
+func rootLine(path string, readOnly bool) string {
+	if readOnly {
+		return fmt.Sprintf(`"roots": [{"path": %q, "read_only": true}]`, path)
+	}
+	return fmt.Sprintf(`"roots": [{"path": %q}]`, path)
 }
 
 // Open gives the store of a path of this host that the definition names, with the rights of the app's process. The path
@@ -158,7 +223,56 @@ func (a Admission) Open(path string, write bool) (store.Store, string, error) {
 	if !Within(path, top.name) { // a link led there
 		path = Resolve(path)
 	}
-	return store, path, nil
+	return a.User.store(store), path, nil
+}
+
+// Folder opens a folder of this host that the definition names for its process to write to, with the rights of that
+// process.
+func (a Admission) Folder(path string) (UserFolder, error) {
+	if os.Geteuid() != 0 {
+		root, err := os.OpenRoot(path)
+		if err != nil {
+			return UserFolder{}, err
+		}
+		return a.User.In(root), nil
+	}
+	truth := Resolve(path)
+	top, err := a.placing(truth)
+	if err != nil {
+		return UserFolder{}, err
+	}
+	return top.folder(truth, path, a.User)
+}
+
+// Read reads a small file of this host that the definition names, with the rights of the app's process. Where that is
+// root's right, the file lies below the work folder or where the operator says.
+func (a Admission) Read(path string, most int64) (text string, err error) {
+	if os.Geteuid() != 0 || a.User.limited() {
+		err = a.User.Do(func() (err error) { text, err = ReadHost(path, most); return err })
+		return text, err
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return "", err
+	}
+	truth := Resolve(path)
+	top, ok := a.root(truth, false)
+	if work := Resolve(a.Work); !ok && Within(truth, work) {
+		if top, err = a.ofWork(truth, work); err != nil {
+			return "", err
+		}
+		ok = true
+	}
+	if !ok {
+		return "", fault.NotPermitted(fmt.Errorf("%s: an agent that is root reads for a definition only below its work "+
+			"folder: set muster.user to a user who may read it, or let the operator add %s in %s", truth,
+			rootLine(truth, true), a.Policy.File))
+	}
+	in, err := top.folder(filepath.Dir(truth), filepath.Dir(path), a.User)
+	if err != nil {
+		return "", err
+	}
+	text, err = Folder{Root: in.root}.Read(filepath.Base(truth), most)
+	return text, errors.Join(err, in.Close())
 }
 
 func (r reach) open(write bool) (store.Store, error) {

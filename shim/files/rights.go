@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"runtime"
 	"syscall"
 	"unsafe"
@@ -18,43 +19,43 @@ import (
 // more than the process could. What is opened stays open for the agent.
 type userStore struct {
 	store.Store
-	user *plan.UserFacts
+	user User
 }
 
 func (s userStore) List(ctx context.Context, path string) (all []store.Info, err error) {
-	err = s.as(func() (err error) { all, err = s.Store.List(ctx, path); return err })
+	err = s.user.Do(func() (err error) { all, err = s.Store.List(ctx, path); return err })
 	return all, err
 }
 
 func (s userStore) Stat(ctx context.Context, path string) (info store.Info, err error) {
-	err = s.as(func() (err error) { info, err = s.Store.Stat(ctx, path); return err })
+	err = s.user.Do(func() (err error) { info, err = s.Store.Stat(ctx, path); return err })
 	return info, err
 }
 
 func (s userStore) Open(ctx context.Context, path string, at store.Position) (c *store.Content, err error) {
-	err = s.as(func() (err error) { c, err = s.Store.Open(ctx, path, at); return err })
+	err = s.user.Do(func() (err error) { c, err = s.Store.Open(ctx, path, at); return err })
 	return c, err
 }
 
 func (s userStore) Create(ctx context.Context, path string) (w io.WriteCloser, err error) {
-	err = s.as(func() (err error) { w, err = s.Store.Create(ctx, path); return err })
+	err = s.user.Do(func() (err error) { w, err = s.Store.Create(ctx, path); return err })
 	return w, err
 }
 
 func (s userStore) Rename(ctx context.Context, from, to string) error {
-	return s.as(func() error { return s.Store.Rename(ctx, from, to) })
+	return s.user.Do(func() error { return s.Store.Rename(ctx, from, to) })
 }
 
 func (s userStore) Remove(ctx context.Context, path string) error {
-	return s.as(func() error { return s.Store.Remove(ctx, path) })
+	return s.user.Do(func() error { return s.Store.Remove(ctx, path) })
 }
 
 func (s userStore) MkdirAll(ctx context.Context, path string) error {
-	return s.as(func() error { return s.Store.MkdirAll(ctx, path) })
+	return s.user.Do(func() error { return s.Store.MkdirAll(ctx, path) })
 }
 
 func (s userStore) Prune(ctx context.Context, path string) error {
-	return s.as(func() error { return s.Store.Prune(ctx, path) })
+	return s.user.Do(func() error { return s.Store.Prune(ctx, path) })
 }
 
 // Executable is the store's own word, where it has one.
@@ -62,16 +63,25 @@ func (s userStore) Executable(ctx context.Context, path string) bool {
 	told, ok := s.Store.(interface {
 		Executable(ctx context.Context, path string) bool
 	})
-	return ok && told.Executable(ctx, path)
+	return ok && s.user.Do(func() error {
+		if !told.Executable(ctx, path) {
+			return fs.ErrInvalid
+		}
+		return nil
+	}) == nil
 }
 
-// as does something to files with the user's rights. They belong to a thread (setfsuid(2)), which ends with them: it is
-// never unlocked.
-func (s userStore) as(do func() error) error {
+// Do does something to files with the user's rights, where those differ from the agent's. Goroutines that do starts have
+// the agent's rights: what they do to files needs a Do of its own. The rights belong to a thread (setfsuid(2)), which
+// ends with them: it is never unlocked.
+func (u User) Do(do func() error) error {
+	if !u.limited() {
+		return do()
+	}
 	done := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
-		if err := become(s.user); err != nil {
+		if err := become(u.facts); err != nil {
 			done <- err
 			return
 		}
@@ -79,6 +89,9 @@ func (s userStore) as(do func() error) error {
 	}()
 	return <-done
 }
+
+// limited tells whether the user has other rights to files than the agent.
+func (u User) limited() bool { return u.another() && u.facts.UID != 0 }
 
 // become gives this thread alone the user's rights to files. The calls of package syscall would give them to all
 // threads.
@@ -102,13 +115,30 @@ func become(u *plan.UserFacts) error {
 			return fmt.Errorf("files as uid %d: %w", u.UID, syscall.EPERM)
 		}
 	}
+	if err := withoutCapabilities(); err != nil {
+		return fmt.Errorf("files as uid %d: %w", u.UID, err)
+	}
 	return nil
+}
+
+// withoutCapabilities gives this thread's capabilities up. With a user's ids it has lost those for files (capabilities(7)),
+// but others decide what /proc shows, and whether a quota holds.
+func withoutCapabilities() error {
+	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var sets [2]unix.CapUserData
+	if err := unix.Capget(&head, &sets[0]); err != nil {
+		return err
+	}
+	for i := range sets {
+		sets[i].Effective = 0
+	}
+	return unix.Capset(&head, &sets[0])
 }
 
 // store is a store with the user's rights, where those are others than the agent's.
 func (u User) store(store store.Store) store.Store {
-	if !u.another() || u.facts.UID == 0 {
+	if !u.limited() {
 		return store
 	}
-	return userStore{store, u.facts}
+	return userStore{store, u}
 }

@@ -83,7 +83,7 @@ func (u User) Shut(dir string) string {
 		return ""
 	}
 	shut := ""
-	_ = userStore{user: u.facts}.as(func() error {
+	_ = u.Do(func() error {
 		for at := dir; at != "/" && at != "."; at = filepath.Dir(at) {
 			if _, err := os.Stat(at + "/."); errors.Is(err, fs.ErrPermission) {
 				shut = at

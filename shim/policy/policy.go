@@ -26,6 +26,14 @@ type Policy struct {
 	Userns string `json:"userns"`
 	// Mounts are folders of the host that every container sees.
 	Mounts []Mount `json:"mounts"`
+	// Roots are folders of the host that definitions may name.
+	Roots []Root `json:"roots"`
+	// Users are whom definitions may have their processes run as.
+	Users userRules `json:"users"`
+	// SecretEnv are the agent's variables that definitions may name as secrets: NAME, or PREFIX_*.
+	SecretEnv []string `json:"secret_env"`
+	// SecretKeyring are the agent's keys that definitions may name as secrets: NAME, or PREFIX_*.
+	SecretKeyring []string `json:"secret_keyring"`
 	// Seccomp says which system calls processes may make.
 	Seccomp seccompRules `json:"seccomp"`
 	// Capabilities says what a root may do beyond the default set.
@@ -124,10 +132,19 @@ func (p *Policy) check() error {
 			p.Mounts[i].To = m.Path
 		}
 		for _, path := range []string{m.Path, p.Mounts[i].To} {
-			if !filepath.IsAbs(path) || filepath.Clean(path) != path || path == "/" {
+			if !belowRoot(path) {
 				return fmt.Errorf("mounts[%d]: got %q, want an absolute path below /, without dots for names", i, path)
 			}
 		}
+	}
+	if err := checkRoots(p.Roots); err != nil {
+		return err
+	}
+	if err := p.Users.check(); err != nil {
+		return fmt.Errorf("users: %w", err)
+	}
+	if err := p.checkSecrets(); err != nil {
+		return err
 	}
 	if err := p.Packages.check(); err != nil {
 		return fmt.Errorf("packages: %w", err)
@@ -142,6 +159,11 @@ func (p *Policy) check() error {
 		return fmt.Errorf("label: %w", err)
 	}
 	return nil
+}
+
+// belowRoot tells a path that a folder of the host may be named by.
+func belowRoot(path string) bool {
+	return filepath.IsAbs(path) && filepath.Clean(path) == path && path != "/"
 }
 
 // trusted refuses a file that somebody else could have written.

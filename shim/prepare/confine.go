@@ -24,7 +24,7 @@ import (
 	"github.com/muster-agent/muster/shim/sandbox/container"
 )
 
-// Permitted checks a plan against --require-limits and the operator's policy.
+// Permitted checks a plan against --require-limits, the operator's policy and the process's own rights.
 func (c *Container) Permitted(p plan.Plan) error {
 	if c.RequireLimits && len(p.Engine.Unenforced) > 0 {
 		var missing []string
@@ -40,8 +40,8 @@ func (c *Container) Permitted(p plan.Plan) error {
 	if err := c.checkIDs(); err != nil {
 		return imageFault(err)
 	}
-	if err := c.mayBe(p); err != nil {
-		return fault.NotPermitted(err)
+	if _, err := c.Secrets(p).Read(p.Process.SecretRefs); fault.Is(err, registry.ClassNotPermitted) {
+		return err // what is merely missing may be there at the start
 	}
 	return c.Admission(p).Checkpoint(p.Checkpoint.Dir)
 }

@@ -1,6 +1,7 @@
 package prepare
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -24,9 +25,16 @@ func TestCheckpointFolderStaysInTheWorkFolder(t *testing.T) {
 	c := New(Config{
 		AppID: "d1", WorkDir: "/work", LogDir: "/work/log", Stores: realStores{},
 		Socket: func(in registry.Instance) string { return state.Socket("d1", in.String()) },
-		Policy: policy.Policy{Mounts: []policy.Mount{{Path: "/data", To: "/data"}, {Path: "/archive", To: "/archive", ReadOnly: true}}},
+		Policy: policy.Policy{
+			Mounts: []policy.Mount{{Path: "/data", To: "/data"}, {Path: "/archive", To: "/archive", ReadOnly: true}, {Path: "/else", To: "/where"}},
+			Roots:  []policy.Root{{Path: "/models"}},
+		},
 	})
 	in := registry.Instance{Component: "w", Index: 0}
+	beyond := fine // an ordinary user's agent has the process's own rights
+	if os.Geteuid() == 0 {
+		beyond = notPermittedHere
+	}
 	for dir, tt := range map[string]struct {
 		container, host int
 		mounted         string // "": nothing for it
@@ -37,11 +45,13 @@ func TestCheckpointFolderStaysInTheWorkFolder(t *testing.T) {
 		"/work/w-0/saves":           {fine, fine, ""},
 		"hdfs://nn/saves":           {fine, fine, ""},
 		"/data/saves":               {fine, fine, ""},
-		"/archive/saves":            {notPermittedHere, fine, ""},
-		"/etc":                      {notPermittedHere, fine, ""},
-		"/work/../etc":              {notPermittedHere, fine, ""},
-		"/data/../etc":              {notPermittedHere, fine, ""},
-		"/workshop":                 {notPermittedHere, fine, ""},
+		"/archive/saves":            {notPermittedHere, beyond, ""},
+		"/models/saves":             {notPermittedHere, fine, ""},
+		"/where/saves":              {notPermittedHere, beyond, ""},
+		"/etc":                      {notPermittedHere, beyond, ""},
+		"/work/../etc":              {notPermittedHere, beyond, ""},
+		"/data/../etc":              {notPermittedHere, beyond, ""},
+		"/workshop":                 {notPermittedHere, beyond, ""},
 		"/work":                     {wrong, wrong, ""},
 		"/work/checkpoint/..":       {wrong, wrong, ""},
 		"/work/package/x":           {wrong, wrong, ""},
@@ -65,7 +75,7 @@ func TestCheckpointFolderStaysInTheWorkFolder(t *testing.T) {
 			if err != nil || kind == plan.RootHost {
 				continue
 			}
-			others := []string{"/data", "/archive", "/work/package", "/work/w-0", "/work/log/w-0", state.Socket("d1", "w-0")}
+			others := []string{"/data", "/archive", "/else", "/work/package", "/work/w-0", "/work/log/w-0", state.Socket("d1", "w-0")}
 			var more []string
 			for _, m := range c.mounts(p, in) {
 				if !slices.Contains(others, m.From) {

@@ -24,6 +24,7 @@ import (
 	"github.com/muster-agent/muster/shim/policy"
 	"github.com/muster-agent/muster/shim/ports"
 	"github.com/muster-agent/muster/shim/sandbox"
+	"github.com/muster-agent/muster/shim/secret"
 	"github.com/muster-agent/muster/shim/workdir"
 )
 
@@ -42,6 +43,8 @@ type Config struct {
 	Socket func(registry.Instance) string
 	Engine sandbox.Choice
 	Policy policy.Policy
+	// Submitter is the user whom the launcher names as the job's, where no definition can say another; "": none.
+	Submitter string
 	// RequireLimits refuses to run where a limit is not enforced.
 	RequireLimits bool
 	ImageEnv      map[string]string // what a process in an image inherits
@@ -125,6 +128,13 @@ func (c *Container) Admission(p plan.Plan) files.Admission {
 	}
 }
 
+// Secrets is where the values come from that the plan names by reference.
+func (c *Container) Secrets(p plan.Plan) secret.Source {
+	return secret.Source{Policy: c.Policy, File: func(path string) (string, error) {
+		return c.Admission(p).Read(path, secret.Most)
+	}}
+}
+
 // Complete makes the plan in steps: each part that the plan asks for (image, user, ports, devices) is got and planned
 // with again. previous are the ports that the index had before.
 func (c *Container) Complete(ctx context.Context, request plan.Request, previous map[string]int) (plan.Plan, error) {
@@ -140,9 +150,6 @@ func (c *Container) Complete(ctx context.Context, request plan.Request, previous
 		request.Inherited = c.ImageEnv
 	}
 	if p, err = c.withImage(ctx, &request, p); err != nil {
-		return p, err
-	}
-	if err := c.takeIDs(p); err != nil {
 		return p, err
 	}
 	c.atEnd(c.GPUs.Close)
@@ -176,6 +183,12 @@ func (c *Container) withImage(ctx context.Context, request *plan.Request, p plan
 		return p, err
 	}
 	c.setUser(request.User)
+	if err := c.takeIDs(p); err != nil {
+		return p, err
+	}
+	if err := c.mayBe(p); err != nil {
+		return p, fault.NotPermitted(err)
+	}
 	return p, nil
 }
 

@@ -54,16 +54,37 @@ func (c *Container) takeIDs(p plan.Plan) error {
 			c.Log.Warn("subordinate ids not released", "err", err)
 		}
 	})
+	own, err := c.named(p)
+	if err != nil {
+		return fault.NotPermitted(err)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.ids = &ids{block: lease.Block, own: c.user != nil && p.Process.User != "" && p.Root.Kind != plan.RootImage}
+	c.ids = &ids{block: lease.Block, own: own}
 	return nil
+}
+
+// named tells whether the definition names a user of this host. In an image that is one whom the policy lists: another
+// number is a user of the image.
+func (c *Container) named(p plan.Plan) (bool, error) {
+	u := c.User()
+	if u == nil || u.UID == 0 || p.Process.User == "" {
+		return false, nil
+	}
+	if p.Root.Kind != plan.RootImage {
+		return true, nil
+	}
+	if p.Process.User == c.image.Config.User {
+		return false, nil
+	}
+	host, err := readAccounts(files.OpenHost)
+	return err == nil && c.admits(*u, host) == nil, err
 }
 
 // ids are those of the process of a root agent.
 type ids struct {
 	block subids.Block
-	own   bool // the definition names the process's user of the host, who keeps his ids
+	own   bool // the process's user is one of the host, with the same ids
 }
 
 // table maps the ids inside to those of the host. The groups are of the host and keep their ids.

@@ -20,7 +20,6 @@ import (
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/sandbox/container"
-	"github.com/muster-agent/muster/shim/secret"
 	"github.com/muster-agent/muster/shim/store"
 )
 
@@ -122,7 +121,7 @@ func (c *Container) imageAuthText(ctx context.Context, p plan.Plan) (string, err
 		if far {
 			ref = "file:" + files.LocalPath(url)
 		}
-		values, err := secret.Read(map[string]string{name: ref})
+		values, err := c.Secrets(p).Read(map[string]string{name: ref})
 		return values[name], err
 	}
 	text, err := c.Stores.Read(ctx, p, url)

@@ -25,6 +25,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/policy"
 	"github.com/muster-agent/muster/shim/store"
 	"github.com/muster-agent/muster/shim/store/hdfs"
 	"github.com/muster-agent/muster/shim/store/schemes"
@@ -155,16 +156,35 @@ func TestImageAuth(t *testing.T) {
 		_, _ = w.Write([]byte(login)) // the test sees what came
 	}))
 	defer server.Close()
+	operator := policy.Policy{Roots: []policy.Root{{Path: filepath.Dir(path), ReadOnly: true}}}
 	for ref, want := range map[string]string{
 		"file:" + path: "", "file:file:" + path: "", "file:file://" + path: "", "file:" + server.URL + "/auth": "",
-		"file:" + path + "x": "no such file", "file:" + server.URL + "/none": "404", "file:s3://b/auth": "no store for this scheme", "env:NO_SUCH_VARIABLE": "not set",
+		"file:" + path + "x": "no such file", "file:" + server.URL + "/none": "404", "file:s3://b/auth": "no store for this scheme", "env:MUSTER_SECRET_NO_SUCH": "not set",
 	} {
-		got, err := New(Config{Stores: realStores{}}).imageAuthText(t.Context(), plan.Plan{Root: plan.Root{Auth: ref}})
+		got, err := New(Config{Stores: realStores{}, Policy: operator}).imageAuthText(t.Context(), plan.Plan{Root: plan.Root{Auth: ref}})
 		if want == "" && (err != nil || strings.TrimSpace(got) != strings.TrimSpace(login)) {
 			t.Errorf("%s: got %q, %v", ref, got, err)
 		}
 		if want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: got %v, want %s", ref, err, want)
 		}
+	}
+}
+
+// A definition names root's files as a login to a registry of its own.
+func TestAttackLoginFromRootsFiles(t *testing.T) {
+	need.Root(t)
+	secret := filepath.Join(t.TempDir(), "shadow")
+	if err := os.WriteFile(secret, []byte("docker.example\nroot\nhash\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := New(Config{Stores: realStores{}, WorkDir: t.TempDir()})
+	got, err := c.imageAuthText(t.Context(), plan.Plan{Root: plan.Root{Kind: plan.RootImage, Auth: "file:" + secret}})
+	if !fault.Is(err, registry.ClassNotPermitted) || !strings.Contains(err.Error(), `"roots": [{"path": "`+secret+`", "read_only": true}]`) {
+		t.Errorf("got %q, %v, want a refusal that names the policy's line", got, err)
+	}
+	c.setUser(&plan.UserFacts{UID: 65534, GID: 65534})
+	if got, err := c.imageAuthText(t.Context(), plan.Plan{Root: plan.Root{Auth: "file:" + secret}}); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("as a user: got %q, %v, want a refusal for want of a right", got, err)
 	}
 }

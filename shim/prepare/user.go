@@ -14,6 +14,7 @@ import (
 
 	"github.com/moby/sys/user"
 
+	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/sandbox/guard"
 )
@@ -92,7 +93,10 @@ func isNumber(text string) bool {
 // 0 in a container with an image: the only user of that namespace.
 func (c *Container) mayBe(p plan.Plan) error {
 	u, uid, gid := c.User(), os.Geteuid(), os.Getegid()
-	if u == nil || uid == 0 {
+	if uid == 0 {
+		return c.admitUser(p)
+	}
+	if u == nil {
 		return nil
 	}
 	if p.Root.Kind == plan.RootImage {
@@ -106,6 +110,95 @@ func (c *Container) mayBe(p plan.Plan) error {
 		return nil
 	}
 	return fmt.Errorf("muster.user %s: only an agent that is root can run a process as another user", p.Process.User)
+}
+
+// leastUser is the first uid, and the first gid, that is not of the system (login.defs(5)).
+const leastUser = 1000
+
+// admitUser refuses a user of this host, or a group, whose rights a definition may not have: an agent that is root would
+// give them to anybody's process. The policy's list admits a user with the user's own groups; so does a launcher that
+// says who has submitted the job.
+func (c *Container) admitUser(p plan.Plan) error {
+	u := c.Owner()
+	if u == nil || u.UID == 0 || c.ids != nil && !c.ids.own {
+		return nil // the agent's own, or nobody of this host
+	}
+	host, err := readAccounts(files.OpenHost)
+	if err != nil {
+		return err
+	}
+	said := "muster.user " + p.Process.User
+	if c.image.Image != nil && p.Process.User == c.image.Config.User {
+		said = "user " + p.Process.User + " of the image"
+	}
+	if err := c.admits(*u, host); err != nil {
+		return fmt.Errorf("%s: %w", said, err)
+	}
+	return nil
+}
+
+// admits is admitUser for these accounts of the host.
+func (c *Container) admits(u plan.UserFacts, host accounts) error {
+	names, groups, err := host.of(u.UID)
+	if err != nil {
+		return err
+	}
+	submitter := u.UID >= leastUser && c.Submitter != "" && slices.Contains(names, c.Submitter)
+	if !submitter && !c.Policy.Users.User(u.UID, names) {
+		entry := strconv.Itoa(u.UID)
+		if len(names) > 0 {
+			entry = names[0]
+		}
+		return fmt.Errorf(`this host does not let definitions run as uid %d: leave muster.user out, or let the operator `+
+			`add "users": {"names": [%q]} in %s`, u.UID, entry, c.Policy.File)
+	}
+	for _, gid := range append([]int{u.GID}, u.Groups...) {
+		if slices.Contains(groups, gid) {
+			continue
+		}
+		called, err := host.groupNames(gid)
+		if err != nil {
+			return err
+		}
+		if !c.Policy.Users.Group(gid, called) {
+			return fmt.Errorf(`uid %d is not in group %d on this host: name the user without it, or let the operator add `+
+				`"users": {"groups": ["%[2]d"]} in %[3]s`, u.UID, gid, c.Policy.File)
+		}
+	}
+	return nil
+}
+
+// of are the names that a root gives a uid, and the groups that it gives those.
+func (a accounts) of(uid int) (names []string, groups []int, err error) {
+	entries, err := user.ParsePasswdFilter(bytes.NewReader(a.passwd), func(u user.User) bool { return u.Uid == uid })
+	if err != nil {
+		return nil, nil, fmt.Errorf("uid %d: %w", uid, err)
+	}
+	for _, e := range entries {
+		names, groups = append(names, e.Name), append(groups, e.Gid)
+	}
+	in, err := user.ParseGroupFilter(bytes.NewReader(a.group), func(g user.Group) bool {
+		return slices.ContainsFunc(g.List, func(name string) bool { return slices.Contains(names, name) })
+	})
+	for _, g := range in {
+		groups = append(groups, g.Gid)
+	}
+	if err != nil {
+		err = fmt.Errorf("uid %d: %w", uid, err)
+	}
+	return names, groups, err
+}
+
+func (a accounts) groupNames(gid int) ([]string, error) {
+	entries, err := user.ParseGroupFilter(bytes.NewReader(a.group), func(g user.Group) bool { return g.Gid == gid })
+	if err != nil {
+		return nil, fmt.Errorf("gid %d: %w", gid, err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name)
+	}
+	return names, nil
 }
 
 // Credential is the user in the guard's form; nil: the agent's own user, which an agent that is not root always has.

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/policy"
 )
 
 func TestFindUser(t *testing.T) {
@@ -57,5 +58,47 @@ func TestReadAccounts(t *testing.T) {
 	}
 	if _, err := readAccounts(func(string) (io.ReadCloser, error) { return nil, fmt.Errorf("link: %w", syscall.ELOOP) }); err == nil {
 		t.Error("a file that cannot be read is no file that is not there")
+	}
+}
+
+// A definition under an agent that is root names users and groups of the host. It gets what the operator lists, or the
+// user who has submitted the job.
+func TestAttackUsersOfTheHost(t *testing.T) {
+	host := accounts{
+		passwd: []byte("root:x:0:0::/root:\ndaemon:x:1:1::/:\nalice:x:1000:1000::/:\nbob:x:1002:1002::/:\nnobody:x:65534:65534::/:\n"),
+		group:  []byte("root:x:0:\nshadow:x:42:\nvideo:x:44:alice\nalice:x:1000:\nbob:x:1002:\n"),
+	}
+	listed := func(names []string, groups ...string) Config {
+		var p policy.Policy
+		p.Users.Names, p.Users.Groups, p.File = names, groups, "/etc/muster/policy.json"
+		return Config{Policy: p}
+	}
+	for _, tt := range []struct {
+		name string
+		c    Config
+		user plan.UserFacts
+		want string // in the refusal; "": admitted
+	}{
+		{"nobody's word", listed(nil), plan.UserFacts{UID: 1000, GID: 1000}, `"users": {"names": ["alice"]} in /etc/muster/policy.json`},
+		{"nobody", listed(nil), plan.UserFacts{UID: 65534, GID: 65534}, `"names": ["nobody"]`},
+		{"no account", listed(nil), plan.UserFacts{UID: 4242, GID: 4242}, `"names": ["4242"]`},
+		{"the launcher's user", Config{Submitter: "alice"}, plan.UserFacts{UID: 1000, GID: 1000, Groups: []int{44}}, ""},
+		{"another than the launcher's", Config{Submitter: "alice"}, plan.UserFacts{UID: 1002, GID: 1002}, "uid 1002"},
+		{"a launcher's system user", Config{Submitter: "daemon"}, plan.UserFacts{UID: 1, GID: 1}, "uid 1:"},
+		{"by name", listed([]string{"alice"}), plan.UserFacts{UID: 1000, GID: 1000, Groups: []int{44}}, ""},
+		{"by number", listed([]string{"1000"}), plan.UserFacts{UID: 1000, GID: 1000}, ""},
+		{"by range", listed([]string{"1000-59999"}), plan.UserFacts{UID: 1002, GID: 1002}, ""},
+		{"beside the range", listed([]string{"1000-59999"}), plan.UserFacts{UID: 65534, GID: 65534}, "uid 65534"},
+		{"group shadow", listed([]string{"bob"}), plan.UserFacts{UID: 1002, GID: 42}, `"users": {"groups": ["42"]}`},
+		{"group shadow of an image's files", listed([]string{"bob"}), plan.UserFacts{UID: 1002, GID: 1002, Groups: []int{42}}, "group 42"},
+		{"another's group", listed([]string{"bob"}), plan.UserFacts{UID: 1002, GID: 1002, Groups: []int{44}}, "group 44"},
+		{"root's group", listed([]string{"bob"}), plan.UserFacts{UID: 1002, GID: 0}, "group 0"},
+		{"a listed group", listed([]string{"bob"}, "video"), plan.UserFacts{UID: 1002, GID: 44}, ""},
+		{"an image's name", listed([]string{"alice"}), plan.UserFacts{Name: "alice", UID: 1, GID: 1}, "uid 1:"},
+	} {
+		err := New(tt.c).admits(tt.user, host)
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
+		}
 	}
 }

@@ -27,6 +27,8 @@ type Config struct {
 	LogDir   string     // the instance's
 	User     files.User // whom the process runs as
 	Ports    *ports.Instance
+	// Secrets reads the values that the plan names by reference.
+	Secrets func(refs map[string]string) (map[string]string, error)
 	// Park starts a guard for the instance.
 	Park func(context.Context) (*sandbox.Guard, error)
 	// Started is called at each start.

@@ -7,9 +7,9 @@ import (
 
 // secrets reads the values of the definition's secrets, for one start.
 func (p *Process) secrets() (map[string]string, error) {
-	values, err := secret.Read(p.Plan.Process.SecretRefs)
+	values, err := p.Secrets(p.Plan.Process.SecretRefs)
 	if err != nil {
-		return nil, fault.Definition(err)
+		return nil, err
 	}
 	if p.Secret != nil {
 		p.Secret(values)

@@ -5,49 +5,63 @@ import (
 	"os"
 	"strings"
 
-	"github.com/muster-agent/muster/shim/files"
+	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/keyring"
+	"github.com/muster-agent/muster/shim/policy"
 )
-
-// ownVariable tells what a definition may not hand to its process: the agent's own credentials and settings.
-func ownVariable(name string) bool {
-	return strings.HasPrefix(name, "CONSUL_") || strings.HasPrefix(name, "MUSTER_")
-}
 
 // Most is more than any password or key has, in bytes.
 const Most = 1 << 20
 
+// Source is where the values of one app come from.
+type Source struct {
+	// Policy is what the host's operator lets definitions name.
+	Policy policy.Policy
+	// File reads a small file of this host with the rights of the app's process.
+	File func(path string) (string, error)
+}
+
 // Read reads the values that the plan names by reference.
-func Read(refs map[string]string) (map[string]string, error) {
+func (s Source) Read(refs map[string]string) (map[string]string, error) {
 	values := map[string]string{}
 	for name, ref := range refs {
-		kind, where, _ := strings.Cut(ref, ":")
-		switch kind {
-		case "env":
-			if ownVariable(where) {
-				return nil, fmt.Errorf("secret %s: variable %s belongs to the agent; give the process one of its own",
-					name, where)
-			}
-			v, ok := os.LookupEnv(where)
-			if !ok {
-				return nil, fmt.Errorf("secret %s: variable %s is not set for the agent", name, where)
-			}
-			values[name] = v
-		case "file":
-			text, err := files.ReadHost(strings.TrimPrefix(where, "file://"), Most)
-			if err != nil {
-				return nil, fmt.Errorf("secret %s: %w", name, err)
-			}
-			values[name] = strings.TrimRight(text, "\n")
-		case "keyring":
-			text, err := keyring.Read(where)
-			if err != nil {
-				return nil, fmt.Errorf("secret %s: %w", name, err)
-			}
-			values[name] = text
-		default:
-			return nil, fmt.Errorf("secret %s: got %s:…, want file:PATH, env:NAME or keyring:NAME", name, kind)
+		value, err := s.read(ref)
+		if err != nil {
+			return nil, fmt.Errorf("secret %s: %w", name, err)
 		}
+		values[name] = value
 	}
 	return values, nil
+}
+
+func (s Source) read(ref string) (string, error) {
+	kind, where, _ := strings.Cut(ref, ":")
+	switch kind {
+	case "env":
+		return s.variable(where)
+	case "file":
+		text, err := s.File(strings.TrimPrefix(where, "file://"))
+		return strings.TrimRight(text, "\n"), err
+	case "keyring":
+		// An ordinary user's keys are the process's as well; root's are not.
+		if os.Geteuid() == 0 && !s.Policy.SecretKey(where) {
+			return "", fault.NotPermitted(fmt.Errorf("key %s is root's: name a file that the job may read, or let the "+
+				`operator add "secret_keyring": [%[1]q] in %[2]s`, where, s.Policy.File))
+		}
+		return keyring.Read(where)
+	}
+	return "", fmt.Errorf("got %s:…, want file:PATH, env:NAME or keyring:NAME", kind)
+}
+
+// variable is a variable of the agent that definitions may name.
+func (s Source) variable(name string) (string, error) {
+	if !s.Policy.SecretVariable(name) {
+		return "", fault.NotPermitted(fmt.Errorf("variable %s belongs to the agent: give the agent MUSTER_SECRET_%[1]s "+
+			`and name that, or let the operator add "secret_env": [%[1]q] in %[2]s`, name, s.Policy.File))
+	}
+	v, ok := os.LookupEnv(name)
+	if !ok {
+		return "", fmt.Errorf("variable %s is not set for the agent", name)
+	}
+	return v, nil
 }

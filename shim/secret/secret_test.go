@@ -8,6 +8,11 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/fault"
+	"github.com/muster-agent/muster/shim/files"
+	"github.com/muster-agent/muster/shim/policy"
 )
 
 func TestSecretsComeFromFiles(t *testing.T) {
@@ -17,6 +22,7 @@ func TestSecretsComeFromFiles(t *testing.T) {
 		unix.Mkfifo(path("pipe"), 0o600), os.WriteFile(path("long"), nil, 0o600), os.Truncate(path("long"), 1<<40)); err != nil {
 		t.Fatal(err)
 	}
+	from := Source{File: func(path string) (string, error) { return files.ReadHost(path, Most) }}
 	for ref, want := range map[string]string{
 		"file:" + path("token"): "s3cret",
 		"file:" + path("link"):  "s3cret", // as mounted by launchers
@@ -26,9 +32,32 @@ func TestSecretsComeFromFiles(t *testing.T) {
 		"file:" + path("long"):  "longer than",
 		"file:" + path("none"):  "no such file",
 	} {
-		values, err := Read(map[string]string{"TOKEN": ref})
+		values, err := from.Read(map[string]string{"TOKEN": ref})
 		if got := values["TOKEN"]; got != want && (err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "secret TOKEN")) {
 			t.Errorf("%s: got %q, %v; want %s", ref, got, err, want)
+		}
+	}
+}
+
+// A definition names the tokens of its agent's launcher and registry.
+func TestAttackVariablesOfTheAgent(t *testing.T) {
+	for _, name := range []string{"VAULT_TOKEN", "NOMAD_TOKEN", "CONSUL_HTTP_TOKEN", "AWS_SECRET_ACCESS_KEY", "MUSTER_SECRET_DB", "SITE_DB"} {
+		t.Setenv(name, "hunter2")
+	}
+	from := Source{Policy: policy.Policy{SecretEnv: []string{"SITE_*"}, File: "/etc/muster/policy.json"}}
+	for name, given := range map[string]bool{
+		"VAULT_TOKEN": false, "NOMAD_TOKEN": false, "CONSUL_HTTP_TOKEN": false, "AWS_SECRET_ACCESS_KEY": false,
+		"MUSTER_SECRET_DB": true, "SITE_DB": true,
+	} {
+		values, err := from.Read(map[string]string{"TOKEN": "env:" + name})
+		switch {
+		case given && (err != nil || values["TOKEN"] != "hunter2"):
+			t.Errorf("%s: got %q, %v, want its value", name, values["TOKEN"], err)
+		case given:
+		case values["TOKEN"] != "" || !fault.Is(err, registry.ClassNotPermitted):
+			t.Errorf("%s: got %q, %v, want a refusal", name, values["TOKEN"], err)
+		case !strings.Contains(err.Error(), "secret TOKEN: variable "+name) || !strings.Contains(err.Error(), `"secret_env": ["`+name+`"] in /etc/muster/policy.json`):
+			t.Errorf("%s: %v, want the secret, the variable and the line of the policy", name, err)
 		}
 	}
 }

@@ -17,9 +17,16 @@ import (
 
 // Upload is a local file and the path that it gets in a store.
 type Upload struct {
-	From *os.Root
+	From Folder
 	Name string // in From
 	To   string
+}
+
+// Folder is a local folder that files are read from: an *os.Root, or a folder with another user's rights.
+type Folder interface {
+	Name() string
+	OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error)
+	Stat(name string) (fs.FileInfo, error)
 }
 
 // Put brings a local file to a URL, whole or not at all: it is written beside it under another name, its bytes are

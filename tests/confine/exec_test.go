@@ -14,7 +14,7 @@ func TestExec(t *testing.T) {
 	for _, engine := range engines() {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			j := newJob(t, `mkfifo hold; (`+where+`) >inside; echo here; cat hold`, settings{"muster.user": "nobody"})
+			j := newJob(t, `mkfifo hold; (`+where+`) >inside; echo here; cat hold`, settings{"muster.user": "nobody"}).anyUser()
 			p := j.begin("--engine", engine)
 			j.says("here")
 			out, said, code := j.verb("exec", j.app+"/worker-0", "--", "sh", "-c", where)

@@ -94,9 +94,9 @@ func imageConfiguration(t *testing.T, s shared) {
 		file("entry", "#!/bin/sh\necho arguments \"$@\"; echo in $(pwd); echo ids $(id -u) $(id -g) $(id -G); echo home $HOME; echo colour $COLOUR; echo taste $TASTE; echo app $MUSTER_APP_ID\n"),
 		registryserver.File{Header: tar.Header{Name: "srv/place", Typeflag: tar.TypeDir}})
 	want := map[string]string{"in": "/srv/place", "ids": "1000 1000 1000 50", "home": "/home/app", "colour": "blue"}
-	j := imageJob(t, "", ref, settings{"muster.env.TASTE": "sour"})
+	j := imageJob(t, "", ref, settings{"muster.env.TASTE": "sour"}).anyUser()
 	has(t, j.succeeds(), with(want, settings{"arguments": "fixed own words", "taste": "sour", "app": j.app}))
-	j = imageJob(t, "echo here", ref, nil)
+	j = imageJob(t, "echo here", ref, nil).anyUser()
 	has(t, j.succeeds(), with(want, settings{"arguments": "fixed bash -c echo here", "taste": "sweet"}))
 }
 
@@ -113,7 +113,7 @@ func imageUsers(t *testing.T, s shared) {
 	} {
 		t.Run("user "+user, func(t *testing.T) {
 			t.Parallel()
-			j := imageJob(t, whoami, s.glibc, settings{})
+			j := imageJob(t, whoami, s.glibc, settings{}).anyUser()
 			if user != "" {
 				j.define(whoami, settings{"muster.image": s.glibc, "muster.user": user})
 			}

@@ -26,6 +26,13 @@ func (j *job) policy(p object) (path string) {
 	return path
 }
 
+// anyUser has the operator let definitions name every user and group of the host but root.
+func (j *job) anyUser() *job {
+	j.t.Helper()
+	j.env = append(j.env, "MUSTER_AGENT_POLICY="+j.policy(object{"users": object{"names": []string{"1-65534"}, "groups": []string{"0-65534"}}}))
+	return j
+}
+
 // versioned is a policy with its version.
 func versioned(p object) object {
 	p["version"] = 1
@@ -38,7 +45,7 @@ func TestPolicyRefusesRoot(t *testing.T) {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			j := newJob(t, "id -u", nil)
-			policy := j.policy(object{"refuse_root": true})
+			policy := j.policy(object{"refuse_root": true, "users": object{"names": []string{"nobody"}}})
 			j.run("--engine", engine, "--policy", policy).fails(t, registry.ClassNotPermitted, 77, "refuses root on the host's root: set muster.user")
 			for _, root := range []string{"root", "0:0", "00:0"} {
 				j.app += "x"

@@ -67,8 +67,17 @@ func newJob(t testing.TB, workers int, set settings) *job {
 		}
 		j.must(os.RemoveAll(top))
 	})
+	j.operator()
 	j.define(workers, set)
 	return j
+}
+
+// operator is the policy of the job's host: definitions may name nobody as a user.
+func (j *job) operator() {
+	j.t.Helper()
+	path := filepath.Join(j.top, "policy.json")
+	j.must(os.WriteFile(path, []byte(`{"version": 1, "users": {"names": ["nobody"]}}`), 0o644)) //nolint:gosec // no secret
+	j.env = append(j.env, "MUSTER_AGENT_POLICY="+path)
 }
 
 // define writes the package: workers, and a parameter server where a setting is one's.

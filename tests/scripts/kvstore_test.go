@@ -43,6 +43,11 @@ func plainUser() *syscall.Credential {
 func newKVStore(t testing.TB, as *syscall.Credential, args ...string) *kvstore {
 	t.Helper()
 	j := newJob(t, as)
+	if as == nil {
+		path := filepath.Join(filepath.Dir(j.work), "policy.json")
+		j.must(os.WriteFile(path, []byte(`{"version": 1, "users": {"names": ["nobody"]}}`), 0o644)) //nolint:gosec // no secret
+		j.env = append(j.env, "MUSTER_AGENT_POLICY="+path)
+	}
 	j.must(os.CopyFS(j.dir, os.DirFS(filepath.Join("testdata", "kvstore"))))
 	k := &kvstore{job: j}
 	k.run = j.begin(append([]string{"--set", "muster.status.interval=0.5", "--set", "muster.restart.backoff=0.05"}, args...)...)

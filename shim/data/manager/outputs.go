@@ -258,7 +258,7 @@ func (m *Manager) leaveOutput(
 		return data.Left{}, err
 	}
 	defer func() { err = errors.Join(err, folder.Close()) }()
-	return leave.Upload(ctx, folder, m.outputTransfer(p.Outputs))
+	return leave.Upload(ctx, files.As(m.cfg.Stores.Owner()).In(folder), m.outputTransfer(p.Outputs))
 }
 
 // notLeft is the end of a process that succeeded and whose outputs could not be left. A failure stays as it was.

@@ -146,7 +146,7 @@ func (m *Manager) saveOutput(
 	if p.Outputs.Incremental {
 		save.Since = m.saves.seen[one.Name]
 	}
-	saved, err := save.Run(ctx, folder, m.outputTransfer(p.Outputs))
+	saved, err := save.Run(ctx, files.As(m.cfg.Stores.Owner()).In(folder), m.outputTransfer(p.Outputs))
 	if err != nil {
 		return err
 	}

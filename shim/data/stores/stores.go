@@ -42,6 +42,11 @@ func (s *Stores) Open(ctx context.Context, p plan.Plan, url string, write bool) 
 	return s.Admission(p).Open(path, write)
 }
 
+// Folder opens a folder of this host that the definition names for its process to write to.
+func (s *Stores) Folder(p plan.Plan, path string) (files.UserFolder, error) {
+	return s.Admission(p).Folder(path)
+}
+
 // Visible refuses a path of this host that the process does not see.
 func (s *Stores) Visible(p plan.Plan, path string, write bool) error {
 	return s.Admission(p).Visible(path, write)

@@ -26,10 +26,19 @@ type executable interface {
 	Executable(ctx context.Context, path string) bool
 }
 
+// Folder is where files are copied to: an *os.Root, or a folder with another user's rights.
+type Folder interface {
+	Name() string
+	OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error)
+	MkdirAll(name string, perm fs.FileMode) error
+	Rename(from, to string) error
+	Remove(name string) error
+}
+
 // Bring copies files into a folder. Each copy is private and may be changed; it gets its name when it is complete. A
 // broken copy resumes where it was, while the file is the same. The first error that a retry does not help cancels the
 // others. Incomplete files are removed, unless a ledger records them and they may be completed later.
-func (t Transfer) Bring(ctx context.Context, to *os.Root, copies []Copy) error {
+func (t Transfer) Bring(ctx context.Context, to Folder, copies []Copy) error {
 	return t.run(ctx, len(copies), func(ctx context.Context, p *progress, i int) error {
 		c := copies[i]
 		if err := bring(ctx, p, to, c); err != nil {
@@ -41,7 +50,7 @@ func (t Transfer) Bring(ctx context.Context, to *os.Root, copies []Copy) error {
 }
 
 // bring copies one file.
-func bring(ctx context.Context, p *progress, to *os.Root, c Copy) (err error) {
+func bring(ctx context.Context, p *progress, to Folder, c Copy) (err error) {
 	if p.how.Ledger.has(ctx, to, c) {
 		return nil
 	}
@@ -77,7 +86,7 @@ func bring(ctx context.Context, p *progress, to *os.Root, c Copy) (err error) {
 }
 
 // begin opens the file to write to, with the bytes that the ledger records.
-func begin(ctx context.Context, p *progress, to *os.Root, c Copy, tmp string) (*growing, error) {
+func begin(ctx context.Context, p *progress, to Folder, c Copy, tmp string) (*growing, error) {
 	g := &growing{to: c.To, from: c.From, ledger: p.how.Ledger}
 	if e, ok := g.ledger.of(c); ok && !e.Whole {
 		if f, err := own(to, tmp, os.O_RDWR); err == nil {
@@ -103,7 +112,7 @@ func begin(ctx context.Context, p *progress, to *os.Root, c Copy, tmp string) (*
 }
 
 // create makes a new file; a file of the same name is of a killed predecessor.
-func create(to *os.Root, name string, mode fs.FileMode) (*os.File, error) {
+func create(to Folder, name string, mode fs.FileMode) (*os.File, error) {
 	const how = os.O_CREATE | os.O_EXCL | os.O_RDWR
 	f, err := to.OpenFile(name, how, mode)
 	if errors.Is(err, fs.ErrExist) {

@@ -126,7 +126,7 @@ func (l *Ledger) of(c Copy) (e arrival, ok bool) {
 }
 
 // has tells whether a file is complete on disk, as the ledger says.
-func (l *Ledger) has(ctx context.Context, folder *os.Root, c Copy) bool {
+func (l *Ledger) has(ctx context.Context, folder Folder, c Copy) bool {
 	e, ok := l.of(c)
 	if !ok || !e.Whole {
 		return false
@@ -156,7 +156,7 @@ func (e arrival) check(ctx context.Context, r io.Reader) error {
 }
 
 // own opens a file that has no other name: the process that had the folder may have linked it to anything.
-func own(folder *os.Root, name string, how int) (*os.File, error) {
+func own(folder Folder, name string, how int) (*os.File, error) {
 	f, err := folder.OpenFile(name, how|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
 	if err != nil {
 		return nil, err

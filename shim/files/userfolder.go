@@ -1,0 +1,149 @@
+package files
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/muster-agent/muster/shim/plan"
+)
+
+// UserFolder is an open folder in which everything is done with the rights of a user, and nothing leaves the folder. An
+// agent that is root does through it what the app's process could do by itself, and no more.
+type UserFolder struct {
+	root *os.Root
+	name string // its path
+	user User
+}
+
+// In is an open folder in which everything is done with the user's rights. The folder closes root.
+func (u User) In(root *os.Root) UserFolder { return UserFolder{root, root.Name(), u} }
+
+// Name is the folder's path.
+func (f UserFolder) Name() string { return f.name }
+
+// Close closes the folder.
+func (f UserFolder) Close() error { return f.root.Close() }
+
+// OpenFile is os.Root's.
+func (f UserFolder) OpenFile(name string, flag int, perm fs.FileMode) (file *os.File, err error) {
+	err = f.user.Do(func() (err error) { file, err = f.root.OpenFile(name, flag, perm); return err })
+	return file, err
+}
+
+// OpenFolder opens a folder in the folder.
+func (f UserFolder) OpenFolder(name string) (in UserFolder, err error) {
+	in = UserFolder{name: filepath.Join(f.name, name), user: f.user}
+	err = f.user.Do(func() (err error) { in.root, err = f.root.OpenRoot(name); return err })
+	return in, err
+}
+
+// Stat is os.Root's.
+func (f UserFolder) Stat(name string) (info fs.FileInfo, err error) {
+	err = f.user.Do(func() (err error) { info, err = f.root.Stat(name); return err })
+	return info, err
+}
+
+// Lstat is os.Root's.
+func (f UserFolder) Lstat(name string) (info fs.FileInfo, err error) {
+	err = f.user.Do(func() (err error) { info, err = f.root.Lstat(name); return err })
+	return info, err
+}
+
+// Mkdir is os.Root's.
+func (f UserFolder) Mkdir(name string, perm fs.FileMode) error {
+	return f.user.Do(func() error { return f.root.Mkdir(name, perm) })
+}
+
+// MkdirAll is os.Root's.
+func (f UserFolder) MkdirAll(name string, perm fs.FileMode) error {
+	return f.user.Do(func() error { return f.root.MkdirAll(name, perm) })
+}
+
+// Rename is os.Root's.
+func (f UserFolder) Rename(from, to string) error {
+	return f.user.Do(func() error { return f.root.Rename(from, to) })
+}
+
+// Remove is os.Root's.
+func (f UserFolder) Remove(name string) error {
+	return f.user.Do(func() error { return f.root.Remove(name) })
+}
+
+// RemoveAll is os.Root's.
+func (f UserFolder) RemoveAll(name string) error {
+	return f.user.Do(func() error { return f.root.RemoveAll(name) })
+}
+
+// View has the folder read as Tree shows it, with the user's rights. read starts no goroutine that reads.
+func (f UserFolder) View(read func(fs.FS) error) error {
+	return f.user.Do(func() error { return read(Tree(f.root)) })
+}
+
+// ViewHost has a folder of this machine read as HostTree shows it, with the user's rights. read starts no goroutine that
+// reads.
+func (u User) ViewHost(dir string, read func(fs.FS) error) error {
+	return u.Do(func() error { return read(HostTree(dir)) })
+}
+
+// OwnerOf is the user that a folder belongs to.
+func OwnerOf(folder *os.Root) (User, error) {
+	info, err := folder.Stat(".")
+	if err != nil {
+		return User{}, err
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return User{}, errors.ErrUnsupported
+	}
+	return As(&plan.UserFacts{UID: int(st.Uid), GID: int(st.Gid)}), nil
+}
+
+// folder opens a folder for a user: truth, its path without links, lies within the reach. No link leads out of the reach,
+// also one that appears meanwhile.
+func (r reach) folder(truth, name string, user User) (UserFolder, error) {
+	rest, err := filepath.Rel(r.real, truth)
+	if err != nil {
+		return UserFolder{}, err
+	}
+	top, err := unix.Open(r.real, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return UserFolder{}, &fs.PathError{Op: "open", Path: r.name, Err: err}
+	}
+	defer unix.Close(top)
+	in := UserFolder{name: name, user: user}
+	err = user.Do(func() (err error) { in.root, err = openBeneath(top, rest); return err })
+	if err != nil {
+		return UserFolder{}, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	return in, nil
+}
+
+// openBeneath opens a folder in the folder top, through folders that the user may pass and not list, too.
+func openBeneath(top int, name string) (*os.Root, error) {
+	fd, err := unix.Openat2(top, name, &unix.OpenHow{
+		Flags:   unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS,
+	})
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) { // a filter that is older than the call
+		root, err := openFD(top)
+		if err != nil {
+			return nil, err
+		}
+		in, err := root.OpenRoot(name)
+		return in, errors.Join(err, root.Close())
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	return openFD(fd)
+}
+
+// openFD opens a folder that is open, without its path.
+func openFD(fd int) (*os.Root, error) { return os.OpenRoot("/proc/self/fd/" + strconv.Itoa(fd)) }

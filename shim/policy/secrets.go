@@ -1,0 +1,51 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// ownSecrets begin the agent's variables that are there to be named by definitions.
+const ownSecrets = "MUSTER_SECRET_"
+
+// SecretVariable tells whether a definition may name a variable of the agent as a secret. Nothing but the operator's
+// word, or the variable's own name, says that a job may have it: others are tokens of the launcher and the registry.
+func (p Policy) SecretVariable(name string) bool {
+	return strings.HasPrefix(name, ownSecrets) || matches(p.SecretEnv, name)
+}
+
+// SecretKey tells whether a definition may name a key of the agent's keyrings.
+func (p Policy) SecretKey(name string) bool { return matches(p.SecretKeyring, name) }
+
+func matches(list []string, name string) bool {
+	return slices.ContainsFunc(list, func(entry string) bool {
+		if prefix, ok := strings.CutSuffix(entry, "*"); ok {
+			return strings.HasPrefix(name, prefix)
+		}
+		return name == entry
+	})
+}
+
+// agentTokens begin the variables by which an agent speaks to its registry and its launcher. No list lets a definition
+// have them.
+var agentTokens = []string{"CONSUL_", "VAULT_", "NOMAD_", "MUSTER_AGENT_"}
+
+func (p Policy) checkSecrets() error {
+	for i, entry := range p.SecretEnv {
+		name := strings.TrimSuffix(entry, "*")
+		own := slices.ContainsFunc(agentTokens, func(prefix string) bool {
+			return strings.HasPrefix(name, prefix) || name != entry && strings.HasPrefix(prefix, name)
+		})
+		if name == "" || strings.Contains(name, "*") || own {
+			return fmt.Errorf("secret_env[%d]: got %q, want NAME or PREFIX_*, and none of %s*", i, entry,
+				strings.Join(agentTokens, "*, "))
+		}
+	}
+	for i, entry := range p.SecretKeyring {
+		if name := strings.TrimSuffix(entry, "*"); name == "" || strings.Contains(name, "*") {
+			return fmt.Errorf("secret_keyring[%d]: got %q, want NAME or PREFIX*", i, entry)
+		}
+	}
+	return nil
+}
