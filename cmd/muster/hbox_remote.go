@@ -23,7 +23,8 @@ func (f *submitFlags) registerRemote(set flags.Set) {
 	set.StringVar(&f.unitDir, "unit-dir", "/etc/systemd/system", "`DIR` for systemd's units")
 	set.BoolVar(&f.kill, "kill-on-interrupt", false, "Ctrl-C stops the run, a second one the job; exit 2")
 	set.StringVar(&o.Format, "format", "", "shell: by YARN's distributed shell; jobs: without Kubernetes' JobSet")
-	set.StringVar(&o.Binary, "binary", "", "muster on the hosts: `PATH` or URL#sha256=HEX (default: this one, in the store)")
+	set.StringVar(&o.Binary, "binary", "",
+		"muster on the hosts: `PATH` or URL#sha256=HEX (default: this one, in the store)")
 	set.StringVar(&o.Run, "run", "", "name of this run of the app (default: the clock's seconds)")
 	registerLauncherFlags(set, o)
 	set.BoolVar(&f.job.strict, "strict", false, "exit 1 if the launcher cannot express part of the app")

@@ -64,7 +64,7 @@ func newSubmit(s console.Streams) *cobra.Command {
 	f.register(cmd.Flags())
 	binary := cmd.Flags().Lookup("binary")
 	binary.DefValue, binary.Usage = "",
-		"muster on the hosts: `PATH` or URL#sha256=HEX (default: this one; k8s: "+submit.PodBinary+")"
+		"muster on the hosts: PATH[#sha256=HEX] (default: this; k8s: "+submit.PodBinary+")"
 	f.job.file.Binary = ""
 	set := cmd.Flags()
 	set.BoolVar(&f.wait, "wait", false, "follow the run, and exit with its verdict")

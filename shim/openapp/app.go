@@ -145,8 +145,8 @@ func (l *App) ClientVars() map[string]string {
 	return vars
 }
 
-// ReadDocument reads a file that a flag names; nothing without a name. With #sha256=HEX behind its path it must have that
-// digest.
+// ReadDocument reads a file that a flag names; nothing without a name. With #sha256=HEX behind its path it must have
+// that digest.
 func ReadDocument(path string) (*slider.File, error) {
 	if path == "" {
 		return nil, nil // a missing flag is no error

@@ -12,13 +12,13 @@ import (
 	"github.com/muster-agent/muster/shim/policy"
 )
 
-// Allowed is a setting that may come from outside a signed package, and why it names nothing that runs.
-type Allowed struct{ Name, Why string }
+// allowed is a setting that may come from outside a signed package, and why it names nothing that runs.
+type allowed struct{ Name, Why string }
 
-// AllowedKeys are the keys that --set may set where packages must be signed. Any other key is refused, also one that
+// allowedKeys are the keys that --set may set where packages must be signed. Any other key is refused, also one that
 // this table does not know yet.
-func AllowedKeys() []Allowed {
-	var all []Allowed
+func allowedKeys() []allowed {
+	var all []allowed
 	for _, group := range []struct{ why, names string }{
 		{"a count", "yarn.component.instances muster.nproc"},
 		{"a size, enforced by the agent", "yarn.memory yarn.vcores yarn.io/gpu muster.gpu.memory muster.shm " +
@@ -39,15 +39,15 @@ func AllowedKeys() []Allowed {
 		{"where muster submit puts files; the agents read it nowhere", "muster.store"},
 	} {
 		for name := range strings.FieldsSeq(group.names) {
-			all = append(all, Allowed{name, group.why})
+			all = append(all, allowed{name, group.why})
 		}
 	}
 	return all
 }
 
-// AllowedEnv are the variables that --env may give to the process where packages must be signed.
-func AllowedEnv() []Allowed {
-	return []Allowed{
+// allowedEnv are the variables that --env may give to the process where packages must be signed.
+func allowedEnv() []allowed {
+	return []allowed{
 		{"LANG", "language of messages"},
 		{"LC_ALL", "language of messages"},
 		{"OMP_NUM_THREADS", "a count of threads"},
@@ -66,7 +66,7 @@ var (
 		`^(-?[0-9]+(\.[0-9]+)?|\$\{[A-Za-z0-9_-]+\.ALLOCATED_PORT\}(\{DEFAULT_[0-9]+\}|\{PER_CONTAINER\})*)$`)
 	// address is a value of a client's name: hosts and ports, which no shell reads as anything else.
 	address = regexp.MustCompile(`^[A-Za-z0-9\[][A-Za-z0-9._:,\[\]-]*$`)
-	// word is the value of a variable of AllowedEnv.
+	// word is the value of a variable of allowedEnv.
 	word        = regexp.MustCompile(`^[A-Za-z0-9_.,@-]*$`)
 	imageDigest = regexp.MustCompile(`^[^:@]+(:[^@]*)?@sha256:[0-9a-f]{64}$`)
 )
@@ -121,7 +121,7 @@ func (f *Choices) admitSet(set string) error {
 	case strings.HasPrefix(c.Key, "site."):
 		return f.refuseOutside("--set "+c.Key, "commands and scripts read it, and only a number or a port is "+
 			"permitted from outside", "set it in the package and sign the package")
-	case slices.ContainsFunc(AllowedKeys(), func(a Allowed) bool { return a.Name == c.Key }):
+	case slices.ContainsFunc(allowedKeys(), func(a allowed) bool { return a.Name == c.Key }):
 		return nil
 	}
 	return f.refuseOutside("--set "+c.Key, "it may change what runs", instead)
@@ -185,7 +185,7 @@ func AdmitEnv(p policy.Policy, env, environ []string) error {
 		}
 		if !AllowsEnv(name, value) {
 			var names []string
-			for _, a := range AllowedEnv() {
+			for _, a := range allowedEnv() {
 				names = append(names, a.Name)
 			}
 			return f.refuseOutside("--env "+name, "a variable may change what an interpreter or a loader runs",
@@ -198,7 +198,7 @@ func AdmitEnv(p policy.Policy, env, environ []string) error {
 
 // AllowsEnv tells whether a variable may come from outside a signed package.
 func AllowsEnv(name, value string) bool {
-	return word.MatchString(value) && slices.ContainsFunc(AllowedEnv(), func(a Allowed) bool { return a.Name == name })
+	return word.MatchString(value) && slices.ContainsFunc(allowedEnv(), func(a allowed) bool { return a.Name == name })
 }
 
 // AdmitFile refuses a file that a flag names, and that changes what a signed package runs.

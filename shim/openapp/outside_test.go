@@ -27,23 +27,23 @@ func TestAllowedKeys(t *testing.T) {
 	for _, k := range slider.ResourceKeys() {
 		known[k.Name] = true
 	}
-	allowed := map[string]bool{}
-	for _, a := range AllowedKeys() {
-		if !known[a.Name] || allowed[a.Name] || a.Why == "" {
+	listed := map[string]bool{}
+	for _, a := range allowedKeys() {
+		if !known[a.Name] || listed[a.Name] || a.Why == "" {
 			t.Errorf("%s: unknown, twice, or without a reason", a.Name)
 		}
-		allowed[a.Name] = true
+		listed[a.Name] = true
 	}
 	for name := range known {
 		err := (&Choices{Policy: signedOnly(), Set: []string{"worker:" + name + "=1"}}).admitChoices()
-		if (err == nil) != allowed[name] {
-			t.Errorf("%s: allowed %t, got %v", name, allowed[name], err)
+		if (err == nil) != listed[name] {
+			t.Errorf("%s: allowed %t, got %v", name, listed[name], err)
 		}
 	}
 	for _, part := range []string{
 		"command", "env", "secret", "image", "user", "python", "file", "archive", "dir", "args", "side", "start", "root",
 	} {
-		if slices.ContainsFunc(AllowedKeys(), func(a Allowed) bool { return slices.Contains(strings.Split(a.Name, "."), part) }) {
+		if slices.ContainsFunc(allowedKeys(), func(a allowed) bool { return slices.Contains(strings.Split(a.Name, "."), part) }) {
 			t.Errorf("a key with %q in its name is allowed", part)
 		}
 	}

@@ -17,8 +17,9 @@ var (
 	inStore = regexp.MustCompile(`/([0-9a-f]{64})-[^/]+$`)
 )
 
-// splitPin takes the digest off --binary. A URL without one is refused: whoever may write there would run as the agents.
-func (o *Options) splitPin() error {
+// splitPin takes the digest off --binary.
+func (w *Writer) splitPin() error {
+	o := &w.Options
 	path, digest, pinned := strings.Cut(o.Binary, pin)
 	if pinned {
 		o.Binary, o.BinarySHA256 = path, strings.ToLower(digest)

@@ -93,10 +93,10 @@ func Render(all []Launcher, name string, app appdef.App, o Options) (Job, error)
 		return Job{}, fmt.Errorf("%s: format %s: want %s",
 			name, appdef.Quote(o.Format), strings.Join(to.Formats, " or "))
 	}
-	if err := o.splitPin(); err != nil {
+	w := Writer{App: &app, Options: o, launcher: to}
+	if err := w.splitPin(); err != nil {
 		return Job{}, fmt.Errorf("%s: %w", name, err)
 	}
-	w := Writer{App: &app, Options: o, launcher: to}
 	if err := w.check(); err != nil {
 		return Job{}, fmt.Errorf("%s: %w", name, err)
 	}

@@ -8,8 +8,8 @@ type Access struct {
 	Mode  uint32
 }
 
-// OthersWrite tells that somebody else than the owner can replace what lies in the folder. In a folder with the sticky
-// bit others can add files, but not replace or rename the owner's. An ACL shows in the group's bits, which are its mask.
+// OthersWrite tells that others than the owner can replace what lies in the folder. In a folder with the sticky bit
+// others can add files, but not replace or rename the owner's. An ACL shows in the group's bits: they are its mask.
 func (a Access) OthersWrite() bool {
 	const write, sticky = 0o022, 0o1000
 	return a.Mode&write != 0 && a.Mode&sticky == 0

@@ -23,15 +23,15 @@ func (f *runFolder) checkAccess(ctx context.Context) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, errors.ErrUnsupported):
 		case err != nil:
-			return exit.Default(openapp.FetchCode(err), fmt.Errorf("submit: store %s: look who may write %s: %w", f.store,
-				at, err))
+			err = fmt.Errorf("submit: store %s: look who may write %s: %w", f.store, at, err)
+			return exit.Default(openapp.FetchCode(err), err)
 		case access.OthersWrite():
 			return exit.With(exit.Forbidden, fmt.Errorf("submit: store %s: others may write %s (mode %04o, owner %s), "+
 				"and would run as the agents; chmod go-w or chmod +t %s, or name another --store", f.store, at,
 				access.Mode, access.Owner, at))
 		case f.store.local && access.Owner != rootOwner && access.Owner != ownOwner():
-			return exit.With(exit.Forbidden, fmt.Errorf("submit: store %s: %s belongs to %s, who could replace what is "+
-				"submitted; want a folder of root or of the user who submits, or another --store", f.store, at,
+			return exit.With(exit.Forbidden, fmt.Errorf("submit: store %s: %s belongs to %s, who could replace what "+
+				"is submitted; want a folder of root or of the user who submits, or another --store", f.store, at,
 				access.Owner))
 		}
 		if at == path.Dir(at) {
@@ -62,7 +62,7 @@ func (s *runStore) access(ctx context.Context, at string) (store.Access, error) 
 	return store.Access{Owner: fmt.Sprintf("uid %d", st.Uid), Mode: st.Mode & 0o1777}, nil
 }
 
-// ofRoot tells that root alone can replace a file: it and the folders above it are root's, and nobody else writes there.
+// ofRoot tells that root alone can replace a file: it and the folders above it are root's, and only root writes there.
 func ofRoot(ctx context.Context, file string) bool {
 	for at := file; ; at = path.Dir(at) {
 		access, err := (&runStore{local: true}).access(ctx, at)
