@@ -45,6 +45,7 @@ func newLab(t testing.TB) *lab {
 	l := &lab{t: t, hdfs: c, consul: consulserver.Start(t, consulserver.Options{}), dir: c.URI + c.Folder(t), own: t.TempDir()}
 	// As /tmp of a cluster: a store is refused where others could exchange files.
 	c.FsShell(t, "-chmod", "1777", l.dir)
+	c.FsShell(t, "-chmod", "755", "/tests")
 	l.collected = c.Folder(t)
 	if err := os.Chmod(filepath.Dir(l.own), 0o755); err != nil { // for YARN's user
 		t.Fatal(err)
