@@ -1,10 +1,5 @@
 package process
 
-import (
-	"github.com/muster-agent/muster/shim/fault"
-	"github.com/muster-agent/muster/shim/secret"
-)
-
 // secrets reads the values of the definition's secrets, for one start.
 func (p *Process) secrets() (map[string]string, error) {
 	values, err := p.Secrets(p.Plan.Process.SecretRefs)

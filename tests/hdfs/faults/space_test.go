@@ -154,7 +154,7 @@ func keep(ctx context.Context, t *testing.T, s *hdfs.Store, dir, local string) e
 		App: "app", Run: "1", Instance: "worker-0", Inc: strings.Repeat("a", 8), Generation: 1, Attempt: 1, Framework: "none", Place: ".", Shared: true,
 		Founded: time.Unix(1000, 0).UTC(), Saved: time.Unix(2000, 0).UTC(),
 	}
-	_, _, err = checkpoint.Store{Files: s, Top: dir}.Put(ctx, m, found.Whole[0], root(t, local), func(ctx context.Context, uploads []store.Upload) error {
+	_, _, err = checkpoint.Store{Files: s, Top: dir}.Put(ctx, m, found.Whole[0], files.As(nil).In(root(t, local)), func(ctx context.Context, uploads []store.Upload) error {
 		return transfer.Transfer{}.Send(ctx, s, uploads)
 	})
 	return err
