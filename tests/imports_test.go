@@ -106,7 +106,7 @@ var rooms = []room{
 		path: "shim/dryrun",
 		may: []string{
 			"appdef", "registry", "shim/exit", "shim/frameworks", "shim/hadoop", "shim/launcher", "shim/launcher/known",
-			"shim/mask", "shim/member", "shim/openapp", "shim/plan", "shim/prepare", "shim/status",
+			"shim/mask", "shim/member", "shim/openapp", "shim/plan", "shim/policy", "shim/prepare", "shim/status",
 		},
 	},
 	{path: "shim/exit", may: []string{"appdef", "registry"}, pure: true},

@@ -84,7 +84,7 @@ func checkContainer(s sandbox.Support) Check {
 		const can = "can be made, with mount, pid, ipc and uts namespaces"
 		switch profile, err := container.AppArmor(""); {
 		case err != nil:
-			return bad(name, "mount /sys and securityfs", "%s; what AppArmor profiles there are cannot be read: %v", can, err)
+			return bad(name, "mount /sys and securityfs", "%s; the AppArmor profiles cannot be read: %v", can, err)
 		case profile != "":
 			return good(name, "%s, AppArmor profile %s", can, profile)
 		}
@@ -253,6 +253,10 @@ func checkPolicy(path string) Check {
 			return bad(name, "make it, or take it out of the policy: no container starts until then", "%s: mounts: %v",
 				path, err).needed()
 		}
+	}
+	if _, err := container.AppArmor(p.Label.AppArmor); err != nil {
+		return bad(name, "load it, or take it out of the policy: no container starts until then", "%s: label: %v", path,
+			err).needed()
 	}
 	added := "none"
 	if len(p.Capabilities.Add) > 0 {

@@ -59,14 +59,14 @@ func New(ctx context.Context, l *openapp.App, o Options) (*Planner, error) {
 	if err != nil {
 		return nil, err
 	}
-	operators, err := policy.Read(policy.DefaultFile, false)
+	rules, err := policy.Read(policy.DefaultFile, false)
 	if err != nil {
 		return nil, err
 	}
 	p := &Planner{options: o, app: l.App, request: plan.Request{
 		AppID: o.AppID, Run: "1", Digest: appdef.DigestIn(l.App, registry.Spoken().Min),
 		Component: o.Component, Index: o.Index,
-		HostFacts: plan.HostFacts{Shell: prepare.Shell()}, Engine: prepare.EngineChoice(engine, operators),
+		HostFacts: plan.HostFacts{Shell: prepare.Shell()}, Engine: prepare.EngineChoice(engine, rules),
 	}}
 	if err := p.surround(ctx); err != nil {
 		return nil, err

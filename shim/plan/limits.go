@@ -87,7 +87,10 @@ func (b *builder) engine(l Limits) Engine {
 		"swap_mb": l.SwapMB > 0, "high_mb": l.HighMB > 0, "shm_mb": b.component.Limits.ShmMB > 0, "gpus": l.GPUs > 0,
 		"gpu_memory_mb": l.GPUMemoryMB > 0, "ulimits": len(l.Ulimits) > 0,
 	}
-	e := Engine{Name: b.req.Engine.Name, Why: b.req.Engine.Why, Unenforced: []unenforced{}, IDs: b.req.Engine.IDs}
+	e := Engine{
+		Name: b.req.Engine.Name, Why: b.req.Engine.Why, Unenforced: []unenforced{}, IDs: b.req.Engine.IDs,
+		Filter: b.req.Engine.Filter,
+	}
 	for _, limit := range slices.Sorted(maps.Keys(b.req.Engine.Cannot)) {
 		if why := b.req.Engine.Cannot[limit]; asked[limit] {
 			e.Unenforced = append(e.Unenforced, unenforced{Limit: limit, Why: why})

@@ -122,6 +122,8 @@ type Engine struct {
 	Unenforced []unenforced `json:"unenforced"`
 	// IDs are whose the process's user and group ids are on the host: IDsSubordinate, or "" for the agent's own.
 	IDs string `json:"ids,omitempty"`
+	// Filter is the filter of system calls that holds on the host: default, with its changes, none, or a path.
+	Filter string `json:"filter,omitempty"`
 }
 
 // unenforced is a requested limit that nothing enforces.

@@ -67,6 +67,8 @@ type EngineChoice struct {
 	Cannot map[string]string
 	// IDs says whose user and group ids the process has on the host: IDsSubordinate, or "" for the agent's own.
 	IDs string
+	// Filter says which filter of system calls the policy of this host has: default, none, a path.
+	Filter string
 }
 
 // IDsSubordinate says that a process has subordinate ids in a user namespace: its root is nobody on the host.

@@ -46,10 +46,12 @@ func Shell() string {
 	return "sh"
 }
 
-// EngineChoice is the engine and the limits that it does not enforce, for the plan.
-func EngineChoice(c sandbox.Choice, p policy.Policy) plan.EngineChoice {
-	choice := plan.EngineChoice{Name: c.Engine.Name(), Why: c.Why, Cannot: c.Engine.Cannot()}
-	if MakesIDs(p) {
+// EngineChoice is the engine, the limits that it does not enforce and the filter and ids that the policy has, for the plan.
+func EngineChoice(c sandbox.Choice, rules policy.Policy) plan.EngineChoice {
+	choice := plan.EngineChoice{
+		Name: c.Engine.Name(), Why: c.Why, Cannot: c.Engine.Cannot(), Filter: rules.Seccomp.String(),
+	}
+	if MakesIDs(rules) {
 		choice.IDs = plan.IDsSubordinate
 	}
 	if gpu.FindHelper() == nil {

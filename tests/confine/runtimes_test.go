@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/tests/need"
 )
 
@@ -115,5 +116,17 @@ func TestPolicyUnconfined(t *testing.T) {
 				"Seccomp:0": "", "CapEff:00000000000405fb": "",
 			})
 		})
+	}
+}
+
+// A profile that the operator names and that the host does not have stops a container before it starts.
+func TestPolicyAppArmorProfileThatIsAbsent(t *testing.T) {
+	need.Root(t)
+	t.Parallel()
+	j := newJob(t, "touch ran", nil)
+	e := j.run("--engine", "container", "--policy", j.policy(object{"label": object{"apparmor": "muster-no-such-profile"}}))
+	e.fails(t, registry.ClassNotPermitted, 77, "AppArmor profile muster-no-such-profile")
+	if !absent(j.own("ran")) {
+		t.Error("the process was started all the same")
 	}
 }

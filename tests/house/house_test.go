@@ -14,7 +14,7 @@ const (
 // Figures of the whole house, which may fall and not rise. A change that lowers one lowers its number here.
 const (
 	mostWide     = 0  // lines over Columns columns
-	mostUnused   = 85 // exported names that no other room uses
+	mostUnused   = 84 // exported names that no other room uses
 	mostContexts = 3  // uses of context.Background outside of cmd/muster and tests
 )
 

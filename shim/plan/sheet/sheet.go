@@ -257,6 +257,9 @@ func (s *sheet) limits(p plan.Plan, from func(string) string) {
 	if l.Pids > 0 {
 		s.row("", fmt.Sprintf("processes and threads %d", l.Pids), from("/limits/pids"))
 	}
+	if p.Engine.Filter != "" {
+		s.row("", "system calls: filter "+p.Engine.Filter, "")
+	}
 	for _, u := range p.Engine.Unenforced {
 		s.row("", u.Limit+" is not enforced: "+u.Why, "")
 	}

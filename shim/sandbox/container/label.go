@@ -27,8 +27,8 @@ func (f apparmorFacts) profile(named string) (string, error) {
 	case !f.enabled:
 		return "", nil
 	case named != "" && f.loaded != nil && f.loaded[named] == "":
-		return "", fmt.Errorf("AppArmor profile %s is not loaded on this host: load it with apparmor_parser -r, or name "+
-			"another as label.apparmor in the policy", named)
+		return "", fmt.Errorf("AppArmor profile %s is not loaded on this host: load it with apparmor_parser -r, or "+
+			"name another as label.apparmor in the policy", named)
 	case named != "":
 		return named, nil
 	}
