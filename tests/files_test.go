@@ -58,6 +58,7 @@ var ownFiles = map[string]string{
 	"shim/openapp.isAbsent":             "the APP that the command line names",
 	"shim/openapp.readJob":              "the job file that the command line names",
 	"shim/prepare.ClearDead":            "the agents' records in the state folder",
+	"shim/prepare.SeeGuard":             "/proc",
 	"shim/prepare.Shell":                "/bin",
 	"shim/prepare.deviceNode":           "/dev",
 	"shim/prepare.infiniband":           "/dev",

@@ -25,8 +25,7 @@ func (j *joining) claim(ctx context.Context, d conductor.Claim, look conductor.S
 	}
 	if j.session == "" {
 		j.born = boottime()
-		session, err := j.calls.createSession(ctx, sessionName(j.me.App, d.Instance.String()),
-			api.SessionBehaviorDelete, j.times.TTL)
+		session, err := j.makeSession(ctx, d.Instance.String(), api.SessionBehaviorDelete)
 		if err != nil {
 			return nil, err
 		}

@@ -152,8 +152,7 @@ func (g *gang) since() time.Time {
 
 // lockDirective is T6.
 func (g *gang) lockDirective(last *seenDirective) (*conductorLock, error) {
-	session, err := g.calls.createSession(g.ctx, sessionName(g.me.App, conductorSession), api.SessionBehaviorRelease,
-		g.times.TTL)
+	session, err := g.makeSession(g.ctx, conductorSession, api.SessionBehaviorRelease)
 	if err != nil {
 		return nil, err
 	}

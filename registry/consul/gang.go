@@ -21,6 +21,7 @@ type gang struct {
 	mail      *mailbox
 	directive *directiveWatch
 	link      *contact
+	node      ownNode
 	turned    chan struct{} // rings when the registry's data is lost, and when it is back
 
 	ctx    context.Context // ends with the part
@@ -41,6 +42,16 @@ type candidacy struct {
 	inherited *conductorLock // held from the start
 	stepDown  chan struct{}  // closed by resign
 	conducted chan struct{}  // closed when this part will conduct no more
+}
+
+// makeSession makes a session of this part, on the app's own node if it exists.
+func (g *gang) makeSession(ctx context.Context, who, behaviour string) (string, error) {
+	node, err := g.node.find(ctx, g.calls, g.me.App)
+	if err != nil {
+		return "", err
+	}
+	g.log.Debug("session is made", "of", who, "node", node)
+	return g.calls.createSession(ctx, sessionName(g.me.App, who), behaviour, node, g.times.TTL)
 }
 
 // newGang begins a part. It outlives ctx, which limits only the joining; end ends it.

@@ -328,7 +328,7 @@ func (j *joining) newRun(ctx context.Context, d conductor.NewRun, look conductor
 }
 
 func (j *joining) createSession(ctx context.Context) (string, error) {
-	return j.calls.createSession(ctx, sessionName(j.me.App, conductorSession), api.SessionBehaviorRelease, j.times.TTL)
+	return j.makeSession(ctx, conductorSession, api.SessionBehaviorRelease)
 }
 
 // conductFrom hands over a directive that this newcomer has written under session. If the result is unknown, the lock

@@ -139,9 +139,6 @@ func (s *Membership) doubtful() bool {
 	return s.unsure
 }
 
-// name is the session's name, for people who list sessions.
-func (s *Membership) name() string { return sessionName(s.gang.me.App, s.instance.String()) }
-
 func cloneMember(m registry.Member) registry.Member {
 	c, err := decode[registry.Member]("", encode(m))
 	if err != nil {

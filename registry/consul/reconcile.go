@@ -152,7 +152,7 @@ func (s *Membership) keepPlace(ctx context.Context) error {
 		return err
 	}
 	began := boottime()
-	session, err := s.gang.calls.createSession(ctx, s.name(), api.SessionBehaviorDelete, s.gang.times.TTL)
+	session, err := s.gang.makeSession(ctx, s.instance.String(), api.SessionBehaviorDelete)
 	if err != nil {
 		return err
 	}
@@ -215,7 +215,7 @@ func (s *Membership) attach(ctx context.Context, live *api.KVPair, index uint64)
 	if session == "" {
 		tried = boottime()
 		var err error
-		if session, err = g.calls.createSession(ctx, s.name(), api.SessionBehaviorDelete, g.times.TTL); err != nil {
+		if session, err = g.makeSession(ctx, s.instance.String(), api.SessionBehaviorDelete); err != nil {
 			return err
 		}
 		s.mu.Lock()

@@ -15,13 +15,23 @@ var errSessionGone = errors.New("session has ended")
 // sessionName is the name of a session: of the conductor, or of the agent of an instance.
 func sessionName(app, who string) string { return "muster " + app + " " + who }
 
+// SessionNode is the node of Consul's catalog on which the sessions of an app are made if an operator has registered
+// it. Whoever may make sessions on a node may end all of that node, so an app with a node of its own is safe from the
+// tokens of others.
+func SessionNode(app string) string { return "muster-" + app }
+
 // createSession makes a session without health checks: it lives as long as it is renewed, from any host. Its end
-// deletes what it locks, or only releases it.
-func (l *connection) createSession(ctx context.Context, name, behaviour string, ttl time.Duration) (string, error) {
+// deletes what it locks, or only releases it. An empty node is that of the Consul agent.
+func (l *connection) createSession(
+	ctx context.Context, name, behaviour, node string, ttl time.Duration,
+) (string, error) {
 	body := map[string]any{
 		"Name": name, "TTL": ttl.String(), "Behavior": behaviour,
 		"LockDelay":  "1ms",      // 0 would mean 15 s; the checks ensure correctness, not the delay
 		"NodeChecks": []string{}, // else the session dies with the Consul agent through which it was made
+	}
+	if node != "" {
+		body["Node"] = node
 	}
 	var out struct{ ID string }
 	if err := l.put(ctx, callTime, "create session", "/v1/session/create", body, &out); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 )
 
-// cost: a member with a given index makes six requests until it has what it starts with; while it waits
+// cost: a member with a given index makes seven requests until it has what it starts with; while it waits
 // only its session's renewals, and one blocking read that is armed, reach the registry.
 func cost(t *testing.T, s server) {
 	a := newApp(t, s)
@@ -38,7 +38,7 @@ func cost(t *testing.T, s server) {
 		t.Fatal(err)
 	}
 	// The second blocking read is the one armed for what comes after the start.
-	if asked.Load() != 5 || watched.Load() > 2 {
-		t.Errorf("%d requests and %d readings of the directive, want 5 and at most 2", asked.Load(), watched.Load())
+	if asked.Load() != 6 || watched.Load() > 2 {
+		t.Errorf("%d requests and %d readings of the directive, want 6 and at most 2", asked.Load(), watched.Load())
 	}
 }

@@ -54,7 +54,7 @@ func Look(ctx context.Context, found launcher.Found, host launcher.Host, o Optio
 	return slices.Concat(
 		[]Check{
 			checkLauncher(found, host), checkGuard(ctx), checkState(o.State), checkPorts(o.Ports),
-			checkConsul(ctx, o), checkPolicy(o.Policy),
+			checkConsul(ctx, o), checkACL(ctx, o), checkPolicy(o.Policy),
 		},
 		checkConfinement(ctx),
 		[]Check{checkWorkFolder(), checkOpenFiles(), checkShell(), checkPython(ctx), checkHadoop(), checkGPU(ctx, "/")},

@@ -140,10 +140,41 @@ func checkConsul(ctx context.Context, o Options) Check {
 	case !o.Named:
 		return good(name, "none at %s: muster run brings its own, muster agent needs --registry", address)
 	case errors.Is(err, registry.ErrForbidden):
-		return bad(name, "CONSUL_HTTP_TOKEN needs key_prefix \"muster/\" write and session_prefix \"\" write", "%s: %v",
+		return bad(name, "give CONSUL_HTTP_TOKEN a token with the rules that muster acl APP prints", "%s: %v",
 			address, err).needed()
 	case errors.Is(err, registry.ErrTooManyConnections):
 		return bad(name, "raise limits.http_max_conns_per_client of that Consul", "%s: %v", address, err).needed()
 	}
 	return bad(name, member.RegistryRemedyFor(err), "%s: %s", address, strings.TrimSpace(err.Error())).needed()
+}
+
+// checkACL tells whether the registry lets anybody at the apps' keys: whoever writes them tells agents what to do, and
+// whoever reads them has the run's token.
+func checkACL(ctx context.Context, o Options) Check {
+	const name = "registry acl"
+	if o.RegistryErr != nil {
+		return good(name, "no registry to look at")
+	}
+	if path, local := o.Registry.Socket(); local {
+		return good(name, "the permissions of %s hold", path)
+	}
+	ctx, cancel := context.WithTimeout(ctx, registryPatience)
+	defer cancel()
+	read, write, err := consul.OpenToAll(ctx, o.Registry)
+	const remedy = "set acl.enabled and default_policy = \"deny\" in Consul, and give each app a token of its own: " +
+		"muster acl APP prints its rules"
+	switch {
+	case err != nil && !o.Named:
+		return good(name, "no registry to look at")
+	case err != nil:
+		return bad(name, "look at the line registry", "%s: not known: %v", o.Registry, err)
+	case write:
+		return bad(name, remedy, "%s lets everybody write the keys below muster/: "+
+			"who reaches it tells the agents of all apps what to do", o.Registry)
+	case read:
+		return bad(name, remedy, "%s lets everybody read the keys below muster/: "+
+			"who reaches it has the token that agents show each other, and in MPI jobs can run programs with it",
+			o.Registry)
+	}
+	return good(name, "%s permits nothing below muster/ without a token", o.Registry)
 }

@@ -23,7 +23,8 @@ type peerAPI struct {
 	log    *slog.Logger
 	stop   context.CancelFunc
 	work   sync.WaitGroup
-	port   *ports.Held // that it listens at; nil: none of Listen.Ports
+	id     status.PeerIdentity // what it shows them
+	port   *ports.Held         // that it listens at; nil: none of Listen.Ports
 
 	mu      sync.Mutex
 	address string // registry.JoinPeer; "": other hosts are not answered
@@ -47,17 +48,17 @@ func (m *Member) ServePeers(ctx context.Context, p plan.Plan, source status.Sour
 	if err != nil {
 		return err
 	}
-	id, err := status.NewPeerIdentity(held.Token(), m.cfg.AppID, held.Instance().String())
+	a.id, err = status.NewPeerIdentity(held.Token(), m.cfg.AppID, held.Instance().String())
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
 	a.mu.Lock()
-	a.address = registry.JoinPeer(address, id.Key)
+	a.address = registry.JoinPeer(address, a.id.Key)
 	a.mu.Unlock()
-	a.log.Info("API for peer agents", "address", address, "key", id.Key)
+	a.log.Info("API for peer agents", "address", address, "key", a.id.Key)
 	ctx, a.stop = context.WithCancel(context.WithoutCancel(ctx)) // it outlives the staging
 	a.work.Go(func() {
-		err := status.ServePeers(ctx, l, id, status.PeerHandler(source, held.Token()), a.log)
+		err := status.ServePeers(ctx, l, a.id, status.PeerHandler(source, held.Token()), a.log)
 		if err != nil {
 			a.log.Warn("API for peer agents failed", "err", err)
 		}

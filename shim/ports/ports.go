@@ -53,8 +53,8 @@ func claim(r Ranges, want []Want, prefer map[string]int, random func(int) int) (
 			return nil, errors.Join(fmt.Errorf("port %s: asked for twice", w.Name), h.Close())
 		}
 		preferred := prefer[w.Name]
-		if !permitted(w, r).Contains(preferred) { // it comes from the registry, which whoever may write the app's keys fills
-			preferred = 0
+		if !permitted(w, r).Contains(preferred) {
+			preferred = 0 // it comes from the registry: whoever may write the app's keys could name any
 		}
 		h.ports[i] = first(w, preferred)
 	}

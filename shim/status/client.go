@@ -36,7 +36,7 @@ func Dial(path string) *Client {
 }
 
 func dialUnix(path string, check func(net.Conn) error) *Client {
-	return &Client{base: "http://agent", path: path, http: &http.Client{CheckRedirect: noRedirect, Transport: &http.Transport{
+	return &Client{base: "http://agent", path: path, http: clientOf(&http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			conn, err := (&net.Dialer{Timeout: dialPatience}).DialContext(ctx, "unix", path)
 			if err != nil {
@@ -47,14 +47,18 @@ func dialUnix(path string, check func(net.Conn) error) *Client {
 			}
 			return conn, nil
 		},
-	}}}
+	})}
+}
+
+func clientOf(t *http.Transport) *http.Client {
+	return &http.Client{CheckRedirect: noRedirect, Transport: t}
 }
 
 // noRedirect has an answer that leads elsewhere be an answer: no agent asks an address that a peer names in a redirect.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// ErrStranger refuses a socket at which another user's process answers.
-var ErrStranger = errors.New("another user's process answers there: nothing was sent to it")
+// errStranger refuses a socket at which another user's process answers.
+var errStranger = errors.New("another user's process answers there: nothing was sent to it")
 
 // DialRecorded makes a client of an instance's agent at the socket that a record names. It answers an error for a path
 // that no agent of that instance would choose, and sends nothing to the process of another user.
@@ -69,7 +73,7 @@ func DialRecorded(path, app, instance string) (*Client, error) {
 func ownPeer(conn net.Conn) error {
 	c, ok := conn.(*net.UnixConn)
 	if !ok {
-		return ErrStranger
+		return errStranger
 	}
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -82,7 +86,7 @@ func ownPeer(conn net.Conn) error {
 		return err
 	}
 	if int(is.Uid) != os.Geteuid() {
-		return fmt.Errorf("uid %d: %w", is.Uid, ErrStranger)
+		return fmt.Errorf("uid %d: %w", is.Uid, errStranger)
 	}
 	return nil
 }

@@ -185,10 +185,10 @@ func DialPeer(peer, token string) *Client { return dialPeer(peer, token, dialPat
 // dialPeer limits the making of a connection, and the time until an answer begins; 0: no limit.
 func dialPeer(peer, token string, connects, begins time.Duration) *Client {
 	address, key := registry.SplitPeer(peer)
-	return &Client{base: "https://agent", path: address, token: token, http: &http.Client{CheckRedirect: noRedirect, Transport: &http.Transport{
+	return &Client{base: "https://agent", path: address, token: token, http: clientOf(&http.Transport{
 		DialTLSContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			if key == "" {
-				return nil, ErrNoKey
+				return nil, errNoKey
 			}
 			conn, err := (&net.Dialer{Timeout: connects}).DialContext(ctx, "tcp", address)
 			if err != nil {
@@ -203,7 +203,7 @@ func dialPeer(peer, token string, connects, begins time.Duration) *Client {
 			return over, nil
 		},
 		ResponseHeaderTimeout: begins,
-	}}}
+	})}
 }
 
 // ExecIn is Exec in another instance of the gang, by way of its agent.

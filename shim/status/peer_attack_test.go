@@ -95,9 +95,9 @@ func TestAttackManInTheMiddle(t *testing.T) {
 	for name, err := range map[string]error{
 		"state": stateErr, "silence": silenceErr, "roster": rosterErr, "exec": execErr,
 	} {
-		if !errors.Is(err, ErrOtherKey) || !strings.Contains(err.Error(), l.Addr().String()) ||
+		if !errors.Is(err, errOtherKey) || !strings.Contains(err.Error(), l.Addr().String()) ||
 			!strings.Contains(err.Error(), other.Key) {
-			t.Errorf("%s: %v, want ErrOtherKey with the address and the key", name, err)
+			t.Errorf("%s: %v, want errOtherKey with the address and the key", name, err)
 		}
 	}
 	select {
@@ -119,8 +119,8 @@ func TestPeerWithoutAKeyIsNotAsked(t *testing.T) {
 	defer l.Close()
 	c := DialPeer(l.Addr().String(), token)
 	defer c.Close()
-	if _, err := c.State(patience(t)); !errors.Is(err, ErrNoKey) {
-		t.Errorf("got %v, want ErrNoKey", err)
+	if _, err := c.State(patience(t)); !errors.Is(err, errNoKey) {
+		t.Errorf("got %v, want errNoKey", err)
 	}
 	if err := l.Listener.(*net.TCPListener).SetDeadline(time.Now()); err != nil {
 		t.Fatal(err)
@@ -299,8 +299,8 @@ func TestAttackSocketOfAnotherUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if _, err := c.State(patience(t)); !errors.Is(err, ErrStranger) {
-		t.Errorf("got %v, want ErrStranger", err)
+	if _, err := c.State(patience(t)); !errors.Is(err, errStranger) {
+		t.Errorf("got %v, want errStranger", err)
 	}
 	if n := <-heard; n > 0 {
 		t.Errorf("%d bytes were sent to it", n)

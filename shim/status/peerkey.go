@@ -90,11 +90,11 @@ func (p PeerIdentity) server() *tls.Config {
 }
 
 var (
-	// ErrOtherKey refuses a peer that shows another key than its record names.
-	ErrOtherKey = errors.New("the agent there shows another key than its record names, so nothing was sent to it; " +
+	// errOtherKey refuses a peer that shows another key than its record names.
+	errOtherKey = errors.New("the agent there shows another key than its record names, so nothing was sent to it; " +
 		"something between the hosts may answer in its place")
-	// ErrNoKey refuses a peer whose record names no key: nothing is sent without TLS.
-	ErrNoKey = errors.New("its record names no key, so nothing was sent to it; it is of an earlier build")
+	// errNoKey refuses a peer whose record names no key: nothing is sent without TLS.
+	errNoKey = errors.New("its record names no key, so nothing was sent to it; it is of an earlier build")
 )
 
 // pinned is the TLS of an agent that asks the peer with that key. The key is all that counts: neither names nor
@@ -105,11 +105,11 @@ func pinned(key string) *tls.Config {
 		InsecureSkipVerify: true, //nolint:gosec // VerifyConnection compares the key instead
 		VerifyConnection: func(state tls.ConnectionState) error {
 			if len(state.PeerCertificates) == 0 {
-				return ErrOtherKey
+				return errOtherKey
 			}
 			shown := fingerprint(state.PeerCertificates[0])
 			if subtle.ConstantTimeCompare([]byte(shown), []byte(key)) != 1 {
-				return fmt.Errorf("key %s instead of %s: %w", shown, key, ErrOtherKey)
+				return fmt.Errorf("key %s instead of %s: %w", shown, key, errOtherKey)
 			}
 			return nil
 		},

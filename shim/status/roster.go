@@ -54,8 +54,8 @@ const (
 // mostRoster bounds a packed roster, in bytes.
 const mostRoster = 64 << 20
 
-// AskRoster asks the agent at a member's Peer for the packed roster of an id on behalf of a rank. next is the address of the
-// agent to ask instead. The error is registry.ErrNotYet if the agent does not have it yet.
+// AskRoster asks the agent at a member's Peer for the packed roster of an id on behalf of a rank. next is the Peer to
+// ask instead. The error is registry.ErrNotYet if the agent does not have it yet.
 func AskRoster(
 	ctx context.Context, peer, token, id string, rank int,
 ) (packed []byte, next string, err error) {
