@@ -249,10 +249,40 @@ func (a *agent) makeFolders(f Folders, found launcher.Found) (err error) {
 	default:
 		a.logDir = filepath.Join(a.workDir, "log")
 	}
-	for _, dir := range []string{a.workDir, filepath.Join(a.workDir, "checkpoint"), a.logDir} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return exit.With(exit.Forbidden, fmt.Errorf("make folder: %w", err))
+	if err := a.safeFolders(f, found); err != nil {
+		return exit.With(exit.Forbidden, err)
+	}
+	return nil
+}
+
+// safeFolders makes the folders, and refuses those in which another user could put something in the place of what is
+// the agent's. What a launcher has made for the agent lies in folders of the launcher's own.
+func (a *agent) safeFolders(f Folders, found launcher.Found) error {
+	if err := files.MakePrivate(a.workDir); err != nil {
+		return err
+	}
+	safe := files.Private
+	if f.Work == "" && found.WorkDir != "" {
+		safe = files.Tighten
+	}
+	if err := safe(a.workDir); err != nil {
+		return fmt.Errorf("work folder: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Join(a.workDir, "checkpoint"), 0o755); err != nil {
+		return fmt.Errorf("make folder: %w", err)
+	}
+	if f.Log == "" && found.LogDir != "" { // the launcher collects what is in it
+		if err := os.MkdirAll(a.logDir, 0o755); err != nil {
+			return fmt.Errorf("make folder: %w", err)
 		}
+		safe = files.Mine
+	} else if err := files.MakePrivate(a.logDir); err != nil {
+		return err
+	} else if f.Log != "" {
+		safe = files.Private
+	}
+	if err := safe(a.logDir); err != nil {
+		return fmt.Errorf("log folder: %w", err)
 	}
 	return nil
 }

@@ -157,8 +157,8 @@ func (a *agent) containerConfig(requireLimits bool) prepare.Config {
 		Host:      a.alloc.Host,
 		Socket:    func(in registry.Instance) string { return a.state.Socket(a.id.appID, in.String()) },
 		Submitter: a.submitter(),
-		Engine:    a.engine, Policy: a.policy, RequireLimits: requireLimits, ImageEnv: a.envImage, DefaultFS: a.filesystem,
-		Ports: a.ports, GPUs: a.gpus, Stores: a.stores,
+		Engine:    a.engine, Policy: a.policy, RequireLimits: requireLimits, ImageEnv: a.envImage,
+		DefaultFS: a.filesystem, Ports: a.ports, GPUs: a.gpus, Stores: a.stores,
 	}
 }
 

@@ -194,8 +194,8 @@ func (a Admission) placing(truth string) (reach, error) {
 		return top, nil
 	}
 	return reach{}, fault.NotPermitted(fmt.Errorf("%s: an agent that is root writes for a definition only below its "+
-		"work folder: name a path there, name a filesystem that holds it by --default-fs, or let the operator add %s in %s",
-		truth, rootLine(truth, false), a.Policy.File))
+		"work folder: name a path there, name a filesystem that holds it by --default-fs, or let the "+
+		"operator add %s in %s", truth, rootLine(truth, false), a.Policy.File))
 }
 
 // rootLine is the line of a policy that admits a path.
@@ -263,8 +263,8 @@ func (a Admission) Read(path string, most int64) (text string, err error) {
 		ok = true
 	}
 	if !ok {
-		return "", fault.NotPermitted(fmt.Errorf("%s: an agent that is root reads for a definition only below its work "+
-			"folder: set muster.user to a user who may read it, or let the operator add %s in %s", truth,
+		return "", fault.NotPermitted(fmt.Errorf("%s: an agent that is root reads for a definition only below its "+
+			"work folder: set muster.user to a user who may read it, or let the operator add %s in %s", truth,
 			rootLine(truth, true), a.Policy.File))
 	}
 	in, err := top.folder(filepath.Dir(truth), filepath.Dir(path), a.User)

@@ -71,9 +71,9 @@ func (s userStore) Executable(ctx context.Context, path string) bool {
 	}) == nil
 }
 
-// Do does something to files with the user's rights, where those differ from the agent's. Goroutines that do starts have
-// the agent's rights: what they do to files needs a Do of its own. The rights belong to a thread (setfsuid(2)), which
-// ends with them: it is never unlocked.
+// Do does something to files with the user's rights, where those differ from the agent's. Goroutines that do starts
+// have the agent's rights: what they do to files needs a Do of its own. The rights belong to a thread (setfsuid(2)),
+// which ends with them: it is never unlocked.
 func (u User) Do(do func() error) error {
 	if !u.limited() {
 		return do()
@@ -121,8 +121,8 @@ func become(u *plan.UserFacts) error {
 	return nil
 }
 
-// withoutCapabilities gives this thread's capabilities up. With a user's ids it has lost those for files (capabilities(7)),
-// but others decide what /proc shows, and whether a quota holds.
+// withoutCapabilities gives this thread's capabilities up. With a user's ids it has lost those for files
+// (capabilities(7)), but others decide what /proc shows, and whether a quota holds.
 func withoutCapabilities() error {
 	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var sets [2]unix.CapUserData

@@ -80,13 +80,16 @@ func (f UserFolder) RemoveAll(name string) error {
 	return f.user.Do(func() error { return f.root.RemoveAll(name) })
 }
 
+// Disarm is Disarm of the folder.
+func (f UserFolder) Disarm() error { return f.user.Do(func() error { return Disarm(f.root) }) }
+
 // View has the folder read as Tree shows it, with the user's rights. read starts no goroutine that reads.
 func (f UserFolder) View(read func(fs.FS) error) error {
 	return f.user.Do(func() error { return read(Tree(f.root)) })
 }
 
-// ViewHost has a folder of this machine read as HostTree shows it, with the user's rights. read starts no goroutine that
-// reads.
+// ViewHost has a folder of this machine read as HostTree shows it, with the user's rights. read starts no goroutine
+// that reads.
 func (u User) ViewHost(dir string, read func(fs.FS) error) error {
 	return u.Do(func() error { return read(HostTree(dir)) })
 }
@@ -104,8 +107,8 @@ func OwnerOf(folder *os.Root) (User, error) {
 	return As(&plan.UserFacts{UID: int(st.Uid), GID: int(st.Gid)}), nil
 }
 
-// folder opens a folder for a user: truth, its path without links, lies within the reach. No link leads out of the reach,
-// also one that appears meanwhile.
+// folder opens a folder for a user: truth, its path without links, lies within the reach. No link leads out of the
+// reach, also one that appears meanwhile.
 func (r reach) folder(truth, name string, user User) (UserFolder, error) {
 	rest, err := filepath.Rel(r.real, truth)
 	if err != nil {

@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/muster-agent/muster/appdef"
@@ -245,6 +247,11 @@ func (c *Container) LayOut(
 	if err := c.unpack(); err != nil {
 		return err
 	}
+	c.atEnd(func() {
+		if err := c.disarm(p, in); err != nil {
+			c.Log.Warn("set-user-ID files and devices of the process not removed", "err", err)
+		}
+	})
 	work, err := files.As(nil).Below(c.WorkDir)
 	if err != nil {
 		return err
@@ -302,15 +309,48 @@ func (c *Container) giveFolders(p plan.Plan, in registry.Instance, work files.Fo
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(user.OwnAll(folder), folder.Close()); err != nil {
+		err = user.OwnAll(folder)
+		if dir == p.Process.Folder {
+			err = errors.Join(err, folder.Chmod(".", 0o700))
+		}
+		if err := errors.Join(err, folder.Close()); err != nil {
 			return err
 		}
 	}
-	logs, err := user.Make(filepath.Join(c.LogDir, in.String()))
+	top, err := files.As(nil).Below(c.LogDir)
 	if err != nil {
 		return err
 	}
-	return cmp.Or(errors.Join(user.OwnAll(logs.Root), logs.Close()), c.reach(p))
+	logs, err := top.Make(filepath.Join(c.LogDir, in.String()))
+	if err == nil {
+		err = errors.Join(user.OwnAll(logs), logs.Close())
+	}
+	return errors.Join(err, top.Close(), user.LetPass(c.WorkDir), user.LetPass(c.LogDir), c.disarm(p, in), c.reach(p))
+}
+
+// disarm takes from what the processes have left in the instance's folders what would give others the rights of root.
+func (c *Container) disarm(p plan.Plan, in registry.Instance) error {
+	var all error
+	for _, dir := range []string{p.Process.Folder, filepath.Join(c.LogDir, in.String())} {
+		folder, err := files.As(nil).Below(dir)
+		if err == nil {
+			err = errors.Join(files.Disarm(folder.Root), folder.Close())
+		}
+		all = errors.Join(all, err)
+	}
+	if strings.Contains(p.Checkpoint.Dir, "://") {
+		return all
+	}
+	admission := c.Admission(p)
+	admission.User = files.User{} // who may remove what the process's user has made
+	saved, err := admission.Folder(p.Checkpoint.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return all
+	}
+	if err == nil {
+		err = errors.Join(saved.Disarm(), saved.Close())
+	}
+	return errors.Join(all, err)
 }
 
 // StartGuard starts the guard that will hold the instance's process.

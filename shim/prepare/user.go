@@ -115,9 +115,9 @@ func (c *Container) mayBe(p plan.Plan) error {
 // leastUser is the first uid, and the first gid, that is not of the system (login.defs(5)).
 const leastUser = 1000
 
-// admitUser refuses a user of this host, or a group, whose rights a definition may not have: an agent that is root would
-// give them to anybody's process. The policy's list admits a user with the user's own groups; so does a launcher that
-// says who has submitted the job.
+// admitUser refuses a user of this host, or a group, whose rights a definition may not have: an agent that is root
+// would give them to anybody's process. The policy's list admits a user with the user's own groups; so does a launcher
+// that says who has submitted the job.
 func (c *Container) admitUser(p plan.Plan) error {
 	u := c.Owner()
 	if u == nil || u.UID == 0 || c.ids != nil && !c.ids.own {
@@ -149,8 +149,8 @@ func (c *Container) admits(u plan.UserFacts, host accounts) error {
 		if len(names) > 0 {
 			entry = names[0]
 		}
-		return fmt.Errorf(`this host does not let definitions run as uid %d: leave muster.user out, or let the operator `+
-			`add "users": {"names": [%q]} in %s`, u.UID, entry, c.Policy.File)
+		return fmt.Errorf(`this host does not let definitions run as uid %d: leave muster.user out, or let the `+
+			`operator add "users": {"names": [%q]} in %s`, u.UID, entry, c.Policy.File)
 	}
 	for _, gid := range append([]int{u.GID}, u.Groups...) {
 		if slices.Contains(groups, gid) {
@@ -161,8 +161,8 @@ func (c *Container) admits(u plan.UserFacts, host accounts) error {
 			return err
 		}
 		if !c.Policy.Users.Group(gid, called) {
-			return fmt.Errorf(`uid %d is not in group %d on this host: name the user without it, or let the operator add `+
-				`"users": {"groups": ["%[2]d"]} in %[3]s`, u.UID, gid, c.Policy.File)
+			return fmt.Errorf(`uid %d is not in group %d on this host: name the user without it, or let the operator `+
+				`add "users": {"groups": ["%[2]d"]} in %[3]s`, u.UID, gid, c.Policy.File)
 		}
 	}
 	return nil

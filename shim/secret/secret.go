@@ -56,8 +56,8 @@ func (s Source) read(ref string) (string, error) {
 // variable is a variable of the agent that definitions may name.
 func (s Source) variable(name string) (string, error) {
 	if !s.Policy.SecretVariable(name) {
-		return "", fault.NotPermitted(fmt.Errorf("variable %s belongs to the agent: give the agent MUSTER_SECRET_%[1]s "+
-			`and name that, or let the operator add "secret_env": [%[1]q] in %[2]s`, name, s.Policy.File))
+		return "", fault.NotPermitted(fmt.Errorf("variable %s belongs to the agent: give it MUSTER_SECRET_%[1]s and "+
+			`name that, or let the operator add "secret_env": [%[1]q] in %[2]s`, name, s.Policy.File))
 	}
 	v, ok := os.LookupEnv(name)
 	if !ok {

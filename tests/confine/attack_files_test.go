@@ -140,3 +140,77 @@ func TestAttackUsersAndGroups(t *testing.T) {
 		})
 	}
 }
+
+// Somebody lays out a work folder, with links where an agent that is root will write, and has root use it.
+func TestAttackFoldersOfOthers(t *testing.T) {
+	need.Root(t)
+	for name, tt := range map[string]struct {
+		lay   func(j *job) // the work folder and what is above it
+		words []string
+	}{
+		"another user's": {func(j *job) { j.must(os.Chown(j.work, 4242, 4242)) }, []string{"belongs to uid 4242 (mode 0755), want uid 0", "chown"}},
+		"open to all":    {func(j *job) { j.must(os.Chmod(j.work, 0o777)) }, []string{"may be written by others (uid 0, mode 0777)", "chmod go-w"}},
+		"below another user's": {func(j *job) {
+			above := j.folderOf("theirs", 4242, 0o755)
+			j.must(os.Rename(j.work, filepath.Join(above, "w")))
+			j.work = filepath.Join(above, "w")
+		}, []string{"theirs, which belongs to uid 4242 (mode 0755)"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			j := newJob(t, "true", nil)
+			victim := j.folderOf("victim", 0, 0o755)
+			j.must(os.Mkdir(filepath.Join(j.work, "log"), 0o755))
+			j.must(os.Symlink(victim, filepath.Join(j.work, "log", "worker-0")))
+			tt.lay(j)
+			_, said, code := j.verb("run", j.dir, "--app-id", j.app, "--work-dir", j.work)
+			if code != 77 {
+				t.Errorf("ended with %d, want 77", code)
+			}
+			for _, word := range append(tt.words, "folder "+j.work) {
+				if !strings.Contains(said, word) {
+					t.Errorf("said %q, want %q in it", said, word)
+				}
+			}
+			if got := folder.Content(t, victim); got != "" {
+				t.Errorf("root wrote through the attacker's link: %s", got)
+			}
+		})
+	}
+}
+
+// A process that is root leaves programs and devices that give root's rights to whoever finds them.
+func TestAttackSetUserIDFiles(t *testing.T) {
+	need.Root(t)
+	const arm = `for d in . "$MUSTER_LOG_DIR" "$MUSTER_CHECKPOINT_DIR"; do
+	cp /usr/bin/id $d/armed && chmod 6755 $d/armed && ln $d/armed $d/twice && cp /usr/bin/id $d/group && chmod 2755 $d/group
+	mknod $d/disk b 7 0; ln -s /usr/bin/su $d/link; done; echo armed`
+	for _, engine := range []string{"process", "cgroup"} {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			j := newJob(t, arm, nil)
+			su, err := os.Stat("/usr/bin/su")
+			j.must(err)
+			if out := j.succeeds("--engine", engine); out != "armed\n" {
+				t.Fatalf("the process said %q", out)
+			}
+			for _, dir := range []string{j.own("."), filepath.Join(j.work, "log", "worker-0"), filepath.Join(j.work, "checkpoint")} {
+				entries, err := os.ReadDir(dir)
+				j.must(err)
+				for _, e := range entries {
+					info, err := e.Info()
+					j.must(err)
+					if info.Mode()&(os.ModeSetuid|os.ModeSetgid|os.ModeDevice) != 0 {
+						t.Errorf("%s is left with mode %v", filepath.Join(dir, e.Name()), info.Mode())
+					}
+				}
+			}
+			if after, err := os.Stat("/usr/bin/su"); err != nil || after.Mode() != su.Mode() {
+				t.Errorf("the link was followed: /usr/bin/su has mode %v, had %v (%v)", after.Mode(), su.Mode(), err)
+			}
+			if info, err := os.Stat(j.own(".")); err != nil || info.Mode().Perm() != 0o700 {
+				t.Errorf("the instance's folder has mode %v, want 0700 (%v)", info.Mode(), err)
+			}
+		})
+	}
+}

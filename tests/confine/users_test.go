@@ -81,3 +81,31 @@ func TestPlainUserStaysWhoItIs(t *testing.T) {
 	j = jobOf(t, plainUser(), whoami, settings{"muster.user": "54321:54321"})
 	has(t, j.succeeds(), map[string]string{"ids": "54321 54321 54321", "written": "4"})
 }
+
+// A work folder that an agent makes is its own: the process's user passes through it, and nobody else does.
+func TestFoldersAreClosed(t *testing.T) {
+	need.Root(t)
+	for user, want := range map[string]struct {
+		mode os.FileMode
+		gid  uint32
+	}{"": {0o700, 0}, "nobody": {0o710, 65534}} {
+		for _, engine := range engines() {
+			t.Run(engine+"/"+user, func(t *testing.T) {
+				t.Parallel()
+				j := newJob(t, whoami, settings{"muster.user": user}).anyUser()
+				if user == "" {
+					j.define(whoami, nil)
+				}
+				j.work = filepath.Join(j.work, "made")
+				has(t, j.succeeds("--engine", engine), map[string]string{"written": "4"})
+				for _, dir := range []string{j.work, filepath.Join(j.work, "log")} {
+					info, err := os.Stat(dir)
+					j.must(err)
+					if gid := info.Sys().(*syscall.Stat_t).Gid; info.Mode().Perm() != want.mode || gid != want.gid {
+						t.Errorf("%s has mode %v and group %d, want %v and %d", dir, info.Mode().Perm(), gid, want.mode, want.gid)
+					}
+				}
+			})
+		}
+	}
+}

@@ -27,6 +27,7 @@ import (
 	"github.com/muster-agent/muster/registry/embedded"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/fault"
+	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/hadoop"
 	"github.com/muster-agent/muster/shim/launcher"
 	"github.com/muster-agent/muster/shim/openapp"
@@ -238,8 +239,12 @@ func (r *runner) makeFolders() error {
 		return err
 	}
 	for _, dir := range []string{r.workDir, r.logDir} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return exit.With(exit.Forbidden, fmt.Errorf("make folder: %w", err))
+		err := files.MakePrivate(dir)
+		if err == nil {
+			err = files.Private(dir)
+		}
+		if err != nil {
+			return exit.With(exit.Forbidden, fmt.Errorf("work and log folder: %w", err))
 		}
 	}
 	return exit.With(exit.Forbidden, r.state.Open())

@@ -199,6 +199,7 @@ func (w writer) service(binary string, window time.Duration) []unitLine {
 		{"RestartPreventExitStatus", render.Joined(launcher.CodesOf(launcher.Never), " ")},
 		{"", "Folders: work and checkpoints, logs, what is fetched, this host's state."},
 		{"StateDirectory", "muster/" + w.Options.AppID},
+		{"StateDirectoryMode", "0700"},
 		{"LogsDirectory", "muster/" + w.Options.AppID},
 	}
 	if w.Options.Privileged {
@@ -267,7 +268,7 @@ func (w writer) unprivileged() []unitLine {
 		{"ProtectSystem", "strict"},
 		{"ProtectHome", "read-only"},
 		{"PrivateTmp", "yes"},
-		{"UMask", "0027"},
+		{"UMask", "0077"},
 		{"ProtectKernelTunables", "yes"},
 		{"ProtectKernelModules", "yes"},
 		{"ProtectKernelLogs", "yes"},

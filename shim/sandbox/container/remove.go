@@ -51,12 +51,36 @@ func marked(dir string) (bool, error) {
 	return len(entries) == 0, err
 }
 
+// own refuses a folder in which another user could have written a mark and a record: what they name would be killed and
+// removed at that user's word.
+func own(dir string) error {
+	all := []string{filepath.Dir(dir), dir, filepath.Join(dir, markName), filepath.Join(dir, recordName)}
+	for _, path := range all {
+		var is unix.Stat_t
+		err := unix.Lstat(path, &is)
+		if errors.Is(err, unix.ENOENT) {
+			continue
+		}
+		if err != nil {
+			return &fs.PathError{Op: "stat", Path: path, Err: err}
+		}
+		if int(is.Uid) != os.Geteuid() || is.Mode&0o002 != 0 && is.Mode&unix.S_ISVTX == 0 {
+			return fmt.Errorf("%s belongs to uid %d (mode %04o), want uid %d and nobody else: remove it, or give "+
+				"--work-dir another: %w", path, is.Uid, is.Mode&0o7777, os.Geteuid(), errNotOurs)
+		}
+	}
+	return nil
+}
+
 func clearAll(ctx context.Context, dir string) error {
 	switch mine, err := marked(dir); {
 	case err != nil:
 		return err
 	case !mine:
 		return fmt.Errorf("%s: %w", dir, errNotOurs)
+	}
+	if err := own(dir); err != nil {
+		return err
 	}
 	for _, folder := range append(memoryDirs(dir), dir) {
 		if err := clearState(ctx, filepath.Join(folder, stateName)); err != nil {

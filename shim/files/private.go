@@ -1,0 +1,114 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// othersWrite are the mode bits of a folder in which others than its owner make and rename files.
+const othersWrite = 0o022
+
+// MakePrivate makes a folder that its owner alone may enter, and those above it. One that is there keeps its mode.
+func MakePrivate(dir string) error {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return fmt.Errorf("make folder: %w", err)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("make folder: %w", err)
+	}
+	return nil
+}
+
+// Private refuses a folder in which another user could put something in the place of an agent's files: one that belongs
+// to another user, or that others may write to, or that the owner of a folder above could put another in the place of.
+// The folders above count up to one that is root's or sticky.
+func Private(dir string) error {
+	if err := Mine(dir); err != nil {
+		return err
+	}
+	for above := filepath.Dir(Resolve(dir)); above != "/"; above = filepath.Dir(above) {
+		var is unix.Stat_t
+		if err := unix.Stat(above, &is); err != nil {
+			return &fs.PathError{Op: "stat", Path: above, Err: err}
+		}
+		if is.Uid == 0 || is.Mode&unix.S_ISVTX != 0 {
+			return nil
+		}
+		if int(is.Uid) != os.Geteuid() || writable(is) {
+			return fmt.Errorf("folder %s lies in %s, which belongs to uid %d (mode %04o), who could put another in "+
+				"its place: name a folder in one of root's or of the agent's own", dir, above, is.Uid, is.Mode&0o7777)
+		}
+	}
+	return nil
+}
+
+// Mine refuses a folder that belongs to another user, or that others may write to.
+func Mine(dir string) error {
+	var is unix.Stat_t
+	if err := unix.Stat(dir, &is); err != nil {
+		return &fs.PathError{Op: "stat", Path: dir, Err: err}
+	}
+	switch {
+	case is.Mode&unix.S_IFMT != unix.S_IFDIR:
+		return &fs.PathError{Op: "open", Path: dir, Err: unix.ENOTDIR}
+	case int(is.Uid) != os.Geteuid():
+		return fmt.Errorf("folder %s belongs to uid %d (mode %04o), want uid %d, who runs the agent: name another, or "+
+			"chown it", dir, is.Uid, is.Mode&0o7777, os.Geteuid())
+	case writable(is):
+		return fmt.Errorf("folder %s may be written by others (uid %d, mode %04o): chmod go-w, or name another", dir,
+			is.Uid, is.Mode&0o7777)
+	}
+	return nil
+}
+
+// writable tells whether others than its owner, and root, may write to a folder. A user's own group has nobody else in
+// it where it has the user's number.
+func writable(is unix.Stat_t) bool {
+	bits := is.Mode & othersWrite
+	if is.Gid == 0 || is.Gid == is.Uid {
+		bits &^= 0o020
+	}
+	return bits != 0
+}
+
+// Tighten takes the right to write to a folder from others, where the folder is the agent's own: a launcher has made it
+// for this agent alone.
+func Tighten(dir string) error {
+	var is unix.Stat_t
+	if err := unix.Stat(dir, &is); err != nil {
+		return &fs.PathError{Op: "stat", Path: dir, Err: err}
+	}
+	if int(is.Uid) == os.Geteuid() && writable(is) {
+		if err := os.Chmod(dir, os.FileMode(is.Mode&0o777&^othersWrite)); err != nil {
+			return err
+		}
+	}
+	return Mine(dir)
+}
+
+// LetPass lets a process's user pass through a folder of the agent's to what is the user's in it. Where the folder's
+// group is another user's already, whoever knows a name in it may pass.
+func (u User) LetPass(dir string) error {
+	var is unix.Stat_t
+	if !u.limited() {
+		return nil
+	}
+	if err := unix.Stat(dir, &is); err != nil {
+		return &fs.PathError{Op: "stat", Path: dir, Err: err}
+	}
+	mode := os.FileMode(is.Mode & 0o777)
+	switch {
+	case mode&0o001 != 0:
+		return nil
+	case int(is.Gid) == u.facts.GID && mode&0o010 != 0:
+		return nil
+	case is.Gid == 0 || int(is.Gid) == u.facts.GID:
+		return errors.Join(os.Chown(dir, -1, u.facts.GID), os.Chmod(dir, mode|0o010))
+	}
+	return os.Chmod(dir, mode|0o011)
+}
