@@ -90,6 +90,16 @@ func newLab(t *testing.T, store string, more settings) *lab {
 	return l
 }
 
+// operator names the policy of the lab's hosts: agents that are root keep checkpoints in the lab's own folder.
+func (l *lab) operator() string {
+	l.t.Helper()
+	path := filepath.Join(l.top, "policy.json")
+	text, err := json.Marshal(map[string]any{"version": 1, "roots": []settings{{"path": l.top}}})
+	l.must(err)
+	l.must(os.WriteFile(path, text, 0o600))
+	return "MUSTER_AGENT_POLICY=" + path
+}
+
 // layOut lays the app out: two workers.
 func (l *lab) layOut(global settings) {
 	type object = map[string]any
@@ -170,7 +180,7 @@ func (l *lab) agent(host, worker int) *exec.Cmd {
 	path, err := exec.LookPath(cmd.Args[0])
 	l.must(err)
 	cmd.Path = path
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + l.work(host), "LANG=C"}, l.env...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + l.work(host), "LANG=C", l.operator()}, l.env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	l.must(cmd.Start())
 	l.t.Cleanup(func() {
