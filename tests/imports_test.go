@@ -59,7 +59,8 @@ var rooms = []room{
 		may:  []string{"shim/store/schemes", "shim/store/cache", "packages", "packages/cachedir", "shim/store", "packages/sign", "shim/exit", "shim/openapp"},
 	},
 
-	{path: "shim/hostlock"},
+	{path: "shim/hostlock", may: []string{"shim/ownfolder"}},
+	{path: "shim/ownfolder"},
 	{path: "shim/mask"},
 	{path: "shim/plan", may: []string{"appdef", "registry", "registry/conductor"}, pure: true},
 	{path: "shim/plan/sheet", may: []string{"appdef", "registry", "shim/plan"}, pure: true},
@@ -111,7 +112,9 @@ var rooms = []room{
 	},
 	{path: "shim/exit", may: []string{"appdef", "registry"}, pure: true},
 	{path: "shim/fault", may: []string{"registry"}, pure: true},
-	{path: "shim/secret", may: []string{"shim/fault", "shim/keyring", "shim/policy"}},
+	{path: "shim/secret", may: []string{
+		"shim/fault", "shim/files", "shim/hostlock", "shim/keyring", "shim/ownfolder", "shim/policy",
+	}},
 	{path: "shim/notify"},
 	{path: "shim/notify/message", may: []string{
 		"registry", "shim/exit", "shim/machine", "shim/member", "shim/notify", "shim/status", "shim/wording",
