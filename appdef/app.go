@@ -392,11 +392,13 @@ type ComponentSettings struct {
 	Hold           Seconds           `json:"hold"`
 	Env            map[string]string `json:"env,omitempty"`
 	Secrets        map[string]string `json:"secrets,omitempty"` // NAME → file:…, env:…, keyring:…
-	Python         string            `json:"python,omitempty"`  // muster.python
-	TFArgs         *string           `json:"tensorflow_args,omitempty"`
-	Processes      int               `json:"processes,omitempty"`   // muster.nproc: processes in each container; 0: one
-	PortsExact     bool              `json:"ports_exact,omitempty"` // {DEFAULT_n} is that port or none
-	Sides          []Side            `json:"sides,omitempty"`       // by name
+	// SecretForm is how the process gets its secrets: SecretsFile or SecretsEnv alone; empty: both.
+	SecretForm string  `json:"secret_form,omitempty"`
+	Python     string  `json:"python,omitempty"` // muster.python
+	TFArgs     *string `json:"tensorflow_args,omitempty"`
+	Processes  int     `json:"processes,omitempty"`   // muster.nproc: processes in each container; 0: one
+	PortsExact bool    `json:"ports_exact,omitempty"` // {DEFAULT_n} is that port or none
+	Sides      []Side  `json:"sides,omitempty"`       // by name
 	// local name → path or URL of which each instance gets a copy
 	Files map[string]string `json:"files,omitempty"`
 	// local name → path or URL that is unpacked for each instance

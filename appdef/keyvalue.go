@@ -180,6 +180,25 @@ func (c *Component) setSecret(name, text string) error {
 		"a variable's name after muster.secret.")
 }
 
+// Values of muster.secrets.form.
+const (
+	secretsBoth = "both"
+	SecretsFile = "file"
+	SecretsEnv  = "env"
+)
+
+func (c *Component) setSecretForm(_, text string) error {
+	switch text {
+	case secretsBoth:
+		text = ""
+	case SecretsFile, SecretsEnv:
+	default:
+		return wanted{want: "both, file or env"}
+	}
+	c.Settings.SecretForm = text
+	return nil
+}
+
 func (c *Component) setUlimit(name, text string) error {
 	if !slices.Contains(ulimits[:], name) {
 		return wanted{

@@ -121,6 +121,12 @@ func surroundingKeys() []Key {
 			Meaning:   "a secret variable of the process, by reference: file:PATH, env:NAME, keyring:NAME",
 			component: (*Component).setSecret,
 		},
+		{
+			Name: "muster.secrets.form", Default: secretsBoth, Values: []string{secretsBoth, SecretsFile, SecretsEnv},
+			Meaning: "how the process gets its secrets: as files in MUSTER_SECRET_DIR, which is in memory, as " +
+				"variables, or both",
+			component: (*Component).setSecretForm,
+		},
 	}
 }
 

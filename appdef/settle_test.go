@@ -105,6 +105,7 @@ func TestEveryKeyTakesGoodAndRefusesBad(t *testing.T) {
 		"muster.env.A_1":                     {[]string{"", "x"}, nil},
 		"muster.env.1A":                      {nil, []string{"x"}},
 		"muster.secret.TOKEN":                {[]string{"file:/run/t", "env:T", "keyring:t"}, []string{"", "hunter2", "file:"}},
+		"muster.secrets.form":                {[]string{"both", "file", "env"}, []string{"", "files"}},
 		"muster.secret.a b":                  {nil, []string{"env:T"}},
 		"muster.complete.total.minFailed":    {[]string{"0", "3", "50%", "12.5%"}, []string{"", "-1", "0%", "101%", "x%"}},
 		"muster.complete.total.minSucceeded": {[]string{"0", "2"}, []string{"", "-1", "x"}},

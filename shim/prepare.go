@@ -35,6 +35,7 @@ import (
 	"github.com/muster-agent/muster/shim/process"
 	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/sandbox/proc"
+	"github.com/muster-agent/muster/shim/secret"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -202,6 +203,9 @@ func (a *agent) open(ctx context.Context, o Options, found launcher.Found) (err 
 		return exit.With(exit.Forbidden, err)
 	}
 	a.clearDead(ctx)
+	if swept, err := secret.Sweep(); err != nil || len(swept) > 0 {
+		a.log.Info("secrets of killed agents removed", "folders", len(swept), "err", err)
+	}
 	if err := a.makeFolders(o.Folders, found); err != nil {
 		return err
 	}

@@ -92,6 +92,9 @@ func (r stageRoom) stage(ctx context.Context, in registry.Instance) (plan.Plan, 
 	if err := r.checkpoints.Prepare(ctx, p, in); err != nil {
 		return plan.Plan{}, manager.Fault(err)
 	}
+	if err := r.container.MakeSecrets(p, in); err != nil {
+		return plan.Plan{}, err
+	}
 	if lacking := r.container.LacksJava(p); lacking != "" {
 		r.journal.Warn("java", lacking)
 	}

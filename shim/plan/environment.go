@@ -16,7 +16,8 @@ func (b *builder) process(p Plan) Process {
 	proc := Process{
 		Argv: b.command(p.Script), Cwd: b.cwd(p.Script), Folder: b.req.root(), User: b.user(), Env: map[string]string{},
 		Secrets: slices.Sorted(maps.Keys(s.Secrets)), SecretRefs: map[string]string{},
-		Inherited: b.inherited(p.Root), Components: b.app.ComponentNames(),
+		SecretForm: s.SecretForm,
+		Inherited:  b.inherited(p.Root), Components: b.app.ComponentNames(),
 		Shell: s.Command != "" && !p.Script.isFile(CommandStart) && !b.serves(),
 	}
 	proc.Verbatim = b.verbatim // by b.command

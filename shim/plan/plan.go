@@ -149,8 +149,10 @@ type Process struct {
 	Env        map[string]string `json:"env"`
 	Secrets    []string          `json:"secrets"`
 	SecretRefs map[string]string `json:"-"`
-	Stdin      string            `json:"stdin,omitempty"`
-	ResumeArgs string            `json:"resume_args,omitempty"`
+	// SecretForm is how the process gets its secrets: appdef.SecretsFile or SecretsEnv alone; empty: both.
+	SecretForm string `json:"secret_form,omitempty"`
+	Stdin      string `json:"stdin,omitempty"`
+	ResumeArgs string `json:"resume_args,omitempty"`
 	// Folder is the instance's own folder; it is Cwd unless an image has another.
 	Folder string `json:"-"`
 	// Shell: the last word of Argv is a text for a shell.

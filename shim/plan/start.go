@@ -28,6 +28,7 @@ type StartFacts struct {
 	Publisher      string            // URL of the exports and configurations, for scripts; empty: none
 	Task           int               // number of the command, for a script's files
 	Secrets        map[string]string // values of Process.Secrets by name
+	SecretDir      string            // where the process finds them as files; empty: nowhere
 	RosterText     []byte            // the sealed bytes of the roster; nil: encoded here
 }
 
@@ -48,7 +49,12 @@ func Finish(p Plan, r registry.Roster, facts StartFacts, framework teller) (Star
 		start.Env = map[string]string{}
 	}
 	maps.Copy(start.Env, eachValue(p.Process.Env, fill))
-	maps.Copy(start.Env, facts.Secrets)
+	if p.Process.SecretForm != appdef.SecretsFile {
+		maps.Copy(start.Env, facts.Secrets)
+	}
+	if facts.SecretDir != "" {
+		start.Env["MUSTER_SECRET_DIR"] = facts.SecretDir
+	}
 	env, files := framework(p, r)
 	maps.Copy(start.Env, env)
 	maps.Copy(start.Files, files)

@@ -146,7 +146,7 @@ func (c *Container) mounts(p plan.Plan, in registry.Instance) []container.Mount 
 	for _, dir := range c.Stores.Folders(p) {
 		all = append(all, own(dir))
 	}
-	all = append(all, c.hadoopMounts(p)...)
+	all = append(append(all, c.hadoopMounts(p)...), c.secretMounts()...)
 	return append(all, own(p.Process.Folder), own(filepath.Join(c.LogDir, in.String())), own(c.Socket(in)))
 }
 

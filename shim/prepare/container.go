@@ -71,6 +71,8 @@ type Container struct {
 
 	image  rootImage
 	cgroup string // its name; "" until it is taken
+	// secrets are the process's, as files; nil: it gets none.
+	secrets *secret.Folder
 
 	mu      sync.Mutex
 	user    *plan.UserFacts // nil: the agent's own, or root with ids of its own

@@ -116,12 +116,11 @@ func (p *Process) orderEnv(task int) (map[string]string, error) {
 	if last != nil {
 		return last, nil
 	}
-	values, err := p.secrets()
-	if err != nil {
+	facts := p.startFacts(plan.StartFacts{Ports: p.Ports.Numbers(), Task: task})
+	if err := p.secrets(&facts); err != nil {
 		return nil, err
 	}
-	start, problems := plan.Finish(p.Plan, registry.Roster{},
-		p.startFacts(plan.StartFacts{Ports: p.Ports.Numbers(), Secrets: values, Task: task}), noFramework)
+	start, problems := plan.Finish(p.Plan, registry.Roster{}, facts, noFramework)
 	if bad := problems.Errors(); len(bad) > 0 {
 		return nil, fault.Definition(bad)
 	}

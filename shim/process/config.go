@@ -18,15 +18,17 @@ import (
 type Config struct {
 	Log *slog.Logger
 	// Secret is given the values of secrets, which no text may show. It may be nil.
-	Secret   func(values map[string]string)
-	Loop     *machine.Agent // takes the events and has the state
-	Instance registry.Instance
-	Plan     plan.Plan // resolved
-	Reach    Reach
-	WorkDir  string     // of the run
-	LogDir   string     // the instance's
-	User     files.User // whom the process runs as
-	Ports    *ports.Instance
+	Secret func(values map[string]string)
+	// SecretFiles writes secrets as files, and says where the process finds them; "": it gets none. It may be nil.
+	SecretFiles func(values map[string]string) (folder string, err error)
+	Loop        *machine.Agent // takes the events and has the state
+	Instance    registry.Instance
+	Plan        plan.Plan // resolved
+	Reach       Reach
+	WorkDir     string     // of the run
+	LogDir      string     // the instance's
+	User        files.User // whom the process runs as
+	Ports       *ports.Instance
 	// Secrets reads the values that the plan names by reference.
 	Secrets func(refs map[string]string) (map[string]string, error)
 	// Park starts a guard for the instance.

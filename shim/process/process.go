@@ -174,7 +174,7 @@ func (p *Process) start(ctx context.Context, e machine.Effect, s machine.State) 
 	if path, step, ok := p.Checkpoints.Resume(ctx, e.Resume); ok {
 		facts.Checkpoint, facts.CheckpointStep = path, step
 	}
-	if facts.Secrets, err = p.secrets(); err != nil {
+	if err := p.secrets(&facts); err != nil {
 		return 0, err
 	}
 	start, problems := plan.Finish(p.Plan, roster, facts, frameworks.Env)

@@ -1,13 +1,26 @@
 package process
 
-// secrets reads the values of the definition's secrets, for one start.
-func (p *Process) secrets() (map[string]string, error) {
+import (
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/fault"
+	"github.com/muster-agent/muster/shim/plan"
+)
+
+// secrets adds the values of the definition's secrets to the facts of one start, and writes them as files.
+func (p *Process) secrets(facts *plan.StartFacts) error {
 	values, err := p.Secrets(p.Plan.Process.SecretRefs)
-	if err != nil {
-		return nil, err
+	if fault.Is(err, registry.ClassNotPermitted) {
+		return err
 	}
+	if err != nil {
+		return fault.Definition(err)
+	}
+	facts.Secrets = values
 	if p.Secret != nil {
 		p.Secret(values)
 	}
-	return values, nil
+	if p.SecretFiles != nil {
+		facts.SecretDir, err = p.SecretFiles(values)
+	}
+	return err
 }
