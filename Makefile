@@ -11,7 +11,7 @@ GUARD := shim/sandbox/guard
 # all packages but the black-box tests, which want servers, root and time
 UNIT = $$(go list ./... | grep -v '/muster/tests/')
 
-.PHONY: help build guard quick lint fmt vet test test-v2 test-gpu long bench bench-start bench-gang bench-hdfs golden demo clean
+.PHONY: help build guard quick lint fmt vet test test-v2 test-gpu long bench bench-start bench-gang bench-hdfs vulncheck golden demo clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -60,6 +60,9 @@ bench-gang: ## the barrier of 64 to 10,000 members on one Consul, beside two riv
 
 bench-hdfs: ## transfers from and to a real HDFS beside Hadoop's own command and colinmarc's
 	@scripts/bench-hdfs
+
+vulncheck: ## known vulnerabilities of what is built, from a database that needs a network
+	go run golang.org/x/vuln/cmd/govulncheck@v1.1.4 ./...
 
 golden: guard ## rewrite golden files
 	@scripts/golden

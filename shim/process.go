@@ -21,7 +21,7 @@ import (
 func (r stageRoom) begin(ctx context.Context, p plan.Plan, in registry.Instance) {
 	made := process.New(ctx, process.Config{
 		Log: r.log, Secret: r.hidden.AddAll, SecretFiles: func(values map[string]string) (string, error) {
-			return r.container.Secrets(p, values)
+			return r.container.WriteSecrets(p, values)
 		}, Loop: r.loop, Instance: in, Plan: p, LogDir: filepath.Join(r.logDir, in.String()), Ports: r.ports,
 		Reach: process.Reach{
 			Host: r.alloc.Host, Socket: r.state.Socket(r.id.appID, in.String()),

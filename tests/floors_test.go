@@ -20,9 +20,11 @@ var floors = []struct{ path, atLeast, why string }{
 	{"github.com/google/go-containerregistry", "v0.9.0", "CVE-2021-41190, as above"},
 	{"github.com/sirupsen/logrus", "v1.9.3", "CVE-2025-65637, a line without an end blocks the logger"},
 	{"github.com/go-viper/mapstructure/v2", "v2.4.0", "GHSA-2464-8j7c-4cjm, values that do not fit reach error texts"},
-	{"golang.org/x/crypto", "v0.45.0", "CVE-2025-47914, CVE-2025-58181, and CVE-2024-45337 of ssh"},
-	{"golang.org/x/net", "v0.45.0", "CVE-2025-47911, CVE-2025-58190; also CVE-2023-44487 (HTTP/2 rapid reset)"},
+	{"golang.org/x/crypto", "v0.59.0", "the newest when it was looked at last; CVE-2025-47914, CVE-2025-58181, and CVE-2024-45337 of ssh"},
+	{"golang.org/x/net", "v0.62.0", "the newest when it was looked at last; CVE-2025-47911, CVE-2025-58190; also CVE-2023-44487 (HTTP/2 rapid reset)"},
 	{"golang.org/x/sys", "v0.1.0", "CVE-2022-29526, Faccessat asks for the wrong group"},
+	{"github.com/klauspost/compress", "v1.20.4", "the newest when it was looked at last: it reads strangers' archives"},
+	{"github.com/hashicorp/consul/api", "v1.34.5", "the newest that Go 1.26.8 builds"},
 	{"google.golang.org/protobuf", "v1.33.0", "CVE-2024-24786, endless loop in protojson"},
 	{"go.yaml.in/yaml/v3", "v3.0.1", "CVE-2022-28948, panic on input"},
 }

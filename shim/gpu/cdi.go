@@ -265,8 +265,10 @@ func closed(path string, file bool) error {
 	return nil
 }
 
-// toolkitFloor is the first NVIDIA container toolkit without CVE-2025-23266 and CVE-2025-23267.
-var toolkitFloor = [3]int{1, 17, 8}
+// toolkitFloor is the oldest NVIDIA container toolkit that draws no warning. 1.17.8 closed CVE-2025-23266 and
+// CVE-2025-23267. CVE-2026-24260 is of July 2026; which release closed it is not known here, so the floor is
+// the release that muster's own library is of.
+var toolkitFloor = [3]int{1, 20, 1}
 
 var toolkitVersion = regexp.MustCompile(`version v?(\d+)\.(\d+)\.(\d+)`)
 
@@ -282,8 +284,8 @@ func (r *cdiReader) checkToolkit(ctx context.Context) {
 		asked[h.Path] = true
 		if v, ok := versionOf(ctx, h); ok && slices.Compare(v[:], toolkitFloor[:]) < 0 {
 			r.in.Warnings = append(r.in.Warnings, fmt.Sprintf(
-				"%s is of NVIDIA container toolkit %d.%d.%d, which lets an image run programs on the host "+
-					"(CVE-2025-23266): install %d.%d.%d or later",
+				"%s is of NVIDIA container toolkit %d.%d.%d, by which an image may reach the host (CVE-2025-23266 "+
+					"before 1.17.8; CVE-2026-24260 in later ones, too): install %d.%d.%d or later",
 				h.Path, v[0], v[1], v[2], toolkitFloor[0], toolkitFloor[1], toolkitFloor[2]))
 		}
 	}

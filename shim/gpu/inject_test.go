@@ -216,7 +216,7 @@ func cdiRoot(t *testing.T, version string) string {
 
 func TestInjectCDI(t *testing.T) {
 	t.Setenv("SECRET", "of the agent")
-	root := cdiRoot(t, "1.17.8")
+	root := cdiRoot(t, "1.20.1")
 	in, err := Inject(t.Context(), devicesOf(t, root), InjectOptions{Root: root, Image: true})
 	if err != nil {
 		t.Fatal(err)
@@ -244,7 +244,7 @@ func TestInjectCDI(t *testing.T) {
 }
 
 func TestInjectCDIHostRoot(t *testing.T) {
-	root := cdiRoot(t, "1.17.8")
+	root := cdiRoot(t, "1.20.1")
 	in, err := Inject(t.Context(), devicesOf(t, root)[:1], InjectOptions{Root: root})
 	if err != nil || len(in.Mounts)+len(in.Hooks) > 0 || len(in.Nodes) != 3 || !strings.HasPrefix(in.Source, "CDI") {
 		t.Errorf("got %+v (%v)", in, err)
@@ -252,7 +252,7 @@ func TestInjectCDIHostRoot(t *testing.T) {
 }
 
 func TestToolkitFloor(t *testing.T) {
-	for version, warned := range map[string]bool{"1.17.7": true, "1.9.20": true, "0.99.99": true, "1.17.8": false, "1.18.0": false, "2.0.0": false, "unknown": false} {
+	for version, warned := range map[string]bool{"1.17.7": true, "1.9.20": true, "0.99.99": true, "1.17.8": true, "1.20.0": true, "1.20.1": false, "1.21.0": false, "2.0.0": false, "unknown": false} {
 		t.Run(version, func(t *testing.T) {
 			root := cdiRoot(t, version)
 			in, err := Inject(t.Context(), devicesOf(t, root)[:1], InjectOptions{Root: root, Image: true})
@@ -321,7 +321,7 @@ func TestInjectCDIRefused(t *testing.T) {
 		}, "nvidia-cdi-hook"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			root := cdiRoot(t, "1.17.8")
+			root := cdiRoot(t, "1.20.1")
 			tt.spoil(t, root)
 			in, err := Inject(t.Context(), devicesOf(t, root)[:1], InjectOptions{Root: root, Image: true})
 			if err != nil {
