@@ -391,9 +391,7 @@ type ComponentSettings struct {
 	Checkpoint     Checkpoint        `json:"checkpoint"`
 	Hold           Seconds           `json:"hold"`
 	Env            map[string]string `json:"env,omitempty"`
-	Secrets        map[string]string `json:"secrets,omitempty"` // NAME → file:…, env:…, keyring:…
-	// SecretForm is how the process gets its secrets: SecretsFile or SecretsEnv alone; empty: both.
-	SecretForm string  `json:"secret_form,omitempty"`
+	SecretSettings
 	Python     string  `json:"python,omitempty"` // muster.python
 	TFArgs     *string `json:"tensorflow_args,omitempty"`
 	Processes  int     `json:"processes,omitempty"`   // muster.nproc: processes in each container; 0: one
@@ -444,4 +442,11 @@ type Checkpoint struct {
 	Signal  string `json:"signal,omitempty"`
 	// how the checkpoints of the component's instances belong together; empty: auto
 	Ranks string `json:"ranks,omitempty"`
+}
+
+// SecretSettings are the secrets of a component's process.
+type SecretSettings struct {
+	Secrets map[string]string `json:"secrets,omitempty"` // NAME → file:…, env:…, keyring:…
+	// SecretForm is how the process gets its secrets: SecretsFile or SecretsEnv alone; empty: both.
+	SecretForm string `json:"secret_form,omitempty"`
 }

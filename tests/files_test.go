@@ -76,6 +76,9 @@ var ownFiles = map[string]string{
 	"shim/workdir.laidOut":              "the names in the work folder",
 	"shim/workdir.lock":                 "the work folder, which is locked by its inode",
 	"shim/workdir.usedBefore":           "the names in the work folder",
+	"shim/secret.Folder.Remove":         "the agent's folder of secrets in memory",
+	"shim/secret.MakeFolder":            "the agent's folder of secrets in memory",
+	"shim/secret.Sweep":                 "the agents' folders of secrets in memory",
 }
 
 func TestOneDoorToFiles(t *testing.T) {

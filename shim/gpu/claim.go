@@ -104,7 +104,8 @@ func (h *Held) Release() error {
 	return errors.Join(errs...)
 }
 
-// lock takes the lock of each device and names those that others hold, or announce unless it is to be taken beside them.
+// lock takes the lock of each device and names those that others hold, or announce unless it is to be taken
+// beside them.
 func (h *Held) lock(beside bool) (taken []string, err error) {
 	for _, d := range h.Devices {
 		for _, name := range lockNames(d) {
@@ -117,7 +118,7 @@ func (h *Held) lock(beside bool) (taken []string, err error) {
 				return nil, fmt.Errorf("lock %s: %w", d, err)
 			}
 			h.locks = append(h.locks, l)
-			if by := l.Other(); by != nil {
+			if by := l.Other(); by != "" {
 				if !beside {
 					taken = append(taken, d.ID())
 					break
@@ -125,7 +126,7 @@ func (h *Held) lock(beside bool) (taken []string, err error) {
 				if h.Foreign == nil {
 					h.Foreign = map[string]string{}
 				}
-				h.Foreign[d.ID()] = by.String()
+				h.Foreign[d.ID()] = by
 			}
 		}
 	}

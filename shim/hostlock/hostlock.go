@@ -26,16 +26,16 @@ type Lock struct {
 	path    string
 	shared  bool // a program that Start started has it, too, or this process is that program
 	socket  int  // the announcement; -1: none
-	another *Holder
+	another *holder
 }
 
-// Holder is an agent of another user, or whatever else bound the name of the announcement.
-type Holder struct {
+// holder is an agent of another user, or whatever else bound the name of the announcement.
+type holder struct {
 	UID int // -1: not known
 	PID int
 }
 
-func (h Holder) String() string {
+func (h holder) String() string {
 	if h.UID < 0 {
 		return "an unknown process"
 	}
@@ -43,8 +43,13 @@ func (h Holder) String() string {
 }
 
 // Other is a process of another user, not root, that announces the same lock. Anybody can do that: it is a hint.
-// Nil: there was none when the lock was taken.
-func (l *Lock) Other() *Holder { return l.another }
+// Empty: there was none when the lock was taken.
+func (l *Lock) Other() string {
+	if l.another == nil {
+		return ""
+	}
+	return l.another.String()
+}
 
 // inheritedFD is the descriptor of the lock that Start gave to this process.
 const inheritedFD = 3

@@ -57,7 +57,7 @@ func address(name string) *unix.SockaddrUnix {
 
 // announce binds the lock's name for others to see, and returns the socket. Where another user did so first, there is
 // none, and that user's process is returned. The error is ErrHeld where this user or root did.
-func announce(name string) (fd int, other *Holder, err error) {
+func announce(name string) (fd int, other *holder, err error) {
 	fd, err = unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return -1, nil, err
@@ -72,11 +72,11 @@ func announce(name string) (fd int, other *Holder, err error) {
 	if !errors.Is(err, unix.EADDRINUSE) {
 		return -1, nil, err
 	}
-	other = &Holder{UID: -1}
+	other = &holder{UID: -1}
 	// A socket that failed to bind may still connect; the kernel knows who listens.
 	if unix.Connect(fd, address(name)) == nil {
 		if who, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
-			other = &Holder{UID: int(who.Uid), PID: int(who.Pid)}
+			other = &holder{UID: int(who.Uid), PID: int(who.Pid)}
 		}
 	}
 	if other.UID == 0 || other.UID == os.Geteuid() {

@@ -13,13 +13,13 @@ func secretFlag(flag, name string) bool {
 	case "--env":
 		return true
 	case "--set", "--option", "--compopt":
-		return Name(name) || strings.Contains(name, "muster.env.")
+		return named(name) || strings.Contains(name, "muster.env.")
 	}
 	return false
 }
 
-// Arguments returns a copy of this process's arguments, and overwrites secret values in the originals: any user may read
-// those in /proc/PID/cmdline. Call it first of all; os.Args is the copy then.
+// Arguments returns a copy of this process's arguments, and overwrites secret values in the originals: any
+// user may read those in /proc/PID/cmdline. Call it first of all; os.Args is the copy then.
 func Arguments() []string {
 	originals := os.Args
 	os.Args = make([]string, len(originals))

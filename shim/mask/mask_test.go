@@ -28,7 +28,7 @@ func TestName(t *testing.T) {
 		"PASSWORD", "DB_PASSWORD", "PGPASSWORD", "db.passwd", "API_KEY", "apiKey", "AWS_SECRET_ACCESS_KEY", "CONSUL_HTTP_TOKEN",
 		"GITHUBTOKEN", "authToken", "SECRET", "GOOGLE_CREDENTIALS", "site.core-site.fs.s3a.secret.key", "DB_PWD", "KEY",
 	} {
-		if !Name(name) {
+		if !named(name) {
 			t.Errorf("%s is not taken for a secret", name)
 		}
 	}
@@ -36,7 +36,7 @@ func TestName(t *testing.T) {
 		"PWD", "OLDPWD", "TOKENIZERS_PARALLELISM", "KEYBOARD", "MONKEY", "CONSUL_HTTP_TOKEN_FILE", "SSH_KEY_PATH",
 		"MUSTER_SECRET_DIR", "AWS_ACCESS_KEY_ID", "PATH", "AUTHOR", "COMPASS", "", "_",
 	} {
-		if Name(name) {
+		if named(name) {
 			t.Errorf("%s is taken for a secret", name)
 		}
 	}

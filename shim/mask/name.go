@@ -24,8 +24,8 @@ var ends = []string{"TOKEN", "APIKEY"}
 // harmless are last words of names that say where a secret is, or how one is made.
 var harmless = []string{"FILE", "FILES", "PATH", "DIR", "FOLDER", "URL", "URI", "NAME", "ID", "TYPE", "METHOD", "MODE"}
 
-// Name tells that a variable, a setting or a key of a configuration with this name has a secret value.
-func Name(name string) bool {
+// named tells that a variable, a setting or a key of a configuration with this name has a secret value.
+func named(name string) bool {
 	all := split(name)
 	if len(all) == 0 || slices.Contains(harmless, all[len(all)-1]) {
 		return false
@@ -43,7 +43,8 @@ func Name(name string) bool {
 	return false
 }
 
-// split are the words of a name, in capitals: at what is no letter or digit, and where a capital follows a small letter.
+// split are the words of a name, in capitals: at what is no letter or digit, and where a capital follows a
+// small letter.
 func split(name string) []string {
 	var all []string
 	var word []rune
@@ -70,9 +71,9 @@ func split(name string) []string {
 	return all
 }
 
-// Value is the value of that name as it may be shown.
-func Value(name, value string) string {
-	if value != "" && Name(name) {
+// shown is the value of that name as it may be shown.
+func shown(name, value string) string {
+	if value != "" && named(name) {
 		return Shown
 	}
 	return value
@@ -83,9 +84,9 @@ func Values(env map[string]string) map[string]string {
 	if env == nil {
 		return nil
 	}
-	shown := make(map[string]string, len(env))
+	all := make(map[string]string, len(env))
 	for name, value := range env {
-		shown[name] = Value(name, value)
+		all[name] = shown(name, value)
 	}
-	return shown
+	return all
 }

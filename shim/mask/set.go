@@ -51,7 +51,7 @@ func (s *Set) Add(values ...string) {
 // AddNamed makes those values secret whose names say so.
 func (s *Set) AddNamed(env map[string]string) {
 	for name, value := range env {
-		if Name(name) {
+		if named(name) {
 			s.Add(value)
 		}
 	}

@@ -15,7 +15,8 @@ const (
 	private = 0o700
 )
 
-// Make makes the folder of the first name in above, that of the second in it, and so on, or checks those that are there.
+// Make makes the folder of the first name in above, that of the second in it, and so on, or checks those that
+// are there.
 func Make(above string, names ...string) error {
 	mode := uint32(private)
 	if os.Geteuid() == 0 {

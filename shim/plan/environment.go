@@ -15,21 +15,14 @@ func (b *builder) process(p Plan) Process {
 	s := b.component.Settings
 	proc := Process{
 		Argv: b.command(p.Script), Cwd: b.cwd(p.Script), Folder: b.req.root(), User: b.user(), Env: map[string]string{},
-		Secrets: slices.Sorted(maps.Keys(s.Secrets)), SecretRefs: map[string]string{},
-		SecretForm: s.SecretForm,
-		Inherited:  b.inherited(p.Root), Components: b.app.ComponentNames(),
+		Inherited: b.inherited(p.Root), Components: b.app.ComponentNames(),
 		Shell: s.Command != "" && !p.Script.isFile(CommandStart) && !b.serves(),
 	}
 	proc.Verbatim = b.verbatim // by b.command
 	if b.literal() {
 		proc.Literal = s.Command
 	}
-	for name, ref := range s.Secrets {
-		proc.SecretRefs[name] = b.text("muster.secret."+name, ref)
-	}
-	if proc.Secrets == nil {
-		proc.Secrets = []string{}
-	}
+	b.secrets(&proc, s.SecretSettings)
 	if s.ResumeArgs != "" && p.Script != nil && !proc.Shell {
 		b.warn(b.key("muster.resume.args"), appdef.Quote(s.ResumeArgs), "no value",
 			"START is a script, which reads MUSTER_CHECKPOINT")
@@ -54,6 +47,16 @@ func (b *builder) process(p Plan) Process {
 		b.scriptEnv(p.Script, proc.Env)
 	}
 	return proc
+}
+
+// secrets are named by reference; their values are read at each start.
+func (b *builder) secrets(proc *Process, s appdef.SecretSettings) {
+	proc.Secrets, proc.SecretRefs = slices.AppendSeq([]string{}, maps.Keys(s.Secrets)), map[string]string{}
+	slices.Sort(proc.Secrets)
+	proc.SecretForm = s.SecretForm
+	for name, ref := range s.Secrets {
+		proc.SecretRefs[name] = b.text("muster.secret."+name, ref)
+	}
 }
 
 func (b *builder) resumeArgs(text string) string {

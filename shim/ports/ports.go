@@ -148,7 +148,7 @@ var errForeign = errors.New("announced by another user")
 // take leaves a port alone that another user's agent may have chosen and its process not bound yet.
 func take(name string, number int, hold func(int) (int, error)) (*port, error) {
 	p, err := takeBeside(name, number, hold)
-	if err == nil && p.lock.Other() != nil {
+	if err == nil && p.lock.Other() != "" {
 		return nil, errors.Join(errForeign, closeFD(&p.holder), p.lock.Release())
 	}
 	return p, err

@@ -271,6 +271,25 @@ func (p *Process) startFacts(f plan.StartFacts) plan.StartFacts {
 	return f
 }
 
+// secrets adds the values of the definition's secrets to the facts of one start, and writes them as files.
+func (p *Process) secrets(facts *plan.StartFacts) error {
+	values, err := p.Secrets(p.Plan.Process.SecretRefs)
+	if fault.Is(err, registry.ClassNotPermitted) {
+		return err
+	}
+	if err != nil {
+		return fault.Definition(err)
+	}
+	facts.Secrets = values
+	if p.Secret != nil {
+		p.Secret(values)
+	}
+	if p.SecretFiles != nil {
+		facts.SecretDir, err = p.SecretFiles(values)
+	}
+	return err
+}
+
 // rlimits are the definition's. Memory for RDMA may be locked without a limit.
 func rlimits(l plan.Limits) (map[string]sandbox.Rlimit, error) {
 	limits, err := sandbox.ParseRlimits(l.Ulimits)

@@ -15,7 +15,7 @@ var harmless = []string{
 // DropCredentials takes all headers off a redirected request that may be credentials, unless it goes to the origin that
 // they were meant for: net/http knows Authorization and Cookie alone, and compares no ports and no schemes.
 func DropCredentials(to *http.Request, via []*http.Request) {
-	if len(via) == 0 || SameOrigin(to.URL, via[0].URL) {
+	if len(via) == 0 || sameOrigin(to.URL, via[0].URL) {
 		return
 	}
 	for name := range to.Header {
@@ -25,8 +25,8 @@ func DropCredentials(to *http.Request, via []*http.Request) {
 	}
 }
 
-// SameOrigin tells that two URLs have the same scheme, host and port.
-func SameOrigin(a, b *url.URL) bool {
+// sameOrigin tells that two URLs have the same scheme, host and port.
+func sameOrigin(a, b *url.URL) bool {
 	return strings.EqualFold(a.Scheme, b.Scheme) && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
 }
 

@@ -42,8 +42,8 @@ func TestAttackOtherFileUnderListedPath(t *testing.T) {
 			}
 			defer to.Close()
 			err = Transfer{}.Bring(t.Context(), to, Below(filepath.Join(dir, "code"), found))
-			if !errors.Is(err, ErrChanged) {
-				t.Errorf("got %v, want %v", err, ErrChanged)
+			if !errors.Is(err, errChanged) {
+				t.Errorf("got %v, want %v", err, errChanged)
 			}
 			if _, err := to.Stat("a"); err == nil {
 				t.Error("it was brought")

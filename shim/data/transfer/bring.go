@@ -175,16 +175,16 @@ func (g *growing) more(ctx context.Context, a *attempt) (far int64, err error) {
 	return g.have, nil
 }
 
-// ErrChanged is a file that is not the one that was listed under its path.
-var ErrChanged = errors.New("changed since it was listed; leave the folder alone while it is read")
+// errChanged is a file that is not the one that was listed under its path.
+var errChanged = errors.New("changed since it was listed; leave the folder alone while it is read")
 
 // isThat compares the opened file with the listed one.
 func (f File) isThat(opened store.Info) error {
 	if opened.Size != f.Size {
-		return fmt.Errorf("%w: %w", ErrChanged, &SizeError{f.Size, opened.Size})
+		return fmt.Errorf("%w: %w", errChanged, &SizeError{f.Size, opened.Size})
 	}
 	if f.Version != "" && opened.Validator != f.Version {
-		return ErrChanged
+		return errChanged
 	}
 	return nil
 }

@@ -168,7 +168,8 @@ func HTTPClient(address string, files TLSFiles) (base string, client *http.Clien
 		c.Certificates = []tls.Certificate{pair}
 	}
 	transport.TLSClientConfig = c
-	return strings.TrimRight(u.Scheme+"://"+u.Host+u.Path, "/"), &http.Client{Transport: transport, CheckRedirect: followed}, nil
+	client = &http.Client{Transport: transport, CheckRedirect: followed}
+	return strings.TrimRight(u.Scheme+"://"+u.Host+u.Path, "/"), client, nil
 }
 
 // followed lets a launcher send its callers on, and no token with them to another origin.
