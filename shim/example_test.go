@@ -29,6 +29,9 @@ func ExampleRun() {
 		panic(err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
+	if err := os.Chmod(dir, 0o755); err != nil { // the process of an agent that is root is another user
+		panic(err)
+	}
 	app := filepath.Join(dir, "greet")
 	if err := os.Mkdir(app, 0o755); err != nil {
 		panic(err)

@@ -23,7 +23,14 @@ type Admission struct {
 	Policy  policy.Policy // of the host's operator
 	Root    string        // kind of the process's root, as plan.Root has it
 	User    User          // of the process
+	// SameRights says that the process has all rights of an agent that is root: it is root of the same host on the same
+	// files, as the operator has chosen, or its launcher's container holds both.
+	SameRights bool
 }
+
+// bounded tells whether the agent may do more than the process: what it writes and reads for the process is held to the
+// work folder and to what the operator names.
+func (a Admission) bounded() bool { return os.Geteuid() == 0 && !a.SameRights }
 
 // reserved are the names in the work folder that no process may own: what lies there is the agents'.
 var reserved = []string{"package", "root", "log"}
@@ -74,7 +81,7 @@ func (a Admission) checkpoint(dir string) error {
 			return err
 		}
 	}
-	if os.Geteuid() != 0 {
+	if !a.bounded() {
 		return nil
 	}
 	_, err := a.placing(Resolve(dir))
@@ -141,7 +148,7 @@ func (a Admission) admit(path string, write bool) (reach, error) {
 			return top, err
 		}
 		return reach{}, nil
-	case write && os.Geteuid() == 0:
+	case write && a.bounded():
 		return a.placing(truth)
 	case !a.confined():
 		return reach{}, nil
@@ -229,7 +236,7 @@ func (a Admission) Open(path string, write bool) (store.Store, string, error) {
 // Folder opens a folder of this host that the definition names for its process to write to, with the rights of that
 // process.
 func (a Admission) Folder(path string) (UserFolder, error) {
-	if os.Geteuid() != 0 {
+	if !a.bounded() {
 		root, err := os.OpenRoot(path)
 		if err != nil {
 			return UserFolder{}, err
@@ -247,7 +254,7 @@ func (a Admission) Folder(path string) (UserFolder, error) {
 // Read reads a small file of this host that the definition names, with the rights of the app's process. Where that is
 // root's right, the file lies below the work folder or where the operator says.
 func (a Admission) Read(path string, most int64) (text string, err error) {
-	if os.Geteuid() != 0 || a.User.limited() {
+	if !a.bounded() || a.User.limited() {
 		err = a.User.Do(func() (err error) { text, err = ReadHost(path, most); return err })
 		return text, err
 	}

@@ -128,6 +128,7 @@ func (c *Container) setUser(u *plan.UserFacts) {
 func (c *Container) Admission(p plan.Plan) files.Admission {
 	return files.Admission{
 		Work: c.WorkDir, Default: c.DefaultFS.Local(), Policy: c.Policy, Root: p.Root.Kind, User: files.As(c.Owner()),
+		SameRights: c.sameRights(p),
 	}
 }
 

@@ -31,6 +31,12 @@ func RootOfHost() bool {
 	return unix.Capget(&header, &data[0]) == nil && data[0].Effective&(1<<unix.CAP_SYS_ADMIN) != 0
 }
 
+// sameRights tells whether the process has all rights of this agent, which is root.
+func (c *Container) sameRights(p plan.Plan) bool {
+	u := c.User()
+	return p.Root.Kind == plan.RootHost && !MakesIDs(c.Policy) && (u == nil || u.UID == 0)
+}
+
 // takeIDs takes the app's subordinate ids of this host until Close.
 func (c *Container) takeIDs(p plan.Plan) error {
 	if c.ids != nil || !MakesIDs(c.Policy) {
