@@ -33,9 +33,19 @@ func With(f func(muster string) int) (code int, err error) {
 	return f(filepath.Join(dir, "muster")), nil
 }
 
+// hostIDs lets what a test that is root starts by itself have root's ids, which the folders of tests are of. Agents that a
+// launcher starts, and commands with --userns private, have ids of their own.
+func hostIDs() error {
+	const variable = "MUSTER_AGENT_USERNS"
+	if os.Geteuid() != 0 || os.Getenv(variable) != "" {
+		return nil
+	}
+	return os.Setenv(variable, "host")
+}
+
 // Main is the whole of a TestMain whose tests need the programs.
 func Main(f func(muster string) int) int {
-	if err := openHome(); err != nil {
+	if err := errors.Join(openHome(), hostIDs()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
