@@ -18,6 +18,8 @@ import (
 	"github.com/muster-agent/muster/tests/commandline"
 	"github.com/muster-agent/muster/tests/need"
 	"github.com/muster-agent/muster/tests/servers/jail"
+
+	"github.com/muster-agent/muster/tests/binary"
 )
 
 // watchdog bounds every wait. It ends tests that have gone wrong and is part of no promise: on busy cores Java takes
@@ -50,7 +52,7 @@ func newApp(t *testing.T, name, application string) *app {
 	a.env = []string{
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C", "TMPDIR=/tmp",
 		"HOME=" + dir, "XDG_STATE_HOME=" + filepath.Join(dir, "state"), "JAVA_HOME=" + a.java,
-		"MUSTER_AGENT_STATE_DIR=" + filepath.Join(dir, "s"),
+		binary.HostIDs, "MUSTER_AGENT_STATE_DIR=" + filepath.Join(dir, "s"),
 	}
 	t.Cleanup(func() {
 		a.tell()

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 )
 
 // With builds muster and muster-gpu, unless MUSTER_BINARY names a muster, and runs f with its path, absolute;
@@ -36,12 +37,16 @@ func With(f func(muster string) int) (code int, err error) {
 // hostIDs lets what a test that is root starts by itself have root's ids, which the folders of tests are of. Agents that a
 // launcher starts, and commands with --userns private, have ids of their own.
 func hostIDs() error {
-	const variable = "MUSTER_AGENT_USERNS"
-	if os.Geteuid() != 0 || os.Getenv(variable) != "" {
+	name, value, _ := strings.Cut(HostIDs, "=")
+	if os.Geteuid() != 0 || os.Getenv(name) != "" {
 		return nil
 	}
-	return os.Setenv(variable, "host")
+	return os.Setenv(name, value)
 }
+
+// HostIDs is the variable by which a root agent's processes have root's ids, for tests that make an environment of their
+// own.
+const HostIDs = "MUSTER_AGENT_USERNS=host"
 
 // Main is the whole of a TestMain whose tests need the programs.
 func Main(f func(muster string) int) int {

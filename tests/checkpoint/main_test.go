@@ -180,7 +180,7 @@ func (l *lab) agent(host, worker int) *exec.Cmd {
 	path, err := exec.LookPath(cmd.Args[0])
 	l.must(err)
 	cmd.Path = path
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + l.work(host), "LANG=C", l.operator()}, l.env...)
+	cmd.Env = append([]string{binary.HostIDs, "PATH=" + os.Getenv("PATH"), "HOME=" + l.work(host), "LANG=C", l.operator()}, l.env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	l.must(cmd.Start())
 	l.t.Cleanup(func() {

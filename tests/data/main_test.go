@@ -141,7 +141,7 @@ func (j *job) command(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(j.t.Context(), muster, args...)
 	cmd.Env = append([]string{
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + j.top, "TMPDIR=/tmp", "LANG=C",
-		"MUSTER_AGENT_STATE_DIR=" + j.state, "XDG_CACHE_HOME=" + filepath.Join(j.top, "cache"),
+		binary.HostIDs, "MUSTER_AGENT_STATE_DIR=" + j.state, "XDG_CACHE_HOME=" + filepath.Join(j.top, "cache"),
 	}, j.env...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = watchdog

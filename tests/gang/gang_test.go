@@ -18,6 +18,8 @@ import (
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/tests/servers/consulserver"
+
+	"github.com/muster-agent/muster/tests/binary"
 )
 
 // place is where a gang plays: as `muster run` with its embedded registry or with a Consul, or as agents
@@ -75,7 +77,7 @@ func blankGang(t testing.TB, at place) *gang {
 // environment of every muster of a test: nothing of who runs the test, so no launcher either.
 func (g *gang) environment(more ...string) []string {
 	// Puppets live in the host's namespaces: they are reached by its folders and ended by its numbers.
-	all := []string{"MUSTER_AGENT_ENGINE=process", "PATH=" + os.Getenv("PATH"), "HOME=" + g.work, "TMPDIR=" + os.TempDir(), "LANG=C"}
+	all := []string{binary.HostIDs, "MUSTER_AGENT_ENGINE=process", "PATH=" + os.Getenv("PATH"), "HOME=" + g.work, "TMPDIR=" + os.TempDir(), "LANG=C"}
 	if race, ok := os.LookupEnv("GORACE"); ok { // for a MUSTER_BINARY with the race detector
 		all = append(all, "GORACE="+race)
 	}

@@ -123,7 +123,7 @@ func (j *job) muster(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(j.t.Context(), muster, args...)
 	cmd.Env = []string{
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + j.top, "TMPDIR=/tmp", "LANG=C",
-		"MUSTER_AGENT_STATE_DIR=" + filepath.Join(j.top, "s"), "XDG_CACHE_HOME=" + filepath.Join(j.top, "cache"),
+		binary.HostIDs, "MUSTER_AGENT_STATE_DIR=" + filepath.Join(j.top, "s"), "XDG_CACHE_HOME=" + filepath.Join(j.top, "cache"),
 		"HADOOP_CONF_DIR=" + j.hdfs.ConfDir,
 	}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }

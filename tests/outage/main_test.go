@@ -216,7 +216,7 @@ func (j *job) agent(host, i int) *agent {
 	j.must(err)
 	defer log.Close()
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + j.top, "LANG=C", "NOMAD_ALLOC_ID=" + rand.Text()}
+	cmd.Env = []string{binary.HostIDs, "PATH=" + os.Getenv("PATH"), "HOME=" + j.top, "LANG=C", "NOMAD_ALLOC_ID=" + rand.Text()}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	j.must(cmd.Start())
 	a := &agent{Cmd: cmd, j: j, log: path, done: make(chan struct{})}

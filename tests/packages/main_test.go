@@ -35,7 +35,7 @@ func home(t *testing.T) []string {
 	t.Helper()
 	dir := t.TempDir()
 	return append(os.Environ(), "HOME="+dir, "XDG_CACHE_HOME="+filepath.Join(dir, "cache"), "XDG_STATE_HOME="+filepath.Join(dir, "state"),
-		"XDG_RUNTIME_DIR="+dir, "TMPDIR="+dir, "MUSTER_AGENT_STATE_DIR="+filepath.Join(dir, "run"))
+		binary.HostIDs, "XDG_RUNTIME_DIR="+dir, "TMPDIR="+dir, "MUSTER_AGENT_STATE_DIR="+filepath.Join(dir, "run"))
 }
 
 // run is the program's output and exit code.

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/muster-agent/muster/shim/status"
+
+	"github.com/muster-agent/muster/tests/binary"
 )
 
 // job is a job file with everything that belongs to it. Methods end the test on errors.
@@ -80,7 +82,7 @@ func (j *job) command(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, muster, args...)
 	cmd.Env = []string{
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + filepath.Join(j.top, "home"), "TMPDIR=/tmp", "LANG=C",
-		"MUSTER_AGENT_STATE_DIR=" + filepath.Join(j.top, "s"), "XDG_CACHE_HOME=" + filepath.Join(j.top, "cache"), "GORACE=" + os.Getenv("GORACE"),
+		binary.HostIDs, "MUSTER_AGENT_STATE_DIR=" + filepath.Join(j.top, "s"), "XDG_CACHE_HOME=" + filepath.Join(j.top, "cache"), "GORACE=" + os.Getenv("GORACE"),
 	}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = watchdog / 4

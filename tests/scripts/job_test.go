@@ -16,6 +16,8 @@ import (
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/status"
+
+	"github.com/muster-agent/muster/tests/binary"
 )
 
 // settings are a definition's, by key.
@@ -82,7 +84,7 @@ func glob(t testing.TB, pattern string) []string {
 func (j *job) environ() []string {
 	all := []string{
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + j.home, "TMPDIR=/tmp", "LANG=C",
-		"MUSTER_AGENT_STATE_DIR=" + j.state, "XDG_CACHE_HOME=" + images,
+		binary.HostIDs, "MUSTER_AGENT_STATE_DIR=" + j.state, "XDG_CACHE_HOME=" + images,
 	}
 	if race, ok := os.LookupEnv("GORACE"); ok { // for a MUSTER_BINARY with the race detector
 		all = append(all, "GORACE="+race)

@@ -17,6 +17,8 @@ import (
 	"github.com/muster-agent/muster/tests/child"
 
 	"github.com/muster-agent/muster/shim/status"
+
+	"github.com/muster-agent/muster/tests/binary"
 )
 
 type object = map[string]any
@@ -98,7 +100,7 @@ func (j *job) command(args ...string) *exec.Cmd {
 	cmd.Dir = "/"
 	cmd.Env = []string{
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C", "TMPDIR=/tmp",
-		"HOME=" + filepath.Join(j.dir, "h"), "MUSTER_AGENT_STATE_DIR=" + filepath.Join(j.dir, "s"), "GORACE=" + os.Getenv("GORACE"),
+		"HOME=" + filepath.Join(j.dir, "h"), binary.HostIDs, "MUSTER_AGENT_STATE_DIR=" + filepath.Join(j.dir, "s"), "GORACE=" + os.Getenv("GORACE"),
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	return cmd
