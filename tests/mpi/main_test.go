@@ -133,7 +133,7 @@ func (j *job) command(args ...string) *exec.Cmd {
 	ctx, cancel := context.WithTimeout(context.Background(), watchdog)
 	j.t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, muster, args...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + j.work, "LANG=C"}
+	cmd.Env = []string{binary.HostIDs, "PATH=" + os.Getenv("PATH"), "HOME=" + j.work, "LANG=C"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = watchdog / 4
