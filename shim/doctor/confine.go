@@ -57,8 +57,8 @@ func checkIDs() Check {
 		err = sandbox.TryIDs(pool)
 	}
 	if err != nil {
-		return bad(name, "allow user namespaces (sysctl user.max_user_namespaces) and idmapped mounts, or set userns to "+
-			"host in the policy: until then no process starts", "%v", err).needed()
+		return bad(name, "allow user namespaces (sysctl user.max_user_namespaces), or set userns to host in the "+
+			"policy: until then no process starts", "%v", err).needed()
 	}
 	return good(name, "subordinate, %d blocks of %d from %d on: %s", pool.Blocks(), subids.BlockSize, pool.UIDs.First,
 		pool.From)

@@ -68,7 +68,8 @@ func (b *builder) user() string {
 // rootUser warns about a process that is root on the host's own files.
 func (b *builder) rootUser(p Plan) {
 	id, _, _ := strings.Cut(p.Process.User, ":")
-	if b.req.Engine.IDs == "" && p.Root.Kind != RootImage && (id == "root" || id == "0" || id == "" && b.req.Allocation.User == "root") {
+	root := id == "root" || id == "0" || id == "" && b.req.Allocation.User == "root"
+	if root && b.req.Engine.IDs == "" && p.Root.Kind != RootImage {
 		b.warn(b.key("muster.user"), "root on the host's root", "muster.user",
 			"the process may do to this host what its engine does not forbid; give it a user of its own")
 	}

@@ -22,7 +22,7 @@ type Policy struct {
 	Version int `json:"version"`
 	// RefuseRoot refuses a process that would be root of the host on the host's own root; nil: it is refused.
 	RefuseRoot *bool `json:"refuse_root"`
-	// Userns is whose ids the processes of an agent that is root have: UsernsPrivate or UsernsHost; "": private.
+	// Userns is whose ids the processes of an agent that is root have: private or host; "": private.
 	Userns string `json:"userns"`
 	// Mounts are folders of the host that every container sees.
 	Mounts []Mount `json:"mounts"`

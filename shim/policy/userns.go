@@ -9,27 +9,27 @@ import (
 // The ways in which an agent that is root runs its process: with subordinate ids in a user namespace, or with the
 // host's own.
 const (
-	UsernsPrivate = "private"
-	UsernsHost    = "host"
+	usernsPrivate = "private"
+	usernsHost    = "host"
 )
 
 // HostIDs tells whether the operator has chosen that a root agent's processes have the host's own ids.
-func (p Policy) HostIDs() bool { return p.Userns == UsernsHost }
+func (p Policy) HostIDs() bool { return p.Userns == usernsHost }
 
-// WithUserns is the policy with the --userns of whoever starts the agent. A policy that says UsernsPrivate itself stays.
-// The host's own ids include root's, unless the policy refuses root by name.
+// WithUserns is the policy with the --userns of the agent's command line. A policy that says private itself stays. The
+// host's own ids include root's, unless the policy refuses root by name.
 func (p Policy) WithUserns(userns string) (Policy, error) {
 	switch {
 	case userns == "":
 		return p, nil
-	case userns != UsernsPrivate && userns != UsernsHost:
-		return p, exit.Usagef("--userns %q: want %s or %s", userns, UsernsPrivate, UsernsHost)
-	case userns == UsernsHost && p.Userns == UsernsPrivate:
-		return p, exit.With(exit.Forbidden, fmt.Errorf("--userns %s: policy %s says %s: take one of them out", userns, p.File,
-			p.Userns))
+	case userns != usernsPrivate && userns != usernsHost:
+		return p, exit.Usagef("--userns %q: want %s or %s", userns, usernsPrivate, usernsHost)
+	case userns == usernsHost && p.Userns == usernsPrivate:
+		return p, exit.With(exit.Forbidden, fmt.Errorf("--userns %s: policy %s says %s: take one of them out",
+			userns, p.File, p.Userns))
 	}
 	p.Userns = userns
-	if root := userns == UsernsPrivate; p.RefuseRoot == nil {
+	if root := userns == usernsPrivate; p.RefuseRoot == nil {
 		p.RefuseRoot = &root
 	}
 	return p, nil
@@ -40,8 +40,8 @@ func (p Policy) RefusesRoot() bool { return p.RefuseRoot == nil || *p.RefuseRoot
 
 func (p Policy) checkUserns() error {
 	switch p.Userns {
-	case "", UsernsPrivate, UsernsHost:
+	case "", usernsPrivate, usernsHost:
 		return nil
 	}
-	return fmt.Errorf("userns: got %q, want %s or %s", p.Userns, UsernsPrivate, UsernsHost)
+	return fmt.Errorf("userns: got %q, want %s or %s", p.Userns, usernsPrivate, usernsHost)
 }

@@ -46,8 +46,8 @@ func (c *Container) Permitted(p plan.Plan) error {
 	return c.Admission(p).Checkpoint(p.Checkpoint.Dir)
 }
 
-// refuseRoot refuses a process that would be the host's root, on its own files. A root that is only so in a container of
-// the launcher's is refused where the policy says so.
+// refuseRoot refuses a process that would be the host's root, on its own files. A root that is only so in a container
+// of the launcher's is refused where the policy says so.
 func (c *Container) refuseRoot(p plan.Plan) error {
 	uid := os.Geteuid()
 	if u := c.Owner(); u != nil {

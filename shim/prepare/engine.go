@@ -46,7 +46,8 @@ func Shell() string {
 	return "sh"
 }
 
-// EngineChoice is the engine, the limits that it does not enforce and the filter and ids that the policy has, for the plan.
+// EngineChoice is the engine, the limits that it does not enforce, and the filter and the ids that the policy has, for
+// the plan.
 func EngineChoice(c sandbox.Choice, rules policy.Policy) plan.EngineChoice {
 	choice := plan.EngineChoice{
 		Name: c.Engine.Name(), Why: c.Why, Cannot: c.Engine.Cannot(), Filter: rules.Seccomp.String(),

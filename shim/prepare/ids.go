@@ -43,9 +43,9 @@ func (c *Container) takeIDs(p plan.Plan) error {
 		return nil
 	}
 	if p.Root.Kind == plan.RootOverlay {
-		return fault.NotPermitted(fmt.Errorf("muster.root=overlay: the host's files belong to nobody in a user namespace, "+
-			"so that nothing over them could be written: leave it out, use an image, or let the operator set userns to "+
-			"host in %s", c.Policy.File))
+		return fault.NotPermitted(fmt.Errorf("muster.root=overlay: the host's files belong to nobody in a user "+
+			"namespace, so that nothing over them could be written: leave it out, use an image, or let the operator "+
+			"set userns to host in %s", c.Policy.File))
 	}
 	pool, err := subids.HostPool()
 	if err != nil {
@@ -165,8 +165,9 @@ func (c *Container) reach(p plan.Plan) error {
 	}
 	owner := files.As(c.Owner())
 	if shut := owner.Shut(p.Process.Folder); shut != "" {
-		return fault.NotPermitted(fmt.Errorf("the process may not enter its folder %s: %s is closed to uid %d, which it has "+
-			"on this host: give --work-dir a place that others may pass through, or open that folder (chmod o+x)",
+		return fault.NotPermitted(fmt.Errorf("the process may not enter its folder %s: %s is closed to uid %d, which "+
+			"it has on this host: give --work-dir a place that others may pass through, or open that folder "+
+				"(chmod o+x)",
 			p.Process.Folder, shut, c.Owner().UID))
 	}
 	return nil

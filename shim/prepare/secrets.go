@@ -47,8 +47,8 @@ func (c *Container) secretOwner() *secret.Owner {
 	return nil
 }
 
-// WriteSecrets writes the values of secrets as files for the process, and says in which folder the process finds them; "":
-// it gets none.
+// WriteSecrets writes the values of secrets as files for the process, and says in which folder the process finds them;
+// "": it gets none.
 func (c *Container) WriteSecrets(p plan.Plan, values map[string]string) (folder string, err error) {
 	if c.secrets == nil {
 		return "", nil

@@ -92,13 +92,13 @@ func TestAttackCheckpointsOfOthers(t *testing.T) {
 // A definition names files, variables and keys that are root's as secrets of its process.
 func TestAttackSecretsOfRoot(t *testing.T) {
 	need.Root(t)
-	for user, refusal := range map[string]string{"": `"roots": [{"path": "/etc/shadow", "read_only": true}]`, "nobody": "permission denied"} {
+	for _, user := range []string{"", "nobody"} {
 		t.Run("as "+user, func(t *testing.T) {
 			t.Parallel()
 			j := newJob(t, "echo got $X", nil).anyUser()
 			j.env = append(j.env, "VAULT_TOKEN=hunter2", "NOMAD_TOKEN=hunter2")
 			for ref, words := range map[string][]string{
-				"file:/etc/shadow": {"secret X", "/etc/shadow", refusal},
+				"file:/etc/shadow": {"secret X", "/etc/shadow", "permission denied"},
 				"env:VAULT_TOKEN":  {"secret X: variable VAULT_TOKEN belongs to the agent", `"secret_env": ["VAULT_TOKEN"]`},
 				"env:NOMAD_TOKEN":  {"secret X: variable NOMAD_TOKEN belongs to the agent"},
 				"keyring:x":        {"secret X: key x is root's", `"secret_keyring": ["x"]`},
@@ -109,7 +109,7 @@ func TestAttackSecretsOfRoot(t *testing.T) {
 				}
 				j.again("echo got $X", set)
 				j.app += "x"
-				e := j.run("--engine", "process")
+				e := j.run("--engine", "process", "--userns", "private")
 				if e.code == 0 || !absent(filepath.Join(j.work, "log", "worker-0", "stdout.log")) && strings.Contains(j.log("stdout.log"), "got ") {
 					t.Errorf("%s: ended with %d, want it refused before the start", ref, e.code)
 				}

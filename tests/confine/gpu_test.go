@@ -66,7 +66,7 @@ func (g *gpus) job(command string, more settings) *job {
 	j := newJob(g.t, command, with(settings{"muster.env.NODES": "/dev"}, more))
 	j.muster, j.wrap = mocked, []string{self, hostVerb, strconv.Itoa(g.first)}
 	j.env = append(j.env, nvmltest.Environment+"="+g.file)
-	return j
+	return j.nodeMaker()
 }
 
 // number is that of the device with a UUID.

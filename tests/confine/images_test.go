@@ -162,6 +162,12 @@ func imageMissing(t *testing.T, s shared) {
 				more["muster.image.auth"] = c.auth
 			}
 			j := imageJob(t, "id -u", c.image, more)
+			if path, ok := strings.CutPrefix(c.auth, "file:"); ok {
+				j.env = append(j.env, "MUSTER_AGENT_POLICY="+j.policy(object{
+					"users": object{"names": []string{"4"}, "groups": []string{"5"}},
+					"roots": []object{{"path": filepath.Dir(path), "read_only": true}},
+				}))
+			}
 			e := j.run()
 			if said := j.log("agent.log") + e.said; strings.Contains(said, "lovelace") || strings.Contains(said, "guess") {
 				t.Errorf("a password is told:\n%s", said)

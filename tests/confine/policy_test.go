@@ -33,6 +33,13 @@ func (j *job) anyUser() *job {
 	return j
 }
 
+// nodeMaker has the operator let processes that are root make device nodes, to see which they may open.
+func (j *job) nodeMaker() *job {
+	j.t.Helper()
+	j.env = append(j.env, "MUSTER_AGENT_POLICY="+j.policy(object{"capabilities": object{"add": []string{"MKNOD"}}}))
+	return j
+}
+
 // versioned is a policy with its version.
 func versioned(p object) object {
 	p["version"] = 1
@@ -46,11 +53,11 @@ func TestPolicyRefusesRoot(t *testing.T) {
 			t.Parallel()
 			j := newJob(t, "id -u", nil)
 			policy := j.policy(object{"refuse_root": true, "users": object{"names": []string{"nobody"}}})
-			j.run("--engine", engine, "--policy", policy).fails(t, registry.ClassNotPermitted, 77, "refuses root on the host's root: set muster.user")
+			j.run("--engine", engine, "--policy", policy).fails(t, registry.ClassNotPermitted, 77, "the process would be root of this host, which its policy refuses: set muster.user")
 			for _, root := range []string{"root", "0:0", "00:0"} {
 				j.app += "x"
 				j.define("id -u", settings{"muster.user": root})
-				j.run("--engine", engine, "--policy", policy).fails(t, registry.ClassNotPermitted, 77, "refuses root")
+				j.run("--engine", engine, "--policy", policy).fails(t, registry.ClassNotPermitted, 77, "would be root of this host")
 			}
 			j.app += "x"
 			j.define("id -u", settings{"muster.user": "nobody"})

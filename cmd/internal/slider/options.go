@@ -139,7 +139,9 @@ var (
 		"--component", "--option", "--compopt", "--resopt", "--rescompopt", "--set", "--zkhosts", "--zkpath", "--addon",
 		"--appconf", "--image", "--apphome", "--provider", "--package", "--queue",
 	}
-	running   = []string{"--registry", "--engine", "--require-limits", "--policy", "--userns", "--host", "--ports", "--env"}
+	running = []string{
+		"--registry", "--engine", "--require-limits", "--policy", "--userns", "--host", "--ports", "--env",
+	}
 	launching = []string{"--wait", "--out"}
 	stopping  = []string{"--wait", "--force", "--message"}
 	listing   = []string{"--live", "--state", "--containers", "--components", "--version", "--verbose"}

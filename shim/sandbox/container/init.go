@@ -19,7 +19,8 @@ func init() { runtime.LockOSThread() }
 var initialised bool
 
 // Init must be the first call of main: a container is entered by this program, started once more, and in that process
-// Init never returns. No subcommand is called init, and the variable is one that only libcontainer and this package set.
+// Init never returns. No subcommand is called init, and the variable is one that only libcontainer and this package
+// set.
 func Init() {
 	initialised = true
 	if len(os.Args) == 2 && os.Args[1] == "init" {
@@ -28,7 +29,7 @@ func Init() {
 			libcontainer.Init()
 		case os.Getenv(idsVariable) != "":
 			_, _ = io.Copy(io.Discard, os.Stdin) // until the maker has what it needs
-			os.Exit(0)                           //nolint:forbidigo // this process is for that alone: main must not go on
+			os.Exit(0)                           //nolint:forbidigo // this process is for that alone
 		case os.Getenv(probeVariable) != "":
 			os.Exit(probeMounts(os.Stdout)) //nolint:forbidigo // this process is for that alone: main must not go on
 		}

@@ -17,7 +17,8 @@ import (
 // In a container with ids of its own the files of an image must have owners among those ids, although the layers, which
 // all containers of the host share, lie on the disk with the image's. So each layer is mounted once more with other
 // owners (an idmapped mount, mount_setattr(2)), which only root of the host may do, and not inside. The overlays over
-// them are mounted in a mount namespace of one thread, from which the container is entered; the host's has no part in it.
+// them are mounted in a mount namespace of one thread, from which the container is entered; the host's has no part in
+// it.
 
 // stage is what is mounted before a container is entered.
 type stage struct {
@@ -88,7 +89,8 @@ func mountWithIDs(from, to string, owners *os.File) error {
 	}
 	defer unix.Close(tree)
 	err = unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH, &unix.MountAttr{
-		Attr_set: unix.MOUNT_ATTR_IDMAP | unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NODEV, Userns_fd: uint64(owners.Fd()),
+		Attr_set:  unix.MOUNT_ATTR_IDMAP | unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NODEV,
+		Userns_fd: uint64(owners.Fd()),
 	})
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {
 		err = fmt.Errorf("%w: %w", errNoIDs, err)

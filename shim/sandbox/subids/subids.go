@@ -16,7 +16,7 @@ import (
 // BlockSize is how many ids a block has: those that an image's accounts may have.
 const BlockSize = 1 << 16
 
-// The ids that blocks are taken from where /etc/subuid and /etc/subgid give Account none: from the first one that
+// The ids that blocks are taken from where /etc/subuid and /etc/subgid give account none: from the first one that
 // systemd leaves to nobody (1879048192) to the last whole block below its next range (2147352576), see
 // systemd's "Users, Groups, UIDs and GIDs".
 const (
@@ -24,17 +24,17 @@ const (
 	defaultCount = 4094 * BlockSize
 )
 
-// Account is the name in /etc/subuid and /etc/subgid whose ids the agents that are root take.
-const Account = "muster"
+// account is the name in /etc/subuid and /etc/subgid whose ids the agents that are root take.
+const account = "muster"
 
 // Pool is where the blocks of a host are.
 type Pool struct {
-	UIDs, GIDs Span
+	UIDs, GIDs span
 	From       string // what says so, for people
 }
 
-// Span is a range of ids of the host.
-type Span struct{ First, Count int }
+// span is a range of ids of the host.
+type span struct{ First, Count int }
 
 // Blocks is how many blocks a pool has.
 func (p Pool) Blocks() int { return min(p.UIDs.Count, p.GIDs.Count) / BlockSize }
@@ -52,11 +52,11 @@ func HostPool() (Pool, error) { return readPool("/etc/subuid", "/etc/subgid") }
 
 func readPool(uids, gids string) (Pool, error) {
 	p := Pool{
-		UIDs: Span{defaultFirst, defaultCount}, GIDs: Span{defaultFirst, defaultCount},
-		From: "muster's own range, since " + uids + " names no ids of " + Account,
+		UIDs: span{defaultFirst, defaultCount}, GIDs: span{defaultFirst, defaultCount},
+		From: "muster's own range, since " + uids + " names no ids of " + account,
 	}
-	for path, to := range map[string]*Span{uids: &p.UIDs, gids: &p.GIDs} {
-		ranges, err := idmap.ParseSubIDFileFilter(path, func(s idmap.SubID) bool { return s.Name == Account })
+	for path, to := range map[string]*span{uids: &p.UIDs, gids: &p.GIDs} {
+		ranges, err := idmap.ParseSubIDFileFilter(path, func(s idmap.SubID) bool { return s.Name == account })
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return p, fmt.Errorf("read subordinate ids: %w", err)
 		}
@@ -64,10 +64,10 @@ func readPool(uids, gids string) (Pool, error) {
 			continue
 		}
 		if ranges[0].Count < BlockSize {
-			return p, fmt.Errorf("%s: %s has %d ids, want at least %d in its first line", path, Account,
+			return p, fmt.Errorf("%s: %s has %d ids, want at least %d in its first line", path, account,
 				ranges[0].Count, BlockSize)
 		}
-		*to = Span{int(ranges[0].SubID), int(ranges[0].Count)}
+		*to = span{int(ranges[0].SubID), int(ranges[0].Count)}
 		p.From = uids + " and " + gids
 	}
 	return p, nil

@@ -48,9 +48,9 @@ func TestPoolOfFiles(t *testing.T) {
 		name, uids, gids, want string // in the error
 		pool                   Pool
 	}{
-		{"no files", "", "", "", Pool{UIDs: Span{defaultFirst, defaultCount}, GIDs: Span{defaultFirst, defaultCount}}},
-		{"of others", "root:1:65536\n", "", "", Pool{UIDs: Span{defaultFirst, defaultCount}, GIDs: Span{defaultFirst, defaultCount}}},
-		{"ours", "a:1:2\nmuster:100000:131072\n", "muster:300000:131072\n", "", Pool{UIDs: Span{100000, 131072}, GIDs: Span{300000, 131072}}},
+		{"no files", "", "", "", Pool{UIDs: span{defaultFirst, defaultCount}, GIDs: span{defaultFirst, defaultCount}}},
+		{"of others", "root:1:65536\n", "", "", Pool{UIDs: span{defaultFirst, defaultCount}, GIDs: span{defaultFirst, defaultCount}}},
+		{"ours", "a:1:2\nmuster:100000:131072\n", "muster:300000:131072\n", "", Pool{UIDs: span{100000, 131072}, GIDs: span{300000, 131072}}},
 		{"too few", "muster:100000:65535\n", "", "has 65535 ids", Pool{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -76,13 +76,13 @@ func TestPoolOfFiles(t *testing.T) {
 			}
 		})
 	}
-	if n := (Pool{UIDs: Span{0, 200000}, GIDs: Span{0, 140000}}).Blocks(); n != 2 {
+	if n := (Pool{UIDs: span{0, 200000}, GIDs: span{0, 140000}}).Blocks(); n != 2 {
 		t.Errorf("got %d blocks, want 2", n)
 	}
 }
 
 func TestBlocks(t *testing.T) {
-	dir, pool := filepath.Join(t.TempDir(), "subids"), Pool{UIDs: Span{1 << 30, 2 * BlockSize}, GIDs: Span{1 << 30, 2 * BlockSize}}
+	dir, pool := filepath.Join(t.TempDir(), "subids"), Pool{UIDs: span{1 << 30, 2 * BlockSize}, GIDs: span{1 << 30, 2 * BlockSize}}
 	take := func(app string) *Lease {
 		t.Helper()
 		l, err := Take(dir, app, pool)

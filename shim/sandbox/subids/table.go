@@ -81,8 +81,8 @@ func open(dir string) (*os.Root, error) {
 		err = errors.Join(unix.Fstat(int(folder.Fd()), &is), folder.Close())
 	}
 	if err == nil && (int(is.Uid) != os.Geteuid() || is.Mode&0o022 != 0) {
-		err = fmt.Errorf("%s belongs to uid %d with mode %04o, want it the agent's and closed to others: chown and chmod "+
-			"go-w", dir, is.Uid, is.Mode&0o7777)
+		err = fmt.Errorf("%s belongs to uid %d with mode %04o, want it the agent's and closed to others: chown and "+
+			"chmod go-w", dir, is.Uid, is.Mode&0o7777)
 	}
 	if err != nil {
 		return nil, errors.Join(err, root.Close())
@@ -163,7 +163,7 @@ func reuse(root *os.Root, table map[string]entry, owner map[int]string, pool Poo
 		return oldest, held, err
 	}
 	return 0, nil, fmt.Errorf("all %d blocks are in use by living agents: give %s more ids in /etc/subuid and "+
-		"/etc/subgid", pool.Blocks(), Account)
+		"/etc/subgid", pool.Blocks(), account)
 }
 
 // hold locks the file of a block until it is closed.
