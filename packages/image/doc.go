@@ -14,6 +14,7 @@
 //	                                    it is unpacked
 //	  layers/<algorithm>/<diff id>/fs   a layer as root unpacks it: owners kept, overlay marks in trusted.*
 //	  layers/<algorithm>/<diff id>-u<uid>/fs   as a plain user does: all is that user's, overlay marks in user.*
+//	  layers/<algorithm>/<diff id>-o<owners>/fs  a copy of the first with a container's owners, see WithOwners
 //	  locks/                            a file for each layer and blob, locked by flock(2)
 //
 // A layer's lock is held exclusively by the process that makes or removes the folder and shared by its users; it ends

@@ -23,7 +23,8 @@ type Image struct {
 	// layers and owns every file.
 	UserXattr bool
 
-	held []*lock
+	cache cache
+	held  []*lock
 }
 
 // Close gives up the layers: they may be removed from then on.
@@ -191,7 +192,8 @@ func (p *puller) configure(ctx context.Context, d digest.Digest, manifest []byte
 	if err != nil {
 		return nil, nil, err
 	}
-	return &Image{Ref: p.where.text, Digest: d.String(), Config: config, UserXattr: p.form.userXattr()}, refs, nil
+	im := &Image{Ref: p.where.text, Digest: d.String(), Config: config, UserXattr: p.form.userXattr(), cache: p.cache}
+	return im, refs, nil
 }
 
 // ready makes all layers, several at a time. When one fails the others are called off.

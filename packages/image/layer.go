@@ -22,47 +22,79 @@ func (p *puller) layer(ctx context.Context, ref layerRef) (string, *lock, error)
 	lockName := "layer-" + ref.diffID.Algorithm().String() + "-" + name
 	ready := filepath.Join(dir, "fs")
 	asked := false
-	for {
-		if err := ctx.Err(); err != nil {
-			return "", nil, err
-		}
-		held, err := p.wait(ctx, lockName, syscall.LOCK_SH)
-		if err != nil {
-			return "", nil, err
-		}
-		_, err = os.Lstat(ready)
-		if err == nil {
-			p.tally.add(func(now *Progress) { now.Ready++ })
-			return ready, held, held.Touch()
-		}
-		if err := errors.Join(held.Release(), unless(err, fs.ErrNotExist)); err != nil {
-			return "", nil, err
-		}
-		if !asked && p.where.name != nil { // a layout's blobs are where they are
-			p.tally.add(func(now *Progress) { now.Total += ref.Size })
-			asked = true
-		}
-		// A process that has made it meanwhile holds it as long as its container lives, so no one waits for an
-		// exclusive lock. Between the two locks a cleaner may come: then it is made once more.
-		if held, err = p.cache.tryLock(lockName); err != nil {
-			return "", nil, err
-		}
-		if held == nil {
-			if err := wait.For(ctx, again); err != nil {
-				return "", nil, err
+	share := func() (*lock, error) { return p.wait(ctx, lockName, syscall.LOCK_SH) }
+	held, err := p.cache.once(ctx, lockName, ready, share, making{
+		missing: func() {
+			if !asked && p.where.name != nil { // a layout's blobs are where they are
+				p.tally.add(func(now *Progress) { now.Total += ref.Size })
+				asked = true
 			}
-			continue
-		}
-		if _, err := os.Lstat(ready); err == nil { // another agent made it meanwhile
+		},
+		meanwhile: func() {
 			if asked {
 				p.tally.add(func(now *Progress) { now.Total -= ref.Size })
 			}
 			asked = false
-		} else if err := p.make(ctx, ref, dir); err != nil {
-			return "", nil, errors.Join(err, held.Release())
+		},
+		make: func() error { return p.make(ctx, ref, dir) },
+	})
+	if held == nil {
+		return "", nil, err
+	}
+	p.tally.add(func(now *Progress) { now.Ready++ })
+	return ready, held, err
+}
+
+// making is how a layer's folder is made that is not there.
+type making struct {
+	missing   func() // it is not there; nil: nobody wants to know
+	meanwhile func() // another process has made it before this one could; nil: likewise
+	make      func() error
+}
+
+// once holds a layer's folder, which is made if it is not there: by one process of the host. share takes the lock that
+// its users share. A lock that is returned is held, with an error too.
+func (c cache) once(
+	ctx context.Context, lockName, ready string, share func() (*lock, error), m making,
+) (*lock, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		held, err := share()
+		if err != nil {
+			return nil, err
+		}
+		_, err = os.Lstat(ready)
+		if err == nil {
+			return held, held.Touch()
+		}
+		if err := errors.Join(held.Release(), unless(err, fs.ErrNotExist)); err != nil {
+			return nil, err
+		}
+		if m.missing != nil {
+			m.missing()
+		}
+		// A process that has made it meanwhile holds it as long as its container lives, so no one waits for an
+		// exclusive lock. Between the two locks a cleaner may come: then it is made once more.
+		if held, err = c.tryLock(lockName); err != nil {
+			return nil, err
+		}
+		if held == nil {
+			if err := wait.For(ctx, again); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if _, err := os.Lstat(ready); err == nil { // another agent made it meanwhile
+			if m.meanwhile != nil {
+				m.meanwhile()
+			}
+		} else if err := m.make(); err != nil {
+			return nil, errors.Join(err, held.Release())
 		}
 		if err := held.Release(); err != nil {
-			return "", nil, err
+			return nil, err
 		}
 	}
 }
