@@ -44,7 +44,10 @@ func (s *Spec) imageRoot(root string, who identity) ([]*configs.Mount, error) {
 		}
 	}
 	if len(o.staged) > 0 {
-		s.stage = &stage{root: root, overlays: o.staged, layers: o.links, ids: who.ids}
+		s.stage = &stage{root: root, overlays: o.staged, ids: who.ids}
+		if !s.Root.Owned {
+			s.stage.layers = o.links
+		}
 	}
 	return o.mounts, nil
 }
@@ -158,7 +161,11 @@ func (o *overlays) writable(e Entry) (upper, work string, err error) {
 		return "", "", fs.ErrInvalid
 	}
 	if !o.who.rootless {
-		if err := o.who.give(dir+"/u", int(top.Uid), int(top.Gid)); err != nil {
+		give := o.who.give
+		if o.spec.Root.Owned {
+			give = os.Lchown
+		}
+		if err := give(dir+"/u", int(top.Uid), int(top.Gid)); err != nil {
 			return "", "", err
 		}
 	}
@@ -177,7 +184,7 @@ func (o *overlays) short(layer string) (string, error) {
 		link = "../l/" + strconv.FormatInt(int64(len(o.links)), 36)
 		at := filepath.Join(o.root, link)
 		var err error
-		if o.who.mapped() { // the layer is mounted there, with other owners
+		if o.who.mapped() && !o.spec.Root.Owned { // the layer is mounted there, with other owners
 			err = os.Mkdir(at, 0o700)
 		} else {
 			err = os.Symlink(filepath.Clean(dir), at)

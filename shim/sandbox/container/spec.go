@@ -47,6 +47,9 @@ type Root struct {
 	Entries []Entry
 	// UserXattr says that the layers' overlay marks are in user.*.
 	UserXattr bool
+	// Owned says that the files of the layers have the container's owners on the disk. Else a root that makes a
+	// container with ids of its own mounts the layers so.
+	Owned bool
 }
 
 // Entry is a top-level name of an image's root.

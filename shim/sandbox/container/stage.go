@@ -17,13 +17,14 @@ import (
 // In a container with ids of its own the files of an image must have owners among those ids, although the layers, which
 // all containers of the host share, lie on the disk with the image's. So each layer is mounted once more with other
 // owners (an idmapped mount, mount_setattr(2)), which only root of the host may do, and not inside. The overlays over
-// them are mounted in a mount namespace of one thread, from which the container is entered; the host's has no part in
-// it.
+// them are mounted in a mount namespace of one thread, from which the container is entered; the host's has no part.
+// Where the kernel or the layers' filesystem cannot do so, the caller has copied the layers with other owners
+// (Root.Owned): then only the overlays are mounted here.
 
 // stage is what is mounted before a container is entered.
 type stage struct {
 	root     string            // the skeleton, which the paths below are relative to
-	layers   map[string]string // folder of a layer → where it is mounted with other owners
+	layers   map[string]string // folder of a layer → where it is mounted with other owners; empty: it has them
 	overlays []stagedOverlay
 	ids      *subids.Map
 }
@@ -36,11 +37,14 @@ func (s *stage) around(enter func() error) error {
 	if s == nil {
 		return enter()
 	}
-	owners, err := userNamespace(s.ids)
-	if err != nil {
-		return fmt.Errorf("make a user namespace with the container's ids: %w", err)
+	var owners *os.File
+	if len(s.layers) > 0 {
+		var err error
+		if owners, err = userNamespace(s.ids); err != nil {
+			return fmt.Errorf("make a user namespace with the container's ids: %w", err)
+		}
+		defer owners.Close()
 	}
-	defer owners.Close()
 	done := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread() // and never unlocked: the thread ends with its mounts
@@ -71,7 +75,7 @@ func (s *stage) mount(owners *os.File) error {
 	}
 	for _, o := range s.overlays {
 		if err := unix.Mount("overlay", o.at, "overlay", unix.MS_NODEV, o.data); err != nil {
-			return fmt.Errorf("mount overlay over layers with the container's ids (Linux 5.19): %w", err)
+			return fmt.Errorf("mount overlay over layers with the container's ids: %w", err)
 		}
 	}
 	return nil
@@ -102,6 +106,38 @@ func mountWithIDs(from, to string, owners *os.File) error {
 		return fail(err)
 	}
 	return nil
+}
+
+// TryOwners tries whether this host shows the layers in a folder with other owners: an overlay of two folders that are
+// mounted so. The mounts are gone when it returns.
+func TryOwners(dir string, ids *subids.Map) (err error) {
+	if !initialised {
+		return errNoInit
+	}
+	at, err := os.MkdirTemp(dir, ".probe-")
+	if err != nil {
+		return fmt.Errorf("try to show other owners: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(at)) }()
+	for _, name := range []string{"layer", "layer/a", "layer/b", "shown", "root"} {
+		if err := os.Mkdir(filepath.Join(at, name), 0o700); err != nil {
+			return fmt.Errorf("try to show other owners: %w", err)
+		}
+	}
+	s := stage{
+		root: at, layers: map[string]string{filepath.Join(at, "layer"): "shown"}, ids: ids,
+		overlays: []stagedOverlay{{at: filepath.Join(at, "root"), data: "lowerdir=shown/a:shown/b"}},
+	}
+	return s.around(func() error {
+		var top unix.Stat_t
+		if err := unix.Stat(filepath.Join(at, "root"), &top); err != nil {
+			return fmt.Errorf("look at the owner of a layer's folder: %w", err)
+		}
+		if want, _ := ids.UID(0); int(top.Uid) != want {
+			return fmt.Errorf("%w: got uid %d, want %d", errNoIDs, top.Uid, want)
+		}
+		return nil
+	})
 }
 
 // idsVariable says to Init that this process only has to be in a user namespace until its input ends.
