@@ -198,7 +198,26 @@ func checkImages(s sandbox.Support, cache string) Check {
 	if err := unix.Statfs(there, &disk); err != nil {
 		return bad(name, "set XDG_CACHE_HOME to a folder on a local disk", "%s: %v", cache, err)
 	}
-	return good(name, "can be pulled to %s, %d GiB free", cache, disk.Bavail*uint64(disk.Bsize)>>30)
+	free := disk.Bavail * uint64(disk.Bsize) >> 30
+	return good(name, "can be pulled to %s, %d GiB free%s", cache, free, imageOwners(there))
+}
+
+// imageOwners says how a container with ids of its own gets an image's files with these as owners; "": it has none, or
+// that is not known.
+func imageOwners(dir string) string {
+	p, err := policy.Read(policy.DefaultFile, false)
+	if err != nil || !prepare.MakesIDs(p) {
+		return ""
+	}
+	pool, err := subids.HostPool()
+	if err != nil {
+		return ""
+	}
+	err = container.TryOwners(dir, subids.New(subids.Block{UID: pool.UIDs.First, GID: pool.GIDs.First}, nil, nil))
+	if err != nil {
+		return fmt.Sprintf("; layers are copied once for each app's ids: %v", err)
+	}
+	return "; layers are mounted with each app's ids"
 }
 
 // checkGPU asks muster-gpu, and looks for device nodes. root is / or a copy of it.

@@ -25,6 +25,8 @@ import (
 	"github.com/muster-agent/muster/shim/policy"
 	"github.com/muster-agent/muster/shim/ports"
 	"github.com/muster-agent/muster/shim/sandbox"
+	"github.com/muster-agent/muster/shim/sandbox/container"
+	"github.com/muster-agent/muster/shim/sandbox/subids"
 	"github.com/muster-agent/muster/shim/secret"
 	"github.com/muster-agent/muster/shim/workdir"
 )
@@ -74,6 +76,8 @@ type Container struct {
 	// secrets are the process's, as files; nil: it gets none.
 	secrets *secret.Folder
 
+	showsOwners func(cache string, ids *subids.Map) error // nil: layers can be mounted with a container's owners
+
 	mu      sync.Mutex
 	user    *plan.UserFacts // nil: the agent's own, or root with ids of its own
 	ids     *ids            // nil: those of the agent
@@ -81,7 +85,9 @@ type Container struct {
 }
 
 // New makes an empty Container.
-func New(c Config) *Container { return &Container{Config: c, priority: ownPriority()} }
+func New(c Config) *Container {
+	return &Container{Config: c, priority: ownPriority(), showsOwners: container.TryOwners}
+}
 
 // Close releases everything, in reverse order.
 func (c *Container) Close() {
@@ -158,6 +164,9 @@ func (c *Container) Complete(ctx context.Context, request plan.Request, previous
 	}
 	c.atEnd(c.GPUs.Close)
 	if err := c.GPUs.Take(ctx, p, gpu.FindHelper()); err != nil {
+		return p, err
+	}
+	if err := c.ownLayers(ctx, p); err != nil {
 		return p, err
 	}
 	c.GPUs.Tell(&request, p.Root.Kind != plan.RootHost)

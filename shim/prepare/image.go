@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -63,13 +64,20 @@ func (c *Container) pullImage(ctx context.Context, p plan.Plan) (*plan.ImageFact
 	return imageFacts(pulled), nil
 }
 
-// pullMakingRoom pulls again after a full disk, if removing unused images could make room.
+// pullMakingRoom pulls an image.
 func (c *Container) pullMakingRoom(ctx context.Context, ref string, o image.Options) (*image.Image, error) {
-	pulled, err := image.Pull(ctx, ref, o)
+	return c.makingRoom(ctx, ref, o.Cache, func() (*image.Image, error) { return image.Pull(ctx, ref, o) })
+}
+
+// makingRoom makes an image ready again after a full disk, if removing unused images could make room.
+func (c *Container) makingRoom(
+	ctx context.Context, ref, cache string, ready func() (*image.Image, error),
+) (*image.Image, error) {
+	got, err := ready()
 	if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
-		return pulled, err
+		return got, err
 	}
-	gone, cleanErr := image.Clean(ctx, o.Cache, time.Now())
+	gone, cleanErr := image.Clean(ctx, cache, time.Now())
 	var bytes int64
 	for _, l := range gone {
 		bytes += l.Bytes
@@ -79,7 +87,40 @@ func (c *Container) pullMakingRoom(ctx context.Context, ref string, o image.Opti
 	if cleanErr != nil || len(gone) == 0 {
 		return nil, errors.Join(err, cleanErr)
 	}
-	return image.Pull(ctx, ref, o)
+	return ready()
+}
+
+// ownLayers copies the image's layers with the owners that the container gives them, where this host cannot mount them
+// so.
+func (c *Container) ownLayers(ctx context.Context, p plan.Plan) error {
+	if c.ids == nil || p.Root.Kind != plan.RootImage || len(c.image.Layers) == 0 {
+		return nil
+	}
+	_, table := c.confineIDs(nil, c.GPUs.Groups())
+	why := c.showsOwners(filepath.Join(cachedir.Default(), "image"), table)
+	if why == nil {
+		return nil
+	}
+	c.Log.Info("layers are copied with the container's owners: they cannot be mounted so", "image", c.image.Ref,
+		"layers", len(c.image.Layers), "why", why)
+	owned, err := c.makingRoom(ctx, c.image.Ref, cachedir.Default(), func() (*image.Image, error) {
+		return c.image.WithOwners(ctx, image.Owners{Key: fmt.Sprintf("%+v", *table), UID: table.UID, GID: table.GID})
+	})
+	if err != nil {
+		return imageFault(err)
+	}
+	c.atEnd(func() {
+		if err := owned.Close(); err != nil {
+			c.Log.Warn("image not released", "image", owned.Ref, "err", err)
+		}
+	})
+	root, err := imageRoot(owned)
+	if err != nil {
+		return imageFault(err)
+	}
+	root.Owned = true
+	c.image.at = root
+	return nil
 }
 
 // tellPull logs a pull's progress: each tenth, and which agent waits for which.

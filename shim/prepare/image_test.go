@@ -24,8 +24,10 @@ import (
 	"github.com/muster-agent/muster/packages/image"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/fault"
+	"github.com/muster-agent/muster/shim/gpu/grant"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/policy"
+	"github.com/muster-agent/muster/shim/sandbox/subids"
 	"github.com/muster-agent/muster/shim/store"
 	"github.com/muster-agent/muster/shim/store/hdfs"
 	"github.com/muster-agent/muster/shim/store/schemes"
@@ -186,5 +188,59 @@ func TestAttackLoginFromRootsFiles(t *testing.T) {
 	c.setUser(&plan.UserFacts{UID: 65534, GID: 65534})
 	if got, err := c.imageAuthText(t.Context(), plan.Plan{Root: plan.Root{Auth: "file:" + secret}}); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("as a user: got %q, %v, want a refusal for want of a right", got, err)
+	}
+}
+
+// Where layers cannot be mounted with a container's owners, it gets copies that have them; else those that all share.
+func TestLayersOfAHostWithoutIdmappedMounts(t *testing.T) {
+	need.Root(t)
+	cache := t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", cache)
+	s := registryserver.Start(t, registryserver.Options{})
+	layer := registryserver.Pack(t, ispec.MediaTypeImageLayerGzip, registryserver.Tar(t, registryserver.File{Header: tar.Header{Name: "etc/x", Uid: 5, Gid: 6}}))
+	beyond := registryserver.Pack(t, ispec.MediaTypeImageLayerGzip, registryserver.Tar(t, registryserver.File{Header: tar.Header{Name: "y", Uid: 70000}}))
+	good := s.Push("good", "1", registryserver.NewImage(t, ispec.ImageConfig{}, ispec.Platform{}, layer))
+	bad := s.Push("bad", "1", registryserver.NewImage(t, ispec.ImageConfig{}, ispec.Platform{}, layer, beyond))
+	const first = 0x7000_0000
+	for _, tt := range []struct {
+		name, ref string
+		shows     error
+		uid       uint32
+		fails     string
+	}{
+		{name: "mounted", ref: good, uid: 5},
+		{name: "copied", ref: good, shows: unix.EINVAL, uid: first + 5},
+		{name: "an owner beyond", ref: bad, shows: unix.EINVAL, fails: "y, of 70000:0: its owner is none of the users and groups of a container"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := New(Config{Log: slog.New(slog.NewTextHandler(t.Output(), nil)), GPUs: &grant.Grant{}})
+			defer c.Close()
+			c.showsOwners = func(string, *subids.Map) error { return tt.shows }
+			c.ids = &ids{block: subids.Block{UID: first, GID: first}}
+			p := plan.Plan{}
+			p.Root.Kind, p.Root.Image = plan.RootImage, tt.ref
+			if _, err := c.pullImage(t.Context(), p); err != nil {
+				t.Fatal(err)
+			}
+			err := c.ownLayers(t.Context(), p)
+			if tt.fails != "" {
+				failed, ok := errors.AsType[*fault.Error](err)
+				if !ok || !strings.Contains(err.Error(), tt.fails) || failed.Class != registry.ClassImage || failed.Passing {
+					t.Fatalf("got %v, want %s of an image", err, tt.fails)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			root := c.image.root()
+			var is unix.Stat_t
+			if err := unix.Lstat(filepath.Join(root.Entries[0].Layers[0], "x"), &is); err != nil {
+				t.Fatal(err)
+			}
+			if is.Uid != tt.uid || root.Owned != (tt.shows != nil) {
+				t.Errorf("got a file of %d, owned %t, want %d", is.Uid, root.Owned, tt.uid)
+			}
+		})
 	}
 }
