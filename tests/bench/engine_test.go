@@ -12,6 +12,7 @@ import (
 	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/sandbox/cgroup"
 	"github.com/muster-agent/muster/shim/sandbox/container"
+	"github.com/muster-agent/muster/shim/sandbox/subids"
 )
 
 // The limits that every contender with a cgroup sets.
@@ -76,6 +77,9 @@ type engine struct {
 	engine sandbox.Engine
 	argv   string
 	root   container.Root
+
+	ids        *subids.Map // nil: the host's
+	unfiltered bool        // without the filter of system calls
 }
 
 const patience = 30 * time.Second
@@ -85,13 +89,29 @@ func (k *bed) park(e engine) (*sandbox.Guard, error) {
 	defer cancel()
 	k.count++
 	instance := fmt.Sprintf("true-%d", k.count)
+	log, err := k.logOf(e)
+	if err != nil {
+		return nil, err
+	}
 	return e.engine.StartGuard(ctx, sandbox.Options{
-		LogDir: filepath.Join(k.dir, "log"),
+		LogDir: log,
 		Confine: sandbox.Confinement{
 			App: k.app, Instance: instance, Hostname: instance, Dir: filepath.Join(k.dir, instance),
 			Limits: cgroup.Limits{Memory: memoryLimit, Pids: pidsLimit}, Root: e.root,
+			IDs: e.ids, Unfiltered: e.unfiltered,
 		},
 	})
+}
+
+// logOf is the log folder for an engine's ids.
+func (k *bed) logOf(e engine) (string, error) {
+	if e.ids == nil {
+		return filepath.Join(k.dir, "log"), nil
+	}
+	dir := filepath.Join(k.dir, "log-of-ids")
+	uid, _ := e.ids.UID(0)
+	gid, _ := e.ids.GID(0)
+	return dir, errors.Join(os.MkdirAll(dir, 0o755), os.Chown(dir, uid, gid))
 }
 
 // finish waits until nothing of the process is left and takes the rest away.
