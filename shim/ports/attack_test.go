@@ -2,7 +2,6 @@ package ports
 
 import (
 	"errors"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -42,7 +41,7 @@ func bindName(t *testing.T, port int) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = unix.Close(fd) })
-	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: "@muster/port/" + strconv.Itoa(port)}); err != nil {
+	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: "@muster/" + lockName(port)}); err != nil {
 		t.Fatal(err)
 	}
 }

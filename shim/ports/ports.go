@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -155,7 +156,7 @@ func take(name string, number int, hold func(int) (int, error)) (*port, error) {
 }
 
 func takeBeside(name string, number int, hold func(int) (int, error)) (*port, error) {
-	lock, err := hostlock.Take("port/" + strconv.Itoa(number))
+	lock, err := hostlock.Take(lockName(number))
 	if errors.Is(err, hostlock.ErrHeld) {
 		return nil, hostlock.ErrHeld // the caller names the number
 	}
@@ -239,4 +240,14 @@ func (h *Held) Close() error {
 		}
 	}
 	return all
+}
+
+// lockName is the name of a port's lock. Hosts in network namespaces of one machine have the same folder of locks, and
+// ports of their own.
+func lockName(number int) string {
+	network, err := os.Readlink("/proc/self/ns/net")
+	if err != nil {
+		return "port/" + strconv.Itoa(number)
+	}
+	return "port/" + network + "/" + strconv.Itoa(number)
 }

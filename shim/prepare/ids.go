@@ -167,7 +167,7 @@ func (c *Container) reach(p plan.Plan) error {
 	if shut := owner.Shut(p.Process.Folder); shut != "" {
 		return fault.NotPermitted(fmt.Errorf("the process may not enter its folder %s: %s is closed to uid %d, which "+
 			"it has on this host: give --work-dir a place that others may pass through, or open that folder "+
-				"(chmod o+x)",
+			"(chmod o+x)",
 			p.Process.Folder, shut, c.Owner().UID))
 	}
 	return nil
