@@ -51,12 +51,12 @@ func (c *Container) takeIDs(p plan.Plan) error {
 	if err != nil {
 		return fault.NotPermitted(err)
 	}
-	lease, err := subids.Take(subids.HostDir, c.AppID+"\n"+c.Registry, pool)
+	block, release, err := subids.Take(subids.HostDir, c.AppID+"\n"+c.Registry, pool)
 	if err != nil {
 		return fault.NotPermitted(err)
 	}
 	c.atEnd(func() {
-		if err := lease.Release(); err != nil {
+		if err := release(); err != nil {
 			c.Log.Warn("subordinate ids not released", "err", err)
 		}
 	})
@@ -66,7 +66,7 @@ func (c *Container) takeIDs(p plan.Plan) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.ids = &ids{block: lease.Block, own: own}
+	c.ids = &ids{block: block, own: own}
 	return nil
 }
 

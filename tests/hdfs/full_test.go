@@ -40,7 +40,7 @@ func TestTheWorkFolderIsFull(t *testing.T) {
 	j.must(os.WriteFile(big, bytes.Repeat([]byte("1,2,3\n"), 3<<20), 0o600)) // 18 MiB
 	j.hdfs.FsShell(t, "-put", big, j.dir+"/in/zz")
 	j.must(os.Mkdir(j.work, 0o755)) //nolint:gosec // as muster makes it
-	j.must(syscall.Mount("small", j.work, "tmpfs", 0, "size=12m"))
+	j.must(syscall.Mount("small", j.work, "tmpfs", 0, "size=12m,mode=0755"))
 	t.Cleanup(func() { j.must(syscall.Unmount(j.work, syscall.MNT_DETACH)) })
 
 	j.start(10, "0", "site.global.train.data=data", "muster.restart=never")

@@ -83,35 +83,39 @@ func TestPoolOfFiles(t *testing.T) {
 
 func TestBlocks(t *testing.T) {
 	dir, pool := filepath.Join(t.TempDir(), "subids"), Pool{UIDs: span{1 << 30, 2 * BlockSize}, GIDs: span{1 << 30, 2 * BlockSize}}
-	take := func(app string) *Lease {
+	type held struct {
+		Block
+		release func() error
+	}
+	take := func(app string) held {
 		t.Helper()
-		l, err := Take(dir, app, pool)
+		b, release, err := Take(dir, app, pool)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return l
+		return held{b, release}
 	}
 	a, again, b := take("a"), take("a"), take("b")
 	if a.Block != again.Block || a.Block == b.Block || b.Block.UID-a.Block.UID != BlockSize {
 		t.Errorf("a %v and %v, b %v", a.Block, again.Block, b.Block)
 	}
-	if l, err := Take(dir, "c", pool); err == nil || !strings.Contains(err.Error(), "all 2 blocks are in use") {
+	if l, _, err := Take(dir, "c", pool); err == nil || !strings.Contains(err.Error(), "all 2 blocks are in use") {
 		t.Errorf("a third app: got %v, %v", l, err)
 	}
-	if err := a.Release(); err != nil {
+	if err := a.release(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Take(dir, "c", pool); err == nil {
+	if _, _, err := Take(dir, "c", pool); err == nil {
 		t.Error("a block was taken from an app with a living agent")
 	}
-	if err := again.Release(); err != nil {
+	if err := again.release(); err != nil {
 		t.Fatal(err)
 	}
 	c := take("c")
 	if c.Block != a.Block {
 		t.Errorf("got %v, want the block that was used longest ago", c.Block)
 	}
-	if err := b.Release(); err != nil {
+	if err := b.release(); err != nil {
 		t.Fatal(err)
 	}
 	if b2 := take("b"); b2.Block != b.Block {
@@ -127,7 +131,7 @@ func TestTableOfOthersIsRefused(t *testing.T) {
 	if err := os.Chmod(dir, 0o777); err != nil { //nolint:gosec // that is the attack
 		t.Fatal(err)
 	}
-	if l, err := Take(dir, "a", Pool{}); err == nil || !strings.Contains(err.Error(), "mode 0777") {
+	if l, _, err := Take(dir, "a", Pool{}); err == nil || !strings.Contains(err.Error(), "mode 0777") {
 		t.Errorf("got %v, %v", l, err)
 	}
 }

@@ -22,45 +22,37 @@ type entry struct {
 	Used  time.Time `json:"used"` // when an agent last took it
 }
 
-// Lease is a block that an agent holds until Release or its end.
-type Lease struct {
-	Block Block
-	held  *os.File
-}
-
-// Release lets the block go: when no agent of the app holds it, another app may get it once all others were used.
-func (l *Lease) Release() error { return l.held.Close() }
-
 // Take gives the app of a key its block: the one that it had, else one that no app has had, else the one that was used
 // longest ago by an app without a living agent.
-func Take(dir, key string, pool Pool) (_ *Lease, err error) {
+// The block is the agent's until release, or its end: then another app may get it once all others were used.
+func Take(dir, key string, pool Pool) (_ Block, release func() error, err error) {
 	fail := func(err error) error { return fmt.Errorf("subordinate ids: %w", err) }
 	root, err := open(dir)
 	if err != nil {
-		return nil, fail(err)
+		return Block{}, nil, fail(err)
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
 	lock, err := root.OpenFile("lock", os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, fail(err)
+		return Block{}, nil, fail(err)
 	}
 	defer lock.Close()
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
-		return nil, fail(err)
+		return Block{}, nil, fail(err)
 	}
 	table, err := read(root)
 	if err != nil {
-		return nil, fail(err)
+		return Block{}, nil, fail(err)
 	}
 	number, held, err := choose(root, table, key, pool)
 	if err != nil {
-		return nil, fail(err)
+		return Block{}, nil, fail(err)
 	}
 	table[key] = entry{Block: number, Used: time.Now().UTC()}
 	if err := write(root, table); err != nil {
-		return nil, fail(errors.Join(err, held.Close()))
+		return Block{}, nil, fail(errors.Join(err, held.Close()))
 	}
-	return &Lease{Block: pool.block(number), held: held}, nil
+	return pool.block(number), held.Close, nil
 }
 
 // open opens the folder of the table, which is root's alone.
