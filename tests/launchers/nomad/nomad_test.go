@@ -52,7 +52,7 @@ func start(t *testing.T) cluster {
 	}
 	t.Cleanup(func() { os.RemoveAll(folder) })
 	state := filepath.Join(folder, "s")
-	o := nomadserver.Options{Env: []string{"MUSTER_AGENT_STATE_DIR=" + state}, Chroot: chroot(t)}
+	o := nomadserver.Options{Env: []string{binary.HostIDs, "MUSTER_AGENT_STATE_DIR=" + state}, Chroot: chroot(t)}
 	server := nomadserver.Start(t, o)
 	t.Cleanup(func() {
 		if t.Failed() {

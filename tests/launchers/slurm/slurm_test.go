@@ -89,7 +89,7 @@ func (c cluster) submit(t *testing.T, name, run, app string, words ...string) (i
 		"slurm", app, "--app-id", name, "--run", run, "--binary", muster, "--registry", c.consul.URL(), "--engine", "process",
 		"--work-dir", filepath.Join(c.dir, name), "--log-dir", filepath.Join(c.dir, name, "log"),
 	}, words...)...)
-	return c.Submit(script, "--export=ALL,MUSTER_AGENT_STATE_DIR="+c.state())
+	return c.Submit(script, "--export=ALL,"+binary.HostIDs+",MUSTER_AGENT_STATE_DIR="+c.state())
 }
 
 // over tells that a job has ended, or is in the queue again.
@@ -220,7 +220,7 @@ func (c cluster) page(t *testing.T) {
 	for _, l := range lines {
 		cmd := exec.Command("sh", "-c", "exec 2>&1; PATH="+bin+":$PATH; "+strings.ReplaceAll(l.Text, "consul://127.0.0.1:8500", c.consul.URL()))
 		cmd.Dir = dir
-		cmd.Env = append(c.Environ(), "MUSTER_AGENT_STATE_DIR="+c.state())
+		cmd.Env = append(c.Environ(), binary.HostIDs, "MUSTER_AGENT_STATE_DIR="+c.state())
 		began := time.Now()
 		said, err := c.Jail().Output(cmd)
 		t.Logf("%s: %s", time.Since(began).Round(time.Millisecond), l.Text)
