@@ -26,6 +26,7 @@ import (
 	"github.com/muster-agent/muster/shim/sandbox/cgroup"
 	"github.com/muster-agent/muster/shim/sandbox/container"
 	"github.com/muster-agent/muster/shim/sandbox/guard"
+	"github.com/muster-agent/muster/shim/sandbox/subids"
 	"github.com/muster-agent/muster/tests/need"
 )
 
@@ -50,23 +51,38 @@ func outposts(t *testing.T, test func(t *testing.T, start func(change func(*Opti
 	if ok, _ := probed(); ok {
 		engines = append(engines, Container{Tree: tree})
 	}
-	users := map[string]*guard.User{"agent's user": nil}
+	type who struct {
+		user *guard.User
+		ids  *subids.Map
+	}
+	users := map[string]who{"agent's user": {}}
 	if os.Geteuid() == 0 {
-		users["another user"] = nobody(t)
+		block := subids.Block{UID: firstID, GID: firstID}
+		named := nobody(t)
+		users["another user"] = who{user: named}
+		users["root with ids of its own"] = who{&guard.User{}, subids.New(block, nil, nil)}
+		users["another user with ids of its own"] = who{named, subids.New(block, []int{int(named.UID)}, []int{int(named.GID)})}
 	}
 	for _, e := range engines {
-		for who, user := range users {
-			t.Run(e.Name()+" as "+who, func(t *testing.T) {
+		for name, who := range users {
+			t.Run(e.Name()+" as "+name, func(t *testing.T) {
 				test(t, func(change func(*Options)) *Guard {
 					o := Options{
 						LogDir: filepath.Join(t.TempDir(), "log"), Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 						Confine: Confinement{
 							App: testApp(t), Instance: "worker-0", Hostname: "worker-0", Dir: filepath.Join(t.TempDir(), "container"),
-							User: user, Mounts: []container.Mount{{From: filepath.Dir(app), To: filepath.Dir(app), ReadOnly: true}},
+							User: who.user, IDs: who.ids, Mounts: []container.Mount{{From: filepath.Dir(app), To: filepath.Dir(app), ReadOnly: true}},
 						},
 					}
 					if change != nil {
 						change(&o)
+					}
+					if who.ids != nil {
+						root, _ := who.ids.UID(0) // whose the guard is
+						reachable(t, o.Confine.Dir, o.LogDir)
+						if err := errors.Join(os.MkdirAll(o.LogDir, 0o755), os.Chown(o.LogDir, root, root)); err != nil {
+							t.Fatal(err)
+						}
 					}
 					return startEngine(t, e, o)
 				})
@@ -128,16 +144,16 @@ func publicCopy(t *testing.T) string {
 func TestAttackBySystemCalls(t *testing.T) {
 	outposts(t, func(t *testing.T, start func(func(*Options)) *Guard) {
 		g := start(nil)
-		if got := inside(t, g, "exec "+appName+" as-intruder", func(s *Spec) { s.Dir = "/tmp" }); got != "" {
+		if got := inside(t, g, appName+" as-intruder && echo tried", func(s *Spec) { s.Dir = "/tmp" }); got != "tried\n" {
 			t.Errorf("what worked, or failed otherwise than by a refusal:\n%s", got)
 		}
 		// An exec is held as the process is.
-		s := run(t, g, ExecSpec{Dir: "/tmp"}, "exec "+appName+" as-intruder")
+		s := run(t, g, ExecSpec{Dir: "/tmp"}, appName+" as-intruder && echo tried")
 		out, err := io.ReadAll(s.Stdout)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if string(out) != "" {
+		if string(out) != "tried\n" {
 			t.Errorf("what worked in an exec:\n%s", out)
 		}
 	})

@@ -37,7 +37,7 @@ func (j *job) again(command string, more settings) {
 // another user's model is taken for a checkpoint, and copied into the attacker's store.
 func TestAttackCheckpointsOfOthers(t *testing.T) {
 	need.Root(t)
-	for _, engine := range []string{"process", "cgroup"} {
+	for _, engine := range engines() {
 		for _, admitted := range []bool{false, true} {
 			name := engine + "/refused by the policy"
 			if admitted {
@@ -58,6 +58,11 @@ func TestAttackCheckpointsOfOthers(t *testing.T) {
 				users := object{"names": []string{"nobody"}, "groups": []string{"nogroup"}}
 				root := filepath.Dir(j.work)
 				open := j.policy(object{"users": users, "roots": []object{{"path": root}}})
+				remedy := `"roots": [{"path": "` + etc + `"}]`
+				if engine == "container" { // the process sees the folders, and the agent may use them, by the policy's mounts
+					open = j.policy(object{"users": users, "mounts": []object{{"path": store}, {"path": etc}, {"path": model}}})
+					remedy = "let the operator add it to mounts"
+				}
 				// The attacker's file comes into the store.
 				j.define("echo '* * * * * root id' > $MUSTER_CHECKPOINT_DIR/step-5", given)
 				j.succeeds("--engine", engine, "--policy", open)
@@ -71,7 +76,7 @@ func TestAttackCheckpointsOfOthers(t *testing.T) {
 					t.Errorf("a user's file came into a folder of root: %s", got)
 				}
 				if !admitted {
-					e.fails(t, registry.ClassNotPermitted, 77, "muster.checkpoint.dir: checkpoint folder "+etc, `"roots": [{"path": "`+etc+`"}]`)
+					e.fails(t, registry.ClassNotPermitted, 77, "muster.checkpoint.dir: checkpoint folder "+etc, remedy)
 				} else if e.code == 0 || !strings.Contains(e.Cause, "permission denied") {
 					t.Errorf("ended with %d: %s; want a refusal for want of a right", e.code, e.Cause)
 				}
@@ -182,35 +187,48 @@ func TestAttackFoldersOfOthers(t *testing.T) {
 // A process that is root leaves programs and devices that give root's rights to whoever finds them.
 func TestAttackSetUserIDFiles(t *testing.T) {
 	need.Root(t)
+	for _, engine := range engines() {
+		for _, user := range []string{"", "nobody"} {
+			t.Run(engine+" as "+user, func(t *testing.T) {
+				t.Parallel()
+				setUserIDFiles(t, engine, user)
+			})
+		}
+	}
+}
+
+func setUserIDFiles(t *testing.T, engine, user string) {
+	t.Helper()
 	const arm = `for d in . "$MUSTER_LOG_DIR" "$MUSTER_CHECKPOINT_DIR"; do
 	cp /usr/bin/id $d/armed && chmod 6755 $d/armed && ln $d/armed $d/twice && cp /usr/bin/id $d/group && chmod 2755 $d/group
 	mknod $d/disk b 7 0; ln -s /usr/bin/su $d/link; done; echo armed`
-	for _, engine := range []string{"process", "cgroup"} {
-		t.Run(engine, func(t *testing.T) {
-			t.Parallel()
-			j := newJob(t, arm, nil)
-			su, err := os.Stat("/usr/bin/su")
+	j := newJob(t, arm, nil).anyUser()
+	if user != "" {
+		j.define(arm, settings{"muster.user": user})
+	}
+	su, err := os.Stat("/usr/bin/su")
+	j.must(err)
+	if out := j.succeeds("--engine", engine); out != "armed\n" {
+		t.Fatalf("the process said %q", out)
+	}
+	for _, dir := range []string{j.own("."), filepath.Join(j.work, "log", "worker-0"), filepath.Join(j.work, "checkpoint")} {
+		entries, err := os.ReadDir(dir)
+		j.must(err)
+		if len(entries) == 0 {
+			t.Errorf("%s is empty: nothing was tried", dir)
+		}
+		for _, e := range entries {
+			info, err := e.Info()
 			j.must(err)
-			if out := j.succeeds("--engine", engine); out != "armed\n" {
-				t.Fatalf("the process said %q", out)
+			if info.Mode()&(os.ModeSetuid|os.ModeSetgid|os.ModeDevice) != 0 {
+				t.Errorf("%s is left with mode %v", filepath.Join(dir, e.Name()), info.Mode())
 			}
-			for _, dir := range []string{j.own("."), filepath.Join(j.work, "log", "worker-0"), filepath.Join(j.work, "checkpoint")} {
-				entries, err := os.ReadDir(dir)
-				j.must(err)
-				for _, e := range entries {
-					info, err := e.Info()
-					j.must(err)
-					if info.Mode()&(os.ModeSetuid|os.ModeSetgid|os.ModeDevice) != 0 {
-						t.Errorf("%s is left with mode %v", filepath.Join(dir, e.Name()), info.Mode())
-					}
-				}
-			}
-			if after, err := os.Stat("/usr/bin/su"); err != nil || after.Mode() != su.Mode() {
-				t.Errorf("the link was followed: /usr/bin/su has mode %v, had %v (%v)", after.Mode(), su.Mode(), err)
-			}
-			if info, err := os.Stat(j.own(".")); err != nil || info.Mode().Perm() != 0o700 {
-				t.Errorf("the instance's folder has mode %v, want 0700 (%v)", info.Mode(), err)
-			}
-		})
+		}
+	}
+	if after, err := os.Stat("/usr/bin/su"); err != nil || after.Mode() != su.Mode() {
+		t.Errorf("the link was followed: /usr/bin/su has mode %v, had %v (%v)", after.Mode(), su.Mode(), err)
+	}
+	if info, err := os.Stat(j.own(".")); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the instance's folder has mode %v, want 0700 (%v)", info.Mode(), err)
 	}
 }
