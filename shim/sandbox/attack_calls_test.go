@@ -144,11 +144,16 @@ func publicCopy(t *testing.T) string {
 func TestAttackBySystemCalls(t *testing.T) {
 	outposts(t, func(t *testing.T, start func(func(*Options)) *Guard) {
 		g := start(nil)
-		if got := inside(t, g, appName+" as-intruder && echo tried", func(s *Spec) { s.Dir = "/tmp" }); got != "tried\n" {
+		intruder := appName + " as-intruder && echo tried"
+		if g.options.Confine.IDs != nil && os.Getenv("MUSTER_MACHINE") == "v2-root" {
+			// Left, as SECURITY.md says: there a process may have the kernel spare it.
+			intruder = appName + " as-intruder oom_score_adj && echo tried"
+		}
+		if got := inside(t, g, intruder, func(s *Spec) { s.Dir = "/tmp" }); got != "tried\n" {
 			t.Errorf("what worked, or failed otherwise than by a refusal:\n%s", got)
 		}
 		// An exec is held as the process is.
-		s := run(t, g, ExecSpec{Dir: "/tmp"}, appName+" as-intruder && echo tried")
+		s := run(t, g, ExecSpec{Dir: "/tmp"}, intruder)
 		out, err := io.ReadAll(s.Stdout)
 		if err != nil {
 			t.Fatal(err)
@@ -161,7 +166,7 @@ func TestAttackBySystemCalls(t *testing.T) {
 
 // asIntruder prints each call that is answered otherwise than by a refusal. Each is tried by a thread of its own, which
 // ends then: what a thread is in does not go over to the next.
-func asIntruder([]string) error {
+func asIntruder(without []string) error {
 	dir, err := os.MkdirTemp("", "intruder")
 	if err != nil {
 		return err
@@ -238,6 +243,9 @@ func asIntruder([]string) error {
 		"raise a limit":       func() error { return unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 1 << 20, Max: 1 << 21}) },
 		"set-user-id program": func() error { return setUserID() },
 	} {
+		if slices.Contains(without, name) {
+			continue
+		}
 		err := onItsOwnThread(try)
 		if err != nil && (errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.ENOSYS)) {
 			continue
