@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/muster-agent/muster/tests/binary"
 	"github.com/muster-agent/muster/tests/need"
 )
 
@@ -52,7 +53,7 @@ func TestStoreThatTakesNothing(t *testing.T) {
 	var said screen
 	run := exec.Command(muster, "run", filepath.Join(l.top, "app"), "--app-id", l.app, "--instances", "worker=1", "--engine", "process", "--work-dir", l.work(0), "--state-dir", state) //nolint:noctx // waited for below
 	run.Stderr, run.SysProcAttr = &said, &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	run.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + l.top, "LANG=C", l.operator()}
+	run.Env = []string{binary.HostIDs, "PATH=" + os.Getenv("PATH"), "HOME=" + l.top, "LANG=C", l.operator()}
 	l.must(run.Start())
 	t.Cleanup(func() {
 		if run.ProcessState == nil {
