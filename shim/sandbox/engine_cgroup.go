@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -30,7 +31,7 @@ func (e Cgroup) StartGuard(ctx context.Context, o Options) (*Guard, error) {
 			return nil, nil, err
 		}
 		f := &cgroupBoundary{group: group, ids: o.Confine.IDs}
-		guard, err := f.start(e.Tree, lifeline, socket, exe)
+		guard, err := f.start(e.Tree, o.OOMScoreAdj, lifeline, socket, exe)
 		if err != nil {
 			return nil, nil, errors.Join(err, f.giveUp(guard))
 		}
@@ -48,7 +49,7 @@ type cgroupBoundary struct {
 }
 
 // start starts the guard inside or outside of the group. The guard is returned with an error too, if it runs.
-func (f *cgroupBoundary) start(tree cgroup.Tree, lifeline, socket, exe *os.File) (*os.Process, error) {
+func (f *cgroupBoundary) start(tree cgroup.Tree, score int, lifeline, socket, exe *os.File) (*os.Process, error) {
 	if !tree.Protects {
 		entry, err := f.group.Procs()
 		if err != nil {
@@ -64,7 +65,7 @@ func (f *cgroupBoundary) start(tree cgroup.Tree, lifeline, socket, exe *os.File)
 		return guard, err
 	}
 	f.guard = guard.Pid
-	return guard, spareGuard(guard.Pid, f.group)
+	return guard, spareGuard(guard.Pid, f.group, score, f.ids != nil)
 }
 
 // startInside has the guard born in the group; where the kernel or a filter does not know how, and on v1, it is moved
@@ -86,8 +87,22 @@ func (f *cgroupBoundary) startInside(lifeline, socket, exe *os.File) (*os.Proces
 // spareGuard keeps the guard of a group from being killed for memory: alone, or with its cgroup (memory.oom.group). Its
 // children inherit that, so the guard sets theirs. Where the agent may not do that, the kernel kills one process alone:
 // beside those of the job the guard is not large enough to be chosen.
-func spareGuard(guard int, group *cgroup.Group) error {
-	if os.WriteFile("/proc/"+strconv.Itoa(guard)+"/oom_score_adj", []byte("-1000"), 0) != nil {
+//
+// A process may lower its score again to the lowest one that a capable process has set (proc_pid_oom_score_adj(5)).
+// Where the guard cannot set its children's, in a user namespace, that must be theirs and not the guard's: the older
+// file, whose least value spares too, leaves it as it is.
+func spareGuard(guard int, group *cgroup.Group, childrens int, mapped bool) error {
+	at := "/proc/" + strconv.Itoa(guard)
+	var err error
+	if mapped {
+		err = cmp.Or(
+			os.WriteFile(at+"/oom_score_adj", []byte(strconv.Itoa(childrens)), 0),
+			os.WriteFile(at+"/oom_adj", []byte("-17"), 0),
+		)
+	} else {
+		err = os.WriteFile(at+"/oom_score_adj", []byte("-1000"), 0)
+	}
+	if err != nil {
 		return group.KillOne()
 	}
 	return nil

@@ -106,7 +106,7 @@ func (e Container) buildOnce(ctx context.Context, o Options, files []*os.File) (
 	if s.Cgroup == "" {
 		err = w.group.Add(made.PID())
 	}
-	if err = errors.Join(err, spareGuard(made.PID(), w.group)); err != nil {
+	if err = errors.Join(err, spareGuard(made.PID(), w.group, o.OOMScoreAdj, c.IDs != nil)); err != nil {
 		return nil, errors.Join(err, w.giveUp())
 	}
 	return w, nil
