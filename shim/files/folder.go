@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/store"
 )
@@ -97,10 +99,35 @@ func (f Folder) Replace(name string, fill func(tmp *os.Root, dir string) error) 
 	if err := errors.Join(fill(folder, filepath.Join(f.Name(), tmp)), folder.Close()); err != nil {
 		return err
 	}
-	if err := f.RemoveAll(name); err != nil {
+	return f.moveIn(tmp, name)
+}
+
+// moveIn renames Filled of the folder tmp to name. The folder above that name is opened without links, and kept: its
+// process may put a link in its place meanwhile.
+func (f Folder) moveIn(tmp, name string) (err error) {
+	above, err := f.Make(filepath.Join(f.Name(), filepath.Dir(name)))
+	if err != nil {
 		return err
 	}
-	return f.Rename(filepath.Join(tmp, Filled), name)
+	defer func() { err = errors.Join(err, above.Close()) }()
+	if err := above.RemoveAll(filepath.Base(name)); err != nil {
+		return err
+	}
+	to, err := above.Open(".")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	from, err := f.Open(tmp)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	err = unix.Renameat(int(from.Fd()), Filled, int(to.Fd()), filepath.Base(name))
+	if err != nil {
+		return &fs.PathError{Op: "rename", Path: filepath.Join(f.Name(), name), Err: err}
+	}
+	return nil
 }
 
 // Write writes a file at an absolute path in the folder, in the place of what has its name, and makes it the user's.

@@ -56,6 +56,36 @@ func TestStageFollowsNoLink(t *testing.T) {
 	}
 }
 
+// A process owns its instance's folder and turns the link to the package while an agent lays out the package's items.
+func TestAttackStageThroughATurnedLink(t *testing.T) {
+	const secret = "root's alone"
+	for kind, name := range map[string]string{plan.StageFolder: "files", plan.StageFile: "files/run.sh"} {
+		t.Run(kind, func(t *testing.T) {
+			w, outside := hostile(t)
+			ours, theirs := filepath.Join(w.Name(), "package", "package", "files"), filepath.Join(outside, "package", "files")
+			to := filepath.Join(w.Name(), "w-0", "app")
+			for dir, text := range map[string]string{ours: "#!", theirs: secret} {
+				err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "run.sh"), []byte(text), 0o600))
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			folder.Plant(t, w.Name(), "w-0/app/definition", outside)
+			item := plan.StageItem{Kind: kind, From: filepath.Join(to, "definition", "package", name), To: filepath.Join(to, "install")}
+			if err := stageItem(t.Context(), w, item); err != nil {
+				t.Fatal(err)
+			}
+			read := filepath.Join(to, "install")
+			if kind == plan.StageFolder {
+				read = filepath.Join(read, "run.sh")
+			}
+			if text, err := os.ReadFile(read); string(text) != "#!" || err != nil {
+				t.Errorf("the process got %q, %v; want the package's file", text, err)
+			}
+		})
+	}
+}
+
 // What was there is replaced whole, and nothing is left beside it.
 func TestStageReplaces(t *testing.T) {
 	w, _ := hostile(t)
