@@ -221,7 +221,7 @@ func (a Admission) Open(path string, write bool) (store.Store, string, error) {
 		return nil, "", err
 	}
 	if top.name == "" {
-		return a.User.store(file.New(file.Machine{})), path, nil
+		return a.User.store(a.User.machine()), path, nil
 	}
 	store, err := top.open(write)
 	if err != nil {
@@ -255,7 +255,7 @@ func (a Admission) Folder(path string) (UserFolder, error) {
 // root's right, the file lies below the work folder or where the operator says.
 func (a Admission) Read(path string, most int64) (text string, err error) {
 	if !a.bounded() || a.User.limited() {
-		err = a.User.Do(func() (err error) { text, err = ReadHost(path, most); return err })
+		err = a.User.Do(func() (err error) { text, err = a.User.read(path, most); return err })
 		return text, err
 	}
 	if path, err = filepath.Abs(path); err != nil {

@@ -1,0 +1,44 @@
+package files
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/store"
+	"github.com/muster-agent/muster/tests/need"
+)
+
+// The agent works in a folder that is closed to the process's user. A definition names a file there by the agent's own
+// links of /proc, or from that folder on.
+func TestAttackThroughTheAgentsOwnFolder(t *testing.T) {
+	need.Root(t)
+	top := t.TempDir()
+	closed := filepath.Join(top, "closed", "in")
+	link := filepath.Join(top, "link")
+	err := errors.Join(os.Chmod(filepath.Dir(top), 0o711), os.Chmod(top, 0o711), os.MkdirAll(closed, 0o755),
+		os.Chmod(filepath.Dir(closed), 0o700), os.WriteFile(filepath.Join(closed, "f"), []byte("secret"), 0o644),
+		os.Symlink("/proc/self/cwd/f", link))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(closed)
+	a := Admission{Work: t.TempDir(), Root: plan.RootHost, User: As(&plan.UserFacts{UID: 64001, GID: 64001})}
+	for _, path := range []string{"f", "/proc/self/cwd/f", link} {
+		if text, err := a.Read(path, 100); err == nil {
+			t.Errorf("secret from %s: got %q", path, text)
+		}
+		s, at, err := a.Open(path, false)
+		if err != nil {
+			continue
+		}
+		if c, err := s.Open(t.Context(), at, store.Position{}); err == nil {
+			t.Errorf("store: opened %s, %v", path, c.Close())
+		}
+		if info, err := s.Stat(t.Context(), at); err == nil {
+			t.Errorf("store: %s has %d bytes", path, info.Size)
+		}
+	}
+}
