@@ -112,6 +112,13 @@ func attempts() []attempt {
 	add(attempt{submitter, "puts another file in place of a log", "any", log, no(asRoot), no(notAsUser)})
 	add(ofFiles("checkpoints into root's folders and out of another user's", "TestAttackCheckpointsOfOthers", false, true, each...)...)
 	add(ofFiles("leaves set-user-ID files and devices", "TestAttackSetUserIDFiles", true, true, each...)...)
+	add(attempt{
+		submitter, "turns a link of its folder while its package is laid out", "any", no(ownRights),
+		anywhere("shim/prepare TestAttackStageThroughATurnedLink"), no(noMoreRights),
+	}, attempt{
+		submitter, "names a path through the agent's own folder or descriptors", "any", no(ownRights),
+		anywhere("shim/files TestAttackThroughTheAgentsOwnFolder"), no(noMoreRights),
+	})
 	for _, e := range each {
 		add(attempt{
 			submitter, "names a user or group of the host", e, no(namesNone),

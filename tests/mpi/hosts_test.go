@@ -44,7 +44,7 @@ func TestTwoHosts(t *testing.T) {
 	var address string
 	j.await("the port of the second host's agent", func() bool {
 		_, after, ok := strings.Cut(j.log("worker-1"), `msg="API for peer agents" address=`)
-		address, _, _ = strings.Cut(after, "\n")
+		address, _, _ = strings.Cut(after, " key=")
 		return ok && address != ""
 	})
 	out, err := hosts.Exec(0, "python3", "-c", "import ssl, urllib.request\n"+
