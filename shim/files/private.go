@@ -76,16 +76,28 @@ func writable(is unix.Stat_t) bool {
 	return bits != 0
 }
 
-// Tighten takes the right to write to a folder from others, where the folder is the agent's own: a launcher has made it
-// for this agent alone.
+// Tighten takes a folder that a launcher has made for this agent alone from others: the right to write to it, and where
+// the agent is root, the folder itself. Nomad gives a task's folder to nobody (uid 65534), writable by all.
 func Tighten(dir string) error {
+	fail := func(act string, err error) error { return &fs.PathError{Op: act, Path: dir, Err: err} }
+	fd, err := unix.Open(dir, unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fail("open", err)
+	}
+	defer unix.Close(fd)
 	var is unix.Stat_t
-	if err := unix.Stat(dir, &is); err != nil {
-		return &fs.PathError{Op: "stat", Path: dir, Err: err}
+	if err := unix.Fstat(fd, &is); err != nil {
+		return fail("stat", err)
+	}
+	if os.Geteuid() == 0 && is.Uid != 0 {
+		if err := unix.Fchown(fd, 0, 0); err != nil {
+			return fail("chown", err)
+		}
+		is.Uid, is.Gid = 0, 0
 	}
 	if int(is.Uid) == os.Geteuid() && writable(is) {
-		if err := os.Chmod(dir, os.FileMode(is.Mode&0o777&^othersWrite)); err != nil {
-			return err
+		if err := unix.Fchmod(fd, is.Mode&0o777&^othersWrite); err != nil {
+			return fail("chmod", err)
 		}
 	}
 	return Mine(dir)
