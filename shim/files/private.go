@@ -80,7 +80,7 @@ func writable(is unix.Stat_t) bool {
 // the agent is root, the folder itself. Nomad gives a task's folder to nobody (uid 65534), writable by all.
 func Tighten(dir string) error {
 	fail := func(act string, err error) error { return &fs.PathError{Op: act, Path: dir, Err: err} }
-	fd, err := unix.Open(dir, unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	fd, err := unix.Open(dir, unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return fail("open", err)
 	}
