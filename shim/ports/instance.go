@@ -113,7 +113,8 @@ func (i *Instance) claim(p plan.Plan, prefer map[string]int) (*Held, error) {
 		if err != nil {
 			return nil, err
 		}
-		if _, had := prefer[port.Name]; port.Shared && !had && w.Number == 0 {
+		w.Granted = port.Port
+		if _, had := prefer[port.Name]; port.Shared && !had && w.Number == 0 && w.Granted == 0 {
 			from := usable
 			if len(w.Allowed) > 0 {
 				from = w.Allowed

@@ -24,6 +24,8 @@ type Want struct {
 	Name    string // the configuration key; unique
 	Number  int    // taken if it can be had (`DEFAULT_n`); 0: any
 	Allowed Ranges // nil: the range of Claim; else no other will do
+	// Granted is what the launcher has reserved for this, in whichever range; 0: nothing. It is tried first.
+	Granted int
 }
 
 // Held are claimed ports. Its methods may be called from any goroutine.
@@ -54,7 +56,9 @@ func claim(r Ranges, want []Want, prefer map[string]int, random func(int) int) (
 			return nil, errors.Join(fmt.Errorf("port %s: asked for twice", w.Name), h.Close())
 		}
 		preferred := prefer[w.Name]
-		if !permitted(w, r).Contains(preferred) {
+		if w.Granted > 0 {
+			preferred = w.Granted
+		} else if !permitted(w, r).Contains(preferred) {
 			preferred = 0 // it comes from the registry: whoever may write the app's keys could name any
 		}
 		h.ports[i] = first(w, preferred)

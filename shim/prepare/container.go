@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -220,16 +219,7 @@ func (c *Container) build(request plan.Request) (plan.Plan, error) {
 // takePorts takes the ports that the launcher has granted first, since no other is reserved for this agent; then those
 // that the index had before; then any.
 func (c *Container) takePorts(p plan.Plan, previous map[string]int) error {
-	prefer := maps.Clone(previous)
-	if prefer == nil {
-		prefer = map[string]int{}
-	}
-	for _, port := range p.Ports {
-		if port.Port > 0 {
-			prefer[port.Name] = port.Port
-		}
-	}
-	if err := c.Ports.Take(p, prefer); err != nil {
+	if err := c.Ports.Take(p, previous); err != nil {
 		return err
 	}
 	c.atEnd(c.Ports.Close)
