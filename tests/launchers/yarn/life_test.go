@@ -287,7 +287,7 @@ func (l *lab) guarded() {
 			t.Fatal(err)
 		}
 		switch {
-		case strings.HasPrefix(line, "./muster\x00agent\x00"):
+		case strings.Contains(line, "/muster\x00agent\x00") && !strings.HasPrefix(line, "/bin/sh"):
 			agents = append(agents, pid)
 			groups[group] = true
 		case strings.HasPrefix(line, "python3\x00"):
