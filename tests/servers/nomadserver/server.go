@@ -22,6 +22,8 @@ import (
 	"github.com/muster-agent/muster/tests/need"
 	"github.com/muster-agent/muster/tests/servers/jail"
 	"github.com/muster-agent/muster/tests/servers/ports"
+
+	"github.com/muster-agent/muster/tests/binary"
 )
 
 //go:embed agent.hcl
@@ -153,6 +155,7 @@ func (s *Server) start() {
 	cmd := exec.Command(s.binary, "agent", "-config="+filepath.Join(s.Dir, "agent.hcl"),
 		"-config="+filepath.Join(s.Dir, "test.hcl"))
 	cmd.Env = []string{
+		binary.HostIDs, // the folders of a test are of who runs it
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C",
 		"TMPDIR=" + os.TempDir(),
 	}
