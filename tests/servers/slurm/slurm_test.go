@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 const batch = `#!/bin/sh
 #SBATCH --nodes=2
 #SBATCH --ntasks=3
-export CONSUL_HTTP_ADDR=%s MUSTER_AGENT_STATE_DIR=%s MUSTER_AGENT_WORK_DIR=%s
+export MUSTER_AGENT_USERNS=host CONSUL_HTTP_ADDR=%s MUSTER_AGENT_STATE_DIR=%s MUSTER_AGENT_WORK_DIR=%s
 srun --kill-on-bad-exit=0 %s agent --app %s --engine process
 `
 
