@@ -144,7 +144,7 @@ func publicCopy(t *testing.T) string {
 func TestAttackBySystemCalls(t *testing.T) {
 	outposts(t, func(t *testing.T, start func(func(*Options)) *Guard) {
 		g := start(nil)
-		intruder := appName + " as-intruder && echo tried"
+		intruder := "TMPDIR=/tmp " + appName + " as-intruder && echo tried"
 		if got := inside(t, g, intruder, func(s *Spec) { s.Dir = "/tmp" }); got != "tried\n" {
 			t.Errorf("what worked, or failed otherwise than by a refusal:\n%s", got)
 		}
@@ -155,7 +155,8 @@ func TestAttackBySystemCalls(t *testing.T) {
 			t.Fatal(err)
 		}
 		if string(out) != "tried\n" {
-			t.Errorf("what worked in an exec:\n%s", out)
+			said, _ := io.ReadAll(s.Stderr)
+			t.Errorf("what worked in an exec:\n%s%s", out, said)
 		}
 	})
 }

@@ -88,7 +88,7 @@ func TestCapabilitiesInEachEngine(t *testing.T) {
 			})
 			most := 0x405fb | added
 			own := most
-			if user != nil {
+			if user != nil && user.UID != 0 {
 				own = 0
 			}
 			want := fmt.Sprintf("CapInh 0 CapPrm %x CapEff %x CapBnd %x CapAmb 0 NoNewPrivs 1 Seccomp 2", own, own, most)
