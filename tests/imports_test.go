@@ -147,7 +147,7 @@ var rooms = []room{
 		"shim/launcher/yarn/client",
 	}},
 	{path: "shim/launcher/route"},
-	{path: "shim/sandbox"},
+	{path: "shim/sandbox", may: []string{"shim/ownfolder"}}, // of its subids alone
 	{path: "shim/gpu", may: []string{"shim/plan", "registry", "shim/hostlock"}},
 	{path: "shim/gpu/grant", may: []string{"appdef", "shim/plan", "registry", "shim/fault", "shim/gpu", "shim/sandbox", "shim/sandbox/container"}},
 	{path: "shim/ports", may: []string{"appdef", "shim/plan", "registry", "shim/hostlock", "shim/fault"}},

@@ -168,5 +168,9 @@ func userNamespace(ids *subids.Map) (*os.File, error) {
 		return nil, err
 	}
 	space, err := os.Open(fmt.Sprintf("/proc/%d/ns/user", cmd.Process.Pid))
-	return space, errors.Join(err, input.Close(), cmd.Wait())
+	ended := errors.Join(input.Close(), cmd.Wait())
+	if err == nil && ended != nil {
+		err = errors.Join(ended, space.Close())
+	}
+	return space, err
 }

@@ -3,5 +3,5 @@
 //
 // It owns the table of blocks of this host and a lock on the block that an agent uses. It promises that two apps whose
 // agents live at the same time never share a block, that an app gets the block it had before as long as the table
-// remembers it, and that no id of a block is one that the host's accounts have. The agent's preparation calls it.
+// remembers it, and that no id of a block is one that /etc/passwd or /etc/group has. The agent's preparation calls it.
 package subids

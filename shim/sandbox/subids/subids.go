@@ -6,7 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/user"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -91,10 +91,34 @@ func namespaced(uidMap string) bool {
 	return len(fields) != 3 || fields[0] != "0" || fields[1] != "0" || fields[2] != strconv.Itoa(all)
 }
 
-// used names an account of the host whose id lies in the block.
-func (b Block) used() (name string) {
-	if u, err := user.LookupId(strconv.Itoa(b.UID)); err == nil {
-		return u.Username
+// ids are those of a host's accounts and groups.
+type ids struct{ uids, gids []int }
+
+// readAccounts reads the ids of the host's own files: accounts of a directory service are not in them, and have no
+// reason to lie in a range for subordinate ids.
+func readAccounts(passwd, group string) (ids, error) {
+	var all ids
+	users, err := idmap.ParsePasswdFile(passwd)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return all, fmt.Errorf("read accounts: %w", err)
 	}
-	return ""
+	for _, u := range users {
+		all.uids, all.gids = append(all.uids, u.Uid), append(all.gids, u.Gid)
+	}
+	groups, err := idmap.ParseGroupFile(group)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return all, fmt.Errorf("read accounts: %w", err)
+	}
+	for _, g := range groups {
+		all.gids = append(all.gids, g.Gid)
+	}
+	return all, nil
+}
+
+// in tells whether one of the ids lies in the block.
+func (all ids) in(b Block) bool {
+	within := func(first int) func(int) bool {
+		return func(id int) bool { return id >= first && id < first+BlockSize }
+	}
+	return slices.ContainsFunc(all.uids, within(b.UID)) || slices.ContainsFunc(all.gids, within(b.GID))
 }

@@ -147,3 +147,30 @@ func TestNamespaced(t *testing.T) {
 		}
 	}
 }
+
+// A block in which an account or a group of the host lies anywhere is no app's.
+func TestBlockOfAnAccount(t *testing.T) {
+	dir := t.TempDir()
+	passwd, group := filepath.Join(dir, "passwd"), filepath.Join(dir, "group")
+	for path, text := range map[string]string{
+		passwd: "root:x:0:0::/:/bin/sh\nada:x:1000070:50::/:/bin/sh\n", group: "team:x:2131071:ada\n",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	accounts, err := readAccounts(passwd, group)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for b, want := range map[Block]bool{
+		{1000000, 3000000}: true, {1065536, 3000000}: false, {3000000, 2065536}: true, {3000000, 2131072}: false,
+	} {
+		if got := accounts.in(b); got != want {
+			t.Errorf("%+v: got %t", b, got)
+		}
+	}
+	if none, err := readAccounts(filepath.Join(dir, "none"), filepath.Join(dir, "none")); err != nil || none.in(Block{}) {
+		t.Errorf("a host without accounts: %v, %v", none, err)
+	}
+}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/muster-agent/muster/shim/ownfolder"
 )
 
 // HostDir is where the table of this host lies. It outlives a restart of the host as the files of the apps do.
@@ -55,31 +57,13 @@ func Take(dir, key string, pool Pool) (_ Block, release func() error, err error)
 	return pool.block(number), held.Close, nil
 }
 
-// open opens the folder of the table, which is root's alone.
+// open opens the folder of the table, which is root's alone. Others pass above it to the work folders of apps.
 func open(dir string) (*os.Root, error) {
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil { // others pass there to apps' work folders
+	above := filepath.Dir(dir)
+	if err := ownfolder.Make(filepath.Dir(above), filepath.Base(above), filepath.Base(dir)); err != nil {
 		return nil, err
 	}
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, err
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	var is unix.Stat_t
-	folder, err := root.Open(".")
-	if err == nil {
-		err = errors.Join(unix.Fstat(int(folder.Fd()), &is), folder.Close())
-	}
-	if err == nil && (int(is.Uid) != os.Geteuid() || is.Mode&0o022 != 0) {
-		err = fmt.Errorf("%s belongs to uid %d with mode %04o, want it the agent's and closed to others: chown and "+
-			"chmod go-w", dir, is.Uid, is.Mode&0o7777)
-	}
-	if err != nil {
-		return nil, errors.Join(err, root.Close())
-	}
-	return root, nil
+	return os.OpenRoot(dir)
 }
 
 const tableName = "blocks.json"
@@ -117,21 +101,27 @@ func choose(root *os.Root, table map[string]entry, key string, pool Pool) (int, 
 		held, err := hold(root, e.Block, unix.LOCK_SH)
 		return e.Block, held, err
 	}
+	accounts, err := readAccounts("/etc/passwd", "/etc/group")
+	if err != nil {
+		return 0, nil, err
+	}
 	owner := map[int]string{}
 	for app, e := range table {
 		owner[e.Block] = app
 	}
 	for number := range pool.Blocks() {
-		if _, had := owner[number]; !had && pool.block(number).used() == "" {
+		if _, had := owner[number]; !had && !accounts.in(pool.block(number)) {
 			held, err := hold(root, number, unix.LOCK_SH)
 			return number, held, err
 		}
 	}
-	return reuse(root, table, owner, pool)
+	return reuse(root, table, owner, pool, accounts)
 }
 
 // reuse takes the block that was used longest ago by an app that has no living agent.
-func reuse(root *os.Root, table map[string]entry, owner map[int]string, pool Pool) (int, *os.File, error) {
+func reuse(
+	root *os.Root, table map[string]entry, owner map[int]string, pool Pool, accounts ids,
+) (int, *os.File, error) {
 	for len(owner) > 0 {
 		oldest := -1
 		for number, app := range owner {
@@ -141,7 +131,7 @@ func reuse(root *os.Root, table map[string]entry, owner map[int]string, pool Poo
 		}
 		app := owner[oldest]
 		delete(owner, oldest)
-		if oldest >= pool.Blocks() || pool.block(oldest).used() != "" {
+		if oldest >= pool.Blocks() || accounts.in(pool.block(oldest)) {
 			continue
 		}
 		held, err := hold(root, oldest, unix.LOCK_EX|unix.LOCK_NB)
