@@ -56,7 +56,7 @@ func Look(ctx context.Context, found launcher.Found, host launcher.Host, o Optio
 			checkLauncher(found, host), checkGuard(ctx), checkState(o.State), checkPorts(o.Ports),
 			checkConsul(ctx, o), checkACL(ctx, o), checkPolicy(o.Policy),
 		},
-		checkConfinement(ctx),
+		checkConfinement(ctx, o.Policy),
 		[]Check{checkWorkFolder(), checkOpenFiles(), checkShell(), checkPython(ctx), checkHadoop(), checkGPU(ctx, "/")},
 	)
 }

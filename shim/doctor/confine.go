@@ -24,23 +24,23 @@ import (
 )
 
 // checkConfinement says how a process is held to its limits here.
-func checkConfinement(ctx context.Context) []Check {
+func checkConfinement(ctx context.Context, operators string) []Check {
 	choice, err := sandbox.Choose(ctx, "auto", false)
 	if err != nil {
 		return []Check{bad("engine", "mount /proc and /sys", "%v", err)}
 	}
 	tree := choice.Support.Tree
 	return []Check{
-		checkEngine(choice), checkIDs(), checkContainer(choice.Support), checkCgroup(tree), checkDelegation(tree),
-		checkFeatures(tree), checkEnvelope(tree),
+		checkEngine(choice), checkIDs(operators), checkContainer(choice.Support), checkCgroup(tree),
+		checkDelegation(tree), checkFeatures(tree), checkEnvelope(tree),
 		checkImages(choice.Support, filepath.Join(cachedir.Default(), "image")),
 	}
 }
 
-// checkIDs says whose user and group ids processes have on this host.
-func checkIDs() Check {
+// checkIDs says whose user and group ids processes have on this host by the policy in a file.
+func checkIDs(operators string) Check {
 	const name = "ids"
-	p, err := policy.Read(policy.DefaultFile, false)
+	p, err := policy.Read(operators, false)
 	switch {
 	case err != nil:
 		return good(name, "not known while the policy cannot be read")
