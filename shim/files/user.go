@@ -83,7 +83,7 @@ func (u User) Shut(dir string) string {
 		return ""
 	}
 	shut := ""
-	_ = u.Do(func() error {
+	_ = u.Do(func() error { // without the user's rights nothing is known to be shut: the start says what is
 		for at := dir; at != "/" && at != "."; at = filepath.Dir(at) {
 			if _, err := os.Stat(at + "/."); errors.Is(err, fs.ErrPermission) {
 				shut = at

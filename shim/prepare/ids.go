@@ -1,7 +1,6 @@
 package prepare
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -103,9 +102,6 @@ func (i ids) table(user *plan.UserFacts, groups []int) *subids.Map {
 	return subids.New(i.block, uids, groups)
 }
 
-// errBeyond says that a user of an image has no id on the host.
-var errBeyond = errors.New("beyond the ids of a container")
-
 // owner is the process's user as the host's kernel knows it.
 func (i ids) owner(user *plan.UserFacts) *plan.UserFacts {
 	inside := plan.UserFacts{Home: "/"}
@@ -137,8 +133,8 @@ func (c *Container) checkIDs() error {
 	_, uid := table.UID(u.UID)
 	_, gid := table.GID(u.GID)
 	if !uid || !gid {
-		return fmt.Errorf("user %d:%d of the image: %w, which are 0 to %d: set muster.user", u.UID, u.GID, errBeyond,
-			subids.BlockSize-1)
+		return fmt.Errorf("user %d:%d of the image: beyond the ids of a container, which are 0 to %d: set muster.user",
+			u.UID, u.GID, subids.BlockSize-1)
 	}
 	return nil
 }
