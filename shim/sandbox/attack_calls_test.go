@@ -39,8 +39,8 @@ func init() {
 	roles["as-eavesdropper"] = asEavesdropper
 }
 
-// outposts are the engines of this host, with the users whom an agent like ours can start a process as.
-func outposts(t *testing.T, test func(t *testing.T, start func(change func(*Options)) *Guard)) {
+// eachEngineAndUser are the engines of this host, with the users whom an agent like ours can start a process as.
+func eachEngineAndUser(t *testing.T, test func(t *testing.T, start func(change func(*Options)) *Guard)) {
 	t.Helper()
 	tree := tree(t)
 	app := publicCopy(t)
@@ -142,7 +142,7 @@ func publicCopy(t *testing.T) string {
 }
 
 func TestAttackBySystemCalls(t *testing.T) {
-	outposts(t, func(t *testing.T, start func(func(*Options)) *Guard) {
+	eachEngineAndUser(t, func(t *testing.T, start func(func(*Options)) *Guard) {
 		g := start(nil)
 		intruder := "TMPDIR=/tmp " + appName + " as-intruder && echo tried"
 		if got := inside(t, g, intruder, func(s *Spec) { s.Dir = "/tmp" }); got != "tried\n" {
@@ -332,7 +332,7 @@ func setUserID() error {
 
 // A token on the loopback is read by who may open a packet socket there.
 func TestAttackReadsNoTokenOnTheLoopback(t *testing.T) {
-	outposts(t, func(t *testing.T, start func(func(*Options)) *Guard) {
+	eachEngineAndUser(t, func(t *testing.T, start func(func(*Options)) *Guard) {
 		g := start(nil)
 		token := rand.Text()
 		server, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -390,7 +390,7 @@ func asEavesdropper(args []string) error {
 // where it reads the limit of this very test.
 func TestAttackLiftsNoLimit(t *testing.T) {
 	const limit = 24593 * 4096
-	outposts(t, func(t *testing.T, start func(func(*Options)) *Guard) {
+	eachEngineAndUser(t, func(t *testing.T, start func(func(*Options)) *Guard) {
 		g := start(func(o *Options) { o.Confine.Limits = cgroup.Limits{Memory: limit} })
 		held := limitFiles(g)
 		got := inside(t, g, fmt.Sprintf(`exec 2>/dev/null

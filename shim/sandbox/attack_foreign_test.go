@@ -36,7 +36,7 @@ func TestAttackByCallsOfAnotherArchitecture(t *testing.T) {
 		0xb8, 0xe7, 0, 0, 0, // mov eax, 231: exit_group
 		0x0f, 0x05, // syscall
 	}
-	outposts(t, func(t *testing.T, start func(func(*Options)) *Guard) {
+	eachEngineAndUser(t, func(t *testing.T, start func(func(*Options)) *Guard) {
 		dir := filepath.Join(filepath.Dir(appName), filepath.Base(t.TempDir()))
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)

@@ -78,7 +78,7 @@ func TestWhatAProcessIsHeldTo(t *testing.T) {
 // Each engine gives a root the default set, and what the operator adds to it, and another user none.
 func TestCapabilitiesInEachEngine(t *testing.T) {
 	need.Root(t)
-	outposts(t, func(t *testing.T, start func(func(*Options)) *Guard) {
+	eachEngineAndUser(t, func(t *testing.T, start func(func(*Options)) *Guard) {
 		for _, added := range []Caps{0, 1 << unix.CAP_NET_RAW} {
 			var user *guard.User
 			g := start(func(o *Options) {

@@ -168,7 +168,7 @@ func PeerHandler(s Source, token string) http.Handler {
 			return
 		}
 		welcome(w, r)
-		r.Body = http.MaxBytesReader(w, r.Body, guestBody)
+		r.Body = http.MaxBytesReader(w, r.Body, mostBody)
 		mux.ServeHTTP(w, r)
 	})
 }

@@ -16,72 +16,72 @@ import (
 const (
 	strangerPatience = 10 * time.Second // for the handshake, the request and its answer
 	knownPatience    = 2 * time.Minute  // for a request and its answer, a roster over a slow network among them
-	guestIdle        = 30 * time.Second // between two requests
-	guestHeader      = 8 << 10          // bytes
-	guestBody        = 1 << 16
+	idlePatience     = 30 * time.Second // between two requests
+	mostHeader       = 8 << 10          // bytes
+	mostBody         = 1 << 16
 )
 
-// mostGuests bounds the connections of other hosts. It leaves half of the descriptors to the agent itself: its socket
-// answers whatever happens at the port.
-const mostGuests = 4096
+// mostConnections bounds the connections of other hosts. It leaves half of the descriptors to the agent itself: its
+// socket answers whatever happens at the port.
+const mostConnections = 4096
 
 // ServePeers answers agents of other hosts until ctx is done, by TLS alone.
 func ServePeers(ctx context.Context, l net.Listener, id PeerIdentity, h http.Handler, log *slog.Logger) error {
 	server := &http.Server{
 		Handler: h, ReadHeaderTimeout: strangerPatience, ReadTimeout: strangerPatience, WriteTimeout: strangerPatience,
-		IdleTimeout: guestIdle, MaxHeaderBytes: guestHeader,
+		IdleTimeout: idlePatience, MaxHeaderBytes: mostHeader,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			if over, ok := c.(*tls.Conn); ok {
-				return context.WithValue(ctx, guestKey{}, over.NetConn())
+				return context.WithValue(ctx, connectionKey{}, over.NetConn())
 			}
 			return ctx
 		},
 	}
-	return serveWith(ctx, server, tls.NewListener(newGuests(l, guestBudget()), id.server()))
+	return serveWith(ctx, server, tls.NewListener(newConnections(l, connectionBudget()), id.server()))
 }
 
-// guestBudget is how many connections of other hosts this process may have.
-func guestBudget() int {
+// connectionBudget is how many connections of other hosts this process may have.
+func connectionBudget() int {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
-		return mostGuests / 8
+		return mostConnections / 8
 	}
-	return int(min(mostGuests, limit.Cur/2)) //nolint:gosec // at most mostGuests
+	return int(min(mostConnections, limit.Cur/2)) //nolint:gosec // at most mostConnections
 }
 
-// guests are the connections of other hosts. Those that have not shown the run's token yet are strangers: when there
-// are too many, of one address or in all, the oldest of the address with the most strangers is closed. So a crowd of
-// idle connections closes each other, and a peer that shows its token at once gets through.
-type guests struct {
+// connections are those of other hosts. Those that have not shown the run's token yet are strangers: when there are too
+// many, of one address or in all, the oldest of the address with the most strangers is closed. So a crowd of idle
+// connections closes each other, and a peer that shows its token at once gets through.
+type connections struct {
 	net.Listener
 	most                    int // in all
 	strangersAll, strangers int // strangers in all, and of one address
 
 	mu     sync.Mutex
 	open   int
-	oldest []*guest // strangers, oldest first
+	oldest []*connection // strangers, oldest first
 	by     map[string]int
 }
 
-func newGuests(l net.Listener, most int) *guests {
-	return &guests{
+func newConnections(l net.Listener, most int) *connections {
+	return &connections{
 		Listener: l, most: most, strangersAll: max(1, most/2), strangers: max(1, most/4), by: map[string]int{},
 	}
 }
 
-// guest is one of these connections.
-type guest struct {
+// connection is one of these connections.
+type connection struct {
 	net.Conn
-	of      *guests
+	of      *connections
 	address string
 	once    sync.Once
 }
 
-type guestKey struct{}
+type connectionKey struct{}
 
 // Accept returns the next connection that there is room for.
-func (g *guests) Accept() (net.Conn, error) {
+func (g *connections) Accept() (net.Conn, error) {
 	for {
 		c, err := g.Listener.Accept()
 		if err != nil {
@@ -95,13 +95,13 @@ func (g *guests) Accept() (net.Conn, error) {
 }
 
 // take makes room for a connection by closing a stranger; nil: there is none to close.
-func (g *guests) take(c net.Conn) *guest {
+func (g *connections) take(c net.Conn) *connection {
 	address, _, err := net.SplitHostPort(c.RemoteAddr().String())
 	if err != nil {
 		address = c.RemoteAddr().String()
 	}
 	g.mu.Lock()
-	var closed *guest
+	var closed *connection
 	switch {
 	case g.by[address] >= g.strangers:
 		closed = g.drop(address)
@@ -112,7 +112,7 @@ func (g *guests) take(c net.Conn) *guest {
 		g.mu.Unlock()
 		return nil
 	}
-	one := &guest{Conn: c, of: g, address: address}
+	one := &connection{Conn: c, of: g, address: address}
 	g.open++
 	g.oldest, g.by[address] = append(g.oldest, one), g.by[address]+1
 	g.mu.Unlock()
@@ -123,7 +123,7 @@ func (g *guests) take(c net.Conn) *guest {
 }
 
 // crowd is the address with the most strangers; of equals, that of the oldest. It is called with the mutex held.
-func (g *guests) crowd() string {
+func (g *connections) crowd() string {
 	most, address := 0, ""
 	for _, one := range g.oldest {
 		if n := g.by[one.address]; n > most {
@@ -134,7 +134,7 @@ func (g *guests) crowd() string {
 }
 
 // drop takes the oldest stranger of an address out of the books, with the mutex held; nil: it has none.
-func (g *guests) drop(address string) *guest {
+func (g *connections) drop(address string) *connection {
 	for _, one := range g.oldest {
 		if one.address == address {
 			g.noStranger(one)
@@ -146,7 +146,7 @@ func (g *guests) drop(address string) *guest {
 }
 
 // noStranger is called with the mutex held.
-func (g *guests) noStranger(one *guest) {
+func (g *connections) noStranger(one *connection) {
 	for i, other := range g.oldest {
 		if other == one {
 			g.oldest = append(g.oldest[:i], g.oldest[i+1:]...)
@@ -159,7 +159,7 @@ func (g *guests) noStranger(one *guest) {
 }
 
 // Close ends the connection.
-func (c *guest) Close() error {
+func (c *connection) Close() error {
 	c.of.mu.Lock()
 	c.of.noStranger(c)
 	c.once.Do(func() { c.of.open-- })
@@ -170,7 +170,7 @@ func (c *guest) Close() error {
 // welcome notes that a request's connection has shown the run's token: from here on it has longer, and is closed for
 // nobody.
 func welcome(w http.ResponseWriter, r *http.Request) {
-	one, ok := r.Context().Value(guestKey{}).(*guest)
+	one, ok := r.Context().Value(connectionKey{}).(*connection)
 	if !ok {
 		return
 	}
