@@ -10,6 +10,31 @@ import (
 	"testing"
 )
 
+// Temp makes a folder that is gone after the test. Its path is short, since a socket's has 107 bytes, and processes of any
+// user may look into it: a root agent's are nobody on this host.
+func Temp(t testing.TB, prefix string) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", prefix) //nolint:usetesting // see above
+	if err = errors.Join(err, os.Chmod(dir, 0o755)); err != nil { //nolint:gosec // see above
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// OfAll makes the folder dir, into which processes of any user may write.
+func OfAll(t testing.TB, dir string) string {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(dir, 0o755), os.Chmod(dir, 0o777|os.ModeSticky)); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 // Lay writes files, by path and content; one that ends in / is a folder.
 func Lay(t *testing.T, dir string, files map[string]string) {
 	t.Helper()

@@ -22,6 +22,7 @@ import (
 
 	"github.com/muster-agent/muster/registry/embedded"
 	"github.com/muster-agent/muster/tests/binary"
+	"github.com/muster-agent/muster/tests/folder"
 	"github.com/muster-agent/muster/tests/need"
 	"github.com/muster-agent/muster/tests/netns"
 )
@@ -147,7 +148,7 @@ func TestSlot(t *testing.T) {
 	j.running()
 	j.must(syscall.Kill(-first.Process.Pid, syscall.SIGKILL))
 	<-first.done
-	j.must(os.Remove(filepath.Join(j.top, "up-0")))
+	j.must(os.Remove(filepath.Join(j.top, "seen", "up-0")))
 	began := time.Now()
 	agents = append(agents, j.agentWith(0, nomad, inside, where...))
 	j.running()
@@ -221,10 +222,9 @@ type agent struct {
 
 func newJob(t *testing.T, limits settings) *job {
 	t.Helper()
-	top, err := os.MkdirTemp("", "mr-") //nolint:usetesting // short: a socket's path has 107 bytes
+	top := folder.Temp(t, "mr-")
+	folder.OfAll(t, filepath.Join(top, "seen"))
 	j := &job{t: t, app: "reach" + strconv.Itoa(os.Getpid()), top: top}
-	j.must(err)
-	t.Cleanup(func() { j.must(os.RemoveAll(top)) })
 	worker := settings{"yarn.role.priority": "1", "yarn.component.instances": "3", "yarn.memory": "64", "yarn.vcores": "1"}
 	maps.Copy(worker, limits)
 	type object = map[string]any
@@ -237,7 +237,7 @@ func newJob(t *testing.T, limits settings) *job {
 		}},
 		"appConfig.default.json": object{"schema": schema, "global": settings{
 			"muster.framework": "none", "site.global.worker.port": "${worker.ALLOCATED_PORT}{PER_CONTAINER}",
-			"muster.command": fmt.Sprintf("touch %[1]s/up-$MUSTER_INDEX; while [ ! -e %[1]s/go ]; do sleep 0.1; done", top),
+			"muster.command": fmt.Sprintf("touch %[1]s/seen/up-$MUSTER_INDEX; while [ ! -e %[1]s/go ]; do sleep 0.1; done", top),
 		}},
 		"resources.default.json": object{"schema": schema, "components": object{"worker": worker}},
 	} {
@@ -321,7 +321,7 @@ func (j *job) agentWith(i int, environ []string, command func(...string) *exec.C
 func (j *job) running() {
 	j.t.Helper()
 	j.await("three processes", func() bool {
-		up, _ := filepath.Glob(filepath.Join(j.top, "up-*")) // the pattern is right
+		up, _ := filepath.Glob(filepath.Join(j.top, "seen", "up-*")) // the pattern is right
 		return len(up) == 3
 	})
 }

@@ -418,14 +418,14 @@ func TestStatusAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		j := newSmall(t, nil, small{
-			parts:  []part{{timeout: 2, script: "    def start(self, env):\n        pass\n    def status(self, env):\n        pass\n"}},
+			parts:  []part{{timeout: 15, script: "    def start(self, env):\n        pass\n    def status(self, env):\n        pass\n"}},
 			config: settings{"muster.python": python},
 		})
 		p := j.begin("--engine", "process")
 		j.sees("worker-0", "running", 1)
 		j.notes("worker-0", "STATUS alone says")
 		j.must(os.Remove(python))
-		j.end(p).fails(t, registry.ClassTimeout, 76, "worker-0 failed: STATUS, which alone says whether the instance is up, cannot be run for 2 s: *")
+		j.end(p).fails(t, registry.ClassTimeout, 76, "worker-0 failed: STATUS, which alone says whether the instance is up, cannot be run for 15 s: *")
 	})
 	t.Run("it is declared", func(t *testing.T) { // a process that START has left says nothing then
 		t.Parallel()
