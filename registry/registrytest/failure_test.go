@@ -370,16 +370,25 @@ func manyLost(t *testing.T, s server) {
 	a := newApp(t, w, component("worker", n, registry.ScopeInstance))
 	a.facts.Times.Lost = 2 * time.Second
 	all := a.assemble(t, 1)
+	lost := all.without(all.conductor(t))[:dead]
 	var writes atomic.Int32
+	// The conductor looks again when all are dead: their timers begin together, however slow this machine is.
+	dying := make(chan struct{})
 	w.when(func(r *http.Request, body string) *encounter {
-		absent, written := `"Verb":"check-not-exists","Key":"muster/`+a.facts.App+"/live/", `"Verb":"cas","Key":"muster/`+a.facts.App+"/members/"
-		if strings.HasPrefix(r.URL.Path, "/v1/txn") && strings.Contains(body, absent) && strings.Contains(body, written) {
+		if !strings.HasPrefix(r.URL.Path, "/v1/txn") {
+			return nil
+		}
+		key := `"Key":"muster/` + a.facts.App
+		has := func(verb, folder string) bool { return strings.Contains(body, `"Verb":"`+verb+`",`+key+folder) }
+		if has("get-tree", "/live/") {
+			return &encounter{hold: dying}
+		}
+		if has("check-not-exists", "/live/") && has("cas", "/members/") {
 			writes.Add(1)
 		}
 		return nil
 	})
 	kv := rawOf(t, s.URL())
-	lost := all.without(all.conductor(t))[:dead]
 	for _, g := range lost {
 		g.membership.Close()
 	}
@@ -387,6 +396,7 @@ func manyLost(t *testing.T, s server) {
 		live, _, _ := kv.get(fmt.Sprintf("%s/live/worker/%d", a.facts.App, g.me.Instance.Index))
 		kv.destroy(live.Session) // as its end by time would
 	}
+	close(dying)
 	for _, g := range lost {
 		kv.until(fmt.Sprintf("%s/members/worker/%d", a.facts.App, g.me.Instance.Index), func(e entry, ok bool) bool {
 			return ok && strings.Contains(string(e.Value), `"ph":"lost"`)
