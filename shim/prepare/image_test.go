@@ -194,9 +194,9 @@ func TestAttackLoginFromRootsFiles(t *testing.T) {
 // Where layers cannot be mounted with a container's owners, it gets copies that have them; else those that all share.
 func TestLayersOfAHostWithoutIdmappedMounts(t *testing.T) {
 	need.Root(t)
+	s := registryserver.Start(t, registryserver.Options{})
 	cache := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", cache)
-	s := registryserver.Start(t, registryserver.Options{})
 	layer := registryserver.Pack(t, ispec.MediaTypeImageLayerGzip, registryserver.Tar(t, registryserver.File{Header: tar.Header{Name: "etc/x", Uid: 5, Gid: 6}}))
 	beyond := registryserver.Pack(t, ispec.MediaTypeImageLayerGzip, registryserver.Tar(t, registryserver.File{Header: tar.Header{Name: "y", Uid: 70000}}))
 	good := s.Push("good", "1", registryserver.NewImage(t, ispec.ImageConfig{}, ispec.Platform{}, layer))
