@@ -130,6 +130,9 @@ func attempts() []attempt {
 	users := attempt{submitter, "an image's or a definition's user is one of the host", "any", no(namesNone), anywhere("shim/prepare TestAttackUsersOfTheHost"), no(userNoUser)}
 	add(users)
 	add(ofRoot(submitter, "a login from root's files", "shim/prepare TestAttackLoginFromRootsFiles"),
+		ofRoot(submitter, "an image from root's files", "shim/prepare TestAttackLayoutOfRoot"),
+		ofRoot(submitter, "a limit that tells on the whole host", "shim/prepare TestAttackRaisesLimits"),
+		ofRoot(submitter, "a file of another user in place of its own", "shim/files TestAttackMovedFileIsAdopted"),
 		ofRoot(submitter, "a key of root's keyring", "shim/secret TestAttackKeyOfRoot"),
 		outside(submitter, "the agent's variables as secrets", "shim/secret TestAttackVariablesOfTheAgent"),
 		outside(submitter, "another policy", "shim/policy TestAttackOtherPolicy"),

@@ -57,7 +57,7 @@ func Pull(ctx context.Context, ref string, o Options) (*Image, error) {
 	if err != nil {
 		return nil, &Error{Ref: ref, Err: err}
 	}
-	where, err := parseReference(ref, o.Insecure)
+	where, err := parseReference(ref, o.Insecure, o.Layout)
 	if err != nil {
 		return nil, &Error{Ref: printable(ref), Err: err, Hint: hint(err, "")}
 	}
@@ -92,7 +92,7 @@ func (p *puller) pull(ctx context.Context) (_ *Image, err error) {
 		return nil, err
 	}
 	if p.where.name == nil {
-		p.source = layout{dir: p.where.dir}
+		p.source = layout{p.where.dir, p.Layout}
 	} else {
 		p.source = newRegistry(p.where.name, p.Options, p.cache, p.tally)
 	}

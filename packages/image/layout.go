@@ -19,7 +19,18 @@ import (
 // layout reads an OCI image layout (OCI Image Specification 1.1, image-layout.md) where it lies; nothing of it but the
 // unpacked layers is copied. Links that lead out of its folder are not followed: a definition that names a layout must
 // not have the agent read what it could not read itself.
-type layout struct{ dir string }
+type layout struct {
+	dir  string
+	open func(dir string) (Folder, error)
+}
+
+// Folder is an open folder whose links that lead out of it are not followed, as *os.Root is.
+type Folder interface {
+	OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error)
+	Close() error
+}
+
+func openFolder(dir string) (Folder, error) { return os.OpenRoot(dir) }
 
 func (l layout) close() {}
 
@@ -71,7 +82,7 @@ func (l layout) small(_ context.Context, what string, d ispec.Descriptor) ([]byt
 }
 
 func (l layout) layer(_ context.Context, d ispec.Descriptor) (*blob, error) {
-	f, err := l.open(blobName(d))
+	f, err := l.file(blobName(d))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("layout %s: layer %s: %w", l.dir, d.Digest, ErrNotFound)
 	}
@@ -86,9 +97,9 @@ func blobName(d ispec.Descriptor) string {
 	return filepath.Join(ispec.ImageBlobsDir, d.Digest.Algorithm().String(), d.Digest.Encoded())
 }
 
-// open opens a regular file, without waiting at a FIFO.
-func (l layout) open(name string) (_ *os.File, err error) {
-	root, err := os.OpenRoot(l.dir)
+// file opens a regular file, without waiting at a FIFO.
+func (l layout) file(name string) (_ *os.File, err error) {
+	root, err := l.open(l.dir)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +119,7 @@ func (l layout) open(name string) (_ *os.File, err error) {
 }
 
 func (l layout) read(name string, most int64) (_ []byte, err error) {
-	f, err := l.open(name)
+	f, err := l.file(name)
 	if err != nil {
 		return nil, err
 	}

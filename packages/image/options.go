@@ -20,6 +20,8 @@ type Options struct {
 	Progress func(Progress) // called at most a few times a second, by one goroutine at a time; nil: silence
 	Logger   *slog.Logger   // nil: silence
 
+	Layout func(dir string) (Folder, error) // opens the folder of a layout; nil: with this program's own rights
+
 	// MaxFiles and MaxBytes bound what one layer may hold unpacked; 0 means defaultMaxFiles and defaultMaxBytes.
 	MaxFiles int
 	MaxBytes int64
@@ -44,6 +46,9 @@ func (o Options) filled() (Options, error) {
 	}
 	if o.Parallel <= 0 {
 		o.Parallel = 3
+	}
+	if o.Layout == nil {
+		o.Layout = openFolder
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -37,7 +37,7 @@ func TestParseReference(t *testing.T) {
 		"a:b:c":                        "",
 		"a@sha256:0":                   "",
 	} {
-		r, err := parseReference(text, nil)
+		r, err := parseReference(text, nil, openFolder)
 		got := r.dir + " " + r.tag
 		if r.name != nil {
 			got = r.name.Name()
@@ -59,7 +59,7 @@ func FuzzReference(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		r, err := parseReference(text, nil)
+		r, err := parseReference(text, nil, openFolder)
 		if err != nil {
 			if !errors.Is(err, ErrReference) {
 				t.Errorf("got %v, want %v", err, ErrReference)
@@ -69,7 +69,7 @@ func FuzzReference(f *testing.F) {
 		if r.name == nil {
 			return
 		}
-		again, err := parseReference(r.name.Name(), nil)
+		again, err := parseReference(r.name.Name(), nil, openFolder)
 		if err != nil || again.name.Name() != r.name.Name() {
 			t.Errorf("%q: got %v, %v when read again, want %s", text, again.name, err, r.name.Name())
 		}

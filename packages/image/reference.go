@@ -2,7 +2,6 @@ package image
 
 import (
 	"fmt"
-	"os"
 	"regexp"
 	"strings"
 
@@ -21,10 +20,11 @@ const layoutPrefix = "oci:"
 
 var layoutTag = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 
-// parseReference reads what muster.image says. A registry's host among insecure may be spoken to by plain http.
-func parseReference(text string, insecure []string) (reference, error) {
+// parseReference reads what muster.image says. A registry's host among insecure may be spoken to by plain http; open
+// opens the folder of a layout.
+func parseReference(text string, insecure []string, open func(string) (Folder, error)) (reference, error) {
 	if rest, ok := strings.CutPrefix(text, layoutPrefix); ok {
-		return parseLayout(text, rest)
+		return parseLayout(text, rest, open)
 	}
 	var options []name.Option
 	if host, _, ok := strings.Cut(text, "/"); ok && listed(host, insecure) {
@@ -39,12 +39,12 @@ func parseReference(text string, insecure []string) (reference, error) {
 }
 
 // parseLayout: a folder's name may hold a colon, so what exists decides.
-func parseLayout(text, rest string) (reference, error) {
+func parseLayout(text, rest string, open func(string) (Folder, error)) (reference, error) {
 	if rest == "" || strings.ContainsRune(rest, 0) {
 		return reference{text: text}, fmt.Errorf("%w: got no folder", ErrReference)
 	}
-	if _, err := os.Stat(rest); err == nil {
-		return reference{text: text, dir: rest}, nil
+	if folder, err := open(rest); err == nil {
+		return reference{text: text, dir: rest}, folder.Close()
 	}
 	if i := strings.LastIndexByte(rest, ':'); i > 0 && layoutTag.MatchString(rest[i+1:]) {
 		return reference{text: text, dir: rest[:i], tag: rest[i+1:]}, nil

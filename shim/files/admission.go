@@ -262,17 +262,9 @@ func (a Admission) Read(path string, most int64) (text string, err error) {
 		return "", err
 	}
 	truth := Resolve(path)
-	top, ok := a.root(truth, false)
-	if work := Resolve(a.Work); !ok && Within(truth, work) {
-		if top, err = a.ofWork(truth, work); err != nil {
-			return "", err
-		}
-		ok = true
-	}
-	if !ok {
-		return "", fault.NotPermitted(fmt.Errorf("%s: an agent that is root reads for a definition only below its "+
-			"work folder: set muster.user to a user who may read it, or let the operator add %s in %s", truth,
-			rootLine(truth, true), a.Policy.File))
+	top, err := a.reading(truth)
+	if err != nil {
+		return "", err
 	}
 	in, err := top.folder(filepath.Dir(truth), filepath.Dir(path), a.User)
 	if err != nil {
@@ -280,6 +272,40 @@ func (a Admission) Read(path string, most int64) (text string, err error) {
 	}
 	text, err = Folder{Root: in.root}.Read(filepath.Base(truth), most)
 	return text, errors.Join(err, in.Close())
+}
+
+// ReadFolder opens a folder of this host that the definition names for the agent to read files in, as Read reads one.
+func (a Admission) ReadFolder(path string) (UserFolder, error) {
+	if a.User.limited() {
+		return a.User.folder(path)
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return UserFolder{}, err
+	}
+	if !a.bounded() {
+		root, err := os.OpenRoot(path)
+		return UserFolder{root, path, a.User}, err
+	}
+	truth := Resolve(path)
+	top, err := a.reading(truth)
+	if err != nil {
+		return UserFolder{}, err
+	}
+	return top.folder(truth, path, a.User)
+}
+
+// reading is where an agent that is root may read a file that a definition names, with root's rights.
+func (a Admission) reading(truth string) (reach, error) {
+	if top, ok := a.root(truth, false); ok {
+		return top, nil
+	}
+	if work := Resolve(a.Work); Within(truth, work) {
+		return a.ofWork(truth, work)
+	}
+	return reach{}, fault.NotPermitted(fmt.Errorf("%s: an agent that is root reads for a definition only below its "+
+		"work folder: set muster.user to a user who may read it, or let the operator add %s in %s", truth,
+		rootLine(truth, true), a.Policy.File))
 }
 
 func (r reach) open(write bool) (store.Store, error) {

@@ -45,21 +45,32 @@ func (u User) Own(folder *os.Root, name string) error {
 	return folder.Lchown(name, u.facts.UID, u.facts.GID)
 }
 
-// OwnAll makes a folder and all in it the user's. Links are not followed. A file that has another name elsewhere keeps
-// its owner: that name may be one of the host's.
+// OwnAll makes a folder the user's, and all in it that is its owner's. Links are not followed. A file that has another
+// name elsewhere keeps its owner, and so does one of a third user: a process may have moved it here from a folder of
+// the host that it may write to.
 func (u User) OwnAll(folder *os.Root) error {
 	if !u.another() {
 		return nil
 	}
-	return fs.WalkDir(folder.FS(), ".", func(path string, _ fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil // removed meanwhile
-		}
-		if err != nil {
+	top, err := folder.Lstat(".")
+	if err != nil {
+		return err
+	}
+	was := ownerOf(top)
+	if was.Uid == uint32(u.facts.UID) && was.Gid == uint32(u.facts.GID) { //nolint:gosec // ids have 32 bits
+		return nil
+	}
+	err = fs.WalkDir(folder.FS(), ".", func(path string, _ fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // removed meanwhile
+			return nil
+		case err != nil:
 			return err
+		case path == ".":
+			return nil // at last: until then it tells whose the rest is
 		}
 		info, err := folder.Lstat(path)
-		if err == nil && hasOtherNames(info) {
+		if err == nil && (hasOtherNames(info) || ownerOf(info).Uid != was.Uid) {
 			return nil
 		}
 		if err == nil {
@@ -70,11 +81,19 @@ func (u User) OwnAll(folder *os.Root) error {
 		}
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	return u.Own(folder, ".")
+}
+
+func ownerOf(info fs.FileInfo) *syscall.Stat_t {
+	st, _ := info.Sys().(*syscall.Stat_t) // as Linux has it
+	return st
 }
 
 func hasOtherNames(info fs.FileInfo) bool {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	return ok && !info.IsDir() && info.Mode()&fs.ModeSymlink == 0 && st.Nlink > 1
+	return !info.IsDir() && info.Mode()&fs.ModeSymlink == 0 && ownerOf(info).Nlink > 1
 }
 
 // Shut is the first folder on the way into dir that the user may not pass through, "" when there is none.

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -44,6 +45,42 @@ func TestOwnAll(t *testing.T) {
 		}
 		if got := info.Sys().(*syscall.Stat_t).Uid; got != want {
 			t.Errorf("%s belongs to %d, want %d", path, got, want)
+		}
+	}
+}
+
+// A process may write to a folder of the host and move a file of another user from there into its own folder. The file
+// stays the other user's at each later start, whoever the process then is.
+func TestAttackMovedFileIsAdopted(t *testing.T) {
+	need.Root(t)
+	top := t.TempDir()
+	moved, dir := filepath.Join(top, "moved"), filepath.Join(top, "instance")
+	if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(moved, []byte("x"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	first, second := As(&plan.UserFacts{UID: 4242, GID: 4242}), As(&plan.UserFacts{UID: 4243, GID: 4243})
+	own := filepath.Join(dir, "own")
+	if err := errors.Join(first.OwnAll(root), os.Rename(moved, filepath.Join(dir, "moved")), os.WriteFile(own, nil, 0o600),
+		os.Lchown(own, 4242, 4242)); err != nil {
+		t.Fatal(err)
+	}
+	for i, user := range []User{first, second} {
+		if err := user.OwnAll(root); err != nil {
+			t.Fatal(err)
+		}
+		for name, want := range map[string]int{"moved": 0, "own": 4242 + i, ".": 4242 + i} {
+			info, err := root.Lstat(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := int(ownerOf(info).Uid); got != want {
+				t.Errorf("start %d: %s belongs to %d, want %d", i+2, name, got, want)
+			}
 		}
 	}
 }

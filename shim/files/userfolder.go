@@ -133,7 +133,7 @@ func openBeneath(top int, name string) (*os.Root, error) {
 		Flags:   unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC,
 		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS,
 	})
-	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) { // a filter that is older than the call
+	if err != nil && !hasOpenat2() {
 		root, err := openFD(top)
 		if err != nil {
 			return nil, err

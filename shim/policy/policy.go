@@ -34,6 +34,8 @@ type Policy struct {
 	SecretEnv []string `json:"secret_env"`
 	// SecretKeyring are the agent's keys that definitions may name as secrets: NAME, or PREFIX_*.
 	SecretKeyring []string `json:"secret_keyring"`
+	// Ulimits are the limits of setrlimit(2) that definitions may raise although they tell on the whole host.
+	Ulimits []string `json:"ulimits"`
 	// Seccomp says which system calls processes may make.
 	Seccomp seccompRules `json:"seccomp"`
 	// Capabilities says what a root may do beyond the default set.
@@ -144,6 +146,9 @@ func (p *Policy) check() error {
 		return fmt.Errorf("users: %w", err)
 	}
 	if err := p.checkSecrets(); err != nil {
+		return err
+	}
+	if err := p.checkUlimits(); err != nil {
 		return err
 	}
 	if err := p.Packages.check(); err != nil {

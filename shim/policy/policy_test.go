@@ -23,8 +23,9 @@ func TestPolicy(t *testing.T) {
 		mode       os.FileMode
 		want       string // in the error; empty: it is read
 	}{
-		{"everything", `{"version":1,"refuse_root":true,"mounts":[{"path":"/data"},{"path":"/a","to":"/b","read_only":true}],"seccomp":"` + filter + `"}`, 0o644, ""},
+		{"everything", `{"version":1,"refuse_root":true,"ulimits":["nice"],"mounts":[{"path":"/data"},{"path":"/a","to":"/b","read_only":true}],"seccomp":"` + filter + `"}`, 0o644, ""},
 		{"a userns that there is not", `{"version":1,"userns":"none"}`, 0o644, `userns: got "none", want private or host`},
+		{"a limit that needs no line", `{"version":1,"ulimits":["rtprio","nofile"]}`, 0o644, `ulimits[1]: got "nofile", want one of msgqueue, nice,`},
 		{"no version", `{}`, 0o644, "got 0, want 1"},
 		{"a slip", `{"version":1,"mount":[]}`, 0o644, `unknown field "mount"`},
 		{"writable by all", `{"version":1}`, 0o666, "may be written by others (mode 0666)"},

@@ -195,7 +195,7 @@ func (c *Container) withImage(ctx context.Context, request *plan.Request, p plan
 		return p, err
 	}
 	c.setUser(request.User)
-	if err := c.takeIDs(p); err != nil {
+	if err := errors.Join(c.takeIDs(p), c.nameIDs(p)); err != nil {
 		return p, err
 	}
 	if err := c.mayBe(p); err != nil {

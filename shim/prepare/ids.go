@@ -59,13 +59,24 @@ func (c *Container) takeIDs(p plan.Plan) error {
 			c.Log.Warn("subordinate ids not released", "err", err)
 		}
 	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ids = &ids{block: block}
+	return nil
+}
+
+// nameIDs lets a user of the host whom the definition names keep its ids.
+func (c *Container) nameIDs(p plan.Plan) error {
+	if c.ids == nil {
+		return nil
+	}
 	own, err := c.named(p)
 	if err != nil {
 		return fault.NotPermitted(err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.ids = &ids{block: block, own: own}
+	c.ids.own = own
 	return nil
 }
 

@@ -27,6 +27,9 @@ import (
 // imageFault classifies the failure of an image. It may pass if the registry did not answer, a layer came broken, or
 // this host had no room. An image that does not exist, is forbidden, or does not fit this host never comes.
 func imageFault(err error) error {
+	if fault.Is(err, registry.ClassNotPermitted) {
+		return err
+	}
 	passing := slices.ContainsFunc([]error{image.ErrUnreachable, image.ErrDigest, syscall.ENOSPC, syscall.EDQUOT},
 		func(cause error) bool {
 			return errors.Is(err, cause)
@@ -38,6 +41,7 @@ func imageFault(err error) error {
 func (c *Container) pullImage(ctx context.Context, p plan.Plan) (*plan.ImageFacts, error) {
 	options := image.Options{
 		Cache: cachedir.Default(), Insecure: c.Policy.InsecureRegistries, Logger: c.Log, Progress: c.tellPull(),
+		Layout: func(dir string) (image.Folder, error) { return c.Admission(p).ReadFolder(dir) },
 	}
 	if p.Root.Auth != "" {
 		auth, err := c.imageAuth(ctx, p)
@@ -45,6 +49,9 @@ func (c *Container) pullImage(ctx context.Context, p plan.Plan) (*plan.ImageFact
 			return nil, imageFault(err)
 		}
 		options.Auth = auth
+	}
+	if err := c.takeIDs(p); err != nil { // with whose rights a layout is read
+		return nil, err
 	}
 	pulled, err := c.pullMakingRoom(ctx, p.Root.Image, options)
 	if err != nil {

@@ -31,6 +31,7 @@ import (
 	"github.com/muster-agent/muster/shim/store"
 	"github.com/muster-agent/muster/shim/store/hdfs"
 	"github.com/muster-agent/muster/shim/store/schemes"
+	"github.com/muster-agent/muster/tests/folder"
 	"github.com/muster-agent/muster/tests/need"
 	"github.com/muster-agent/muster/tests/servers/registryserver"
 )
@@ -240,6 +241,48 @@ func TestLayersOfAHostWithoutIdmappedMounts(t *testing.T) {
 			}
 			if is.Uid != tt.uid || root.Owned != (tt.shows != nil) {
 				t.Errorf("got a file of %d, owned %t, want %d", is.Uid, root.Owned, tt.uid)
+			}
+		})
+	}
+}
+
+// An image that is a folder of this host is read as the process would read it: a definition has no image made of what only
+// root may read.
+func TestAttackLayoutOfRoot(t *testing.T) {
+	need.Root(t)
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	top := folder.Temp(t, "layout-")
+	folder.Lay(t, top, map[string]string{"open/index.json": "{}", "closed/index.json": "{}", "work/mine/index.json": "{}"})
+	open, closed, work := filepath.Join(top, "open"), filepath.Join(top, "closed"), filepath.Join(top, "work")
+	if err := errors.Join(os.Chmod(filepath.Join(open, "index.json"), 0o644), os.Chmod(closed, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	own, roots := &ids{block: subids.Block{UID: 0x7000_0000, GID: 0x7000_0000}}, []policy.Root{{Path: closed, ReadOnly: true}}
+	const read = "it holds no image"
+	for _, tt := range []struct {
+		name, dir string
+		ids       *ids
+		roots     []policy.Root
+		want      string
+		class     registry.Class
+	}{
+		{"anybody's", open, own, nil, read, registry.ClassImage},
+		{"root's", closed, own, nil, "permission denied", registry.ClassImage},
+		{"root's of a tag", closed + ":latest", own, nil, "permission denied", registry.ClassImage},
+		{"/proc", "/proc/self/cwd", own, nil, "one of /proc", registry.ClassImage},
+		{"ids of the host", open, nil, nil, `"roots": [{"path": "` + open + `", "read_only": true}]`, registry.ClassNotPermitted},
+		{"that the operator names", closed, nil, roots, read, registry.ClassImage},
+		{"in the work folder", filepath.Join(work, "mine"), nil, nil, read, registry.ClassImage},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := New(Config{Log: slog.New(slog.NewTextHandler(t.Output(), nil)), WorkDir: work, Policy: policy.Policy{Userns: "host", Roots: tt.roots}})
+			defer c.Close()
+			c.ids = tt.ids
+			p := plan.Plan{}
+			p.Root.Kind, p.Root.Image = plan.RootImage, "oci:"+tt.dir
+			_, err := c.pullImage(t.Context(), p)
+			if err == nil || !strings.Contains(err.Error(), tt.want) || !fault.Is(err, tt.class) {
+				t.Errorf("got %v, want %s of class %s", err, tt.want, tt.class)
 			}
 		})
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/sandbox/guard"
 )
 
@@ -94,7 +95,7 @@ func isNumber(text string) bool {
 func (c *Container) mayBe(p plan.Plan) error {
 	u, uid, gid := c.User(), os.Geteuid(), os.Getegid()
 	if uid == 0 {
-		return c.admitUser(p)
+		return errors.Join(c.admitUser(p), c.admitLimits(p))
 	}
 	if u == nil {
 		return nil
@@ -110,6 +111,21 @@ func (c *Container) mayBe(p plan.Plan) error {
 		return nil
 	}
 	return fmt.Errorf("muster.user %s: only an agent that is root can run a process as another user", p.Process.User)
+}
+
+// admitLimits refuses limits that would be raised with root's rights and tell on others of this host.
+func (c *Container) admitLimits(p plan.Plan) error {
+	limits, err := sandbox.ParseRlimits(p.Limits.Ulimits)
+	if err != nil {
+		return err
+	}
+	raised, err := sandbox.Raised(limits)
+	for _, name := range raised {
+		if refused := c.Policy.MayRaise(name); refused != nil {
+			err = errors.Join(err, fmt.Errorf("muster.ulimit.%s %s: %w", name, p.Limits.Ulimits[name], refused))
+		}
+	}
+	return err
 }
 
 // leastUser is the first uid, and the first gid, that is not of the system (login.defs(5)).

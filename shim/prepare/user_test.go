@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/policy"
@@ -100,5 +102,42 @@ func TestAttackUsersOfTheHost(t *testing.T) {
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
 		}
+	}
+}
+
+// A definition cannot have the agent raise what tells on the host's other processes; the operator can let it. What the
+// agent has itself, and what counts within the process's own limits, needs no permission.
+func TestAttackRaisesLimits(t *testing.T) {
+	var own unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_RTPRIO, &own); err != nil {
+		t.Fatal(err)
+	}
+	if own.Max > 16 { // or unlimited
+		own = unix.Rlimit{Cur: 16, Max: 16}
+		if err := unix.Setrlimit(unix.RLIMIT_RTPRIO, &own); err != nil {
+			t.Fatal(err)
+		}
+	}
+	least, most := strconv.FormatUint(own.Max, 10), strconv.FormatUint(own.Max+1, 10)
+	for _, tt := range []struct {
+		name, value string
+		permitted   []string
+		want        string
+	}{
+		{"rtprio", most, nil, "muster.ulimit.rtprio " + most + `: above this agent's own limit, and it tells on the whole host: let the ` +
+			`operator add "ulimits": ["rtprio"] in /p`},
+		{"rtprio", "1:unlimited", []string{"nice"}, "muster.ulimit.rtprio"},
+		{"rtprio", most, []string{"rtprio"}, ""},
+		{"rtprio", least, nil, ""},
+		{"nofile", "unlimited", nil, ""},
+	} {
+		c := New(Config{Policy: policy.Policy{File: "/p", Ulimits: tt.permitted}})
+		p := plan.Plan{}
+		p.Limits.Ulimits = map[string]string{tt.name: tt.value}
+		err := c.admitLimits(p)
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%s=%s with %q: got %v, want %q", tt.name, tt.value, tt.permitted, err, tt.want)
+		}
+		c.Close()
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // rlimitNames in the order of RLIMIT_* (asm-generic/resource.h).
@@ -42,6 +44,21 @@ func ParseRlimits(texts map[string]string) (map[string]Rlimit, error) {
 		return nil, fmt.Errorf("%s", strings.Join(wrong, "; "))
 	}
 	return limits, nil
+}
+
+// Raised are the names of the limits that are above this process's own hard ones, sorted.
+func Raised(limits map[string]Rlimit) ([]string, error) {
+	var raised []string
+	for _, name := range slices.Sorted(maps.Keys(limits)) {
+		var own unix.Rlimit
+		if err := unix.Getrlimit(slices.Index(rlimitNames, name), &own); err != nil {
+			return nil, fmt.Errorf("limit %s: %w", name, err)
+		}
+		if limits[name].Hard > own.Max {
+			raised = append(raised, name)
+		}
+	}
+	return raised, nil
 }
 
 func parseRlimit(text string) (Rlimit, error) {

@@ -14,7 +14,7 @@ import (
 // user may look into it: a root agent's are nobody on this host.
 func Temp(t testing.TB, prefix string) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", prefix) //nolint:usetesting // see above
+	dir, err := os.MkdirTemp("", prefix)                          //nolint:usetesting // see above
 	if err = errors.Join(err, os.Chmod(dir, 0o755)); err != nil { //nolint:gosec // see above
 		t.Fatal(err)
 	}

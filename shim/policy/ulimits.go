@@ -1,0 +1,30 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// hostLimits are the limits of setrlimit(2) that hold something of the whole host: its processors, and the kernel's
+// memory that no cgroup counts.
+var hostLimits = []string{"msgqueue", "nice", "rtprio", "rttime", "sigpending"}
+
+func (p Policy) checkUlimits() error {
+	for i, name := range p.Ulimits {
+		if !slices.Contains(hostLimits, name) {
+			return fmt.Errorf("ulimits[%d]: got %q, want one of %s: a definition may raise the others", i, name,
+				strings.Join(hostLimits, ", "))
+		}
+	}
+	return nil
+}
+
+// MayRaise refuses a limit that a definition may not raise with the rights of an agent that is root.
+func (p Policy) MayRaise(name string) error {
+	if !slices.Contains(hostLimits, name) || slices.Contains(p.Ulimits, name) {
+		return nil
+	}
+	return fmt.Errorf(`above this agent's own limit, and it tells on the whole host: let the operator add `+
+		`"ulimits": [%q] in %s`, name, p.File)
+}
