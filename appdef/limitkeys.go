@@ -110,7 +110,8 @@ func hostKeys() []Key {
 		{
 			Name: "muster.root", Default: rootReadOnly, Limit: true, Values: []string{rootReadOnly, RootOverlay},
 			Meaning: "what a container without an image sees of the host's root: read-only; or overlay, where " +
-				"writes are private and discarded at the end",
+				"writes are private and discarded at the end (for a root agent only where the policy says " +
+				"userns: host)",
 			component: func(c *Component, _, text string) error {
 				c.Limits.Root = text
 				if text != rootReadOnly && text != RootOverlay {

@@ -2,22 +2,20 @@ package sandbox
 
 import (
 	"archive/tar"
-	"os"
 	"testing"
 
 	ispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/muster-agent/muster/packages/image"
 	"github.com/muster-agent/muster/shim/sandbox/container"
+	"github.com/muster-agent/muster/tests/need"
 	"github.com/muster-agent/muster/tests/servers/registryserver"
 )
 
 // A container whose layers were copied with its owners finds the image as it is made: its root owns what is root's, may
 // change it, and finds set-user-ID files, attributes and whiteouts. The copies stay as they are.
-func TestContainerOfLayersWithItsOwners(t *testing.T) {
-	if os.Geteuid() != 0 {
-		return // an ordinary user has no subordinate ids to give
-	}
+func TestLayersWithTheOwnersOfAContainer(t *testing.T) {
+	need.Root(t)
 	parallel(t)
 	s := registryserver.Start(t, registryserver.Options{})
 	layers := registryserver.Root(t, "glibc")
