@@ -279,6 +279,10 @@ func (c *Container) LayOut(
 		return err
 	}
 	c.App.Close() // all of it is laid out
+	// Data in the work folder is the process's to reach.
+	if err := errors.Join(files.As(c.Owner()).LetPass(c.WorkDir), c.reach(p)); err != nil {
+		return err
+	}
 	if err := bring(work); err != nil {
 		return err
 	}
@@ -326,7 +330,7 @@ func (c *Container) giveFolders(p plan.Plan, in registry.Instance, work files.Fo
 	if err == nil {
 		err = errors.Join(user.OwnAll(logs), logs.Close())
 	}
-	return errors.Join(err, top.Close(), user.LetPass(c.WorkDir), user.LetPass(c.LogDir), c.disarm(p, in), c.reach(p))
+	return errors.Join(err, top.Close(), user.LetPass(c.LogDir), c.disarm(p, in))
 }
 
 // disarm takes from what the processes have left in the instance's folders what would give others the rights of root.

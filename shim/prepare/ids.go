@@ -170,8 +170,7 @@ func (c *Container) reach(p plan.Plan) error {
 	if c.ids == nil || p.Root.Kind == plan.RootImage { // there the folders above are the container's own
 		return nil
 	}
-	owner := files.As(c.Owner())
-	if shut := owner.Shut(p.Process.Folder); shut != "" {
+	if shut := files.As(c.Owner()).Shut(c.WorkDir); shut != "" {
 		return fault.NotPermitted(fmt.Errorf("the process may not enter its folder %s: %s is closed to uid %d, which "+
 			"it has on this host: give --work-dir a place that others may pass through, or open that folder "+
 			"(chmod o+x)",
