@@ -254,12 +254,16 @@ func (a Admission) Folder(path string) (UserFolder, error) {
 // Read reads a small file of this host that the definition names, with the rights of the app's process. Where that is
 // root's right, the file lies below the work folder or where the operator says.
 func (a Admission) Read(path string, most int64) (text string, err error) {
-	if !a.bounded() || a.User.limited() {
-		err = a.User.Do(func() (err error) { text, err = a.User.read(path, most); return err })
-		return text, err
-	}
 	if path, err = filepath.Abs(path); err != nil {
 		return "", err
+	}
+	if !a.bounded() || a.User.limited() {
+		err = a.User.Do(func() (err error) { text, err = a.User.read(path, most); return err })
+		if a.User.limited() && errors.Is(err, fs.ErrPermission) {
+			err = fault.NotPermitted(fmt.Errorf("%w: let it read the file, or name a variable of the agent, "+
+				"env:MUSTER_SECRET_…", err))
+		}
+		return text, err
 	}
 	truth := Resolve(path)
 	top, err := a.reading(truth)

@@ -4,8 +4,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/store"
 	"github.com/muster-agent/muster/tests/need"
@@ -40,5 +43,26 @@ func TestAttackThroughTheAgentsOwnFolder(t *testing.T) {
 		if info, err := s.Stat(t.Context(), at); err == nil {
 			t.Errorf("store: %s has %d bytes", path, info.Size)
 		}
+	}
+}
+
+// A path of a definition is relative to the agent's folder, for a user with rights of its own as for the agent's. Who
+// may not read the file is named, with what would do.
+func TestReadForAnotherUser(t *testing.T) {
+	need.Root(t)
+	top := t.TempDir()
+	err := errors.Join(os.Chmod(filepath.Dir(top), 0o711), os.Chmod(top, 0o711),
+		os.WriteFile(filepath.Join(top, "open"), []byte("words"), 0o644), os.WriteFile(filepath.Join(top, "closed"), nil, 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(top)
+	a := Admission{Work: t.TempDir(), Root: plan.RootHost, User: As(&plan.UserFacts{UID: 64001, GID: 64001})}
+	if text, err := a.Read("open", 100); err != nil || text != "words" {
+		t.Errorf("got %q, %v", text, err)
+	}
+	_, err = a.Read("closed", 100)
+	if want := "closed: permission denied for uid 64001, which the process has on this host: let it read the file, or name"; !fault.Is(err, registry.ClassNotPermitted) || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %q", err, want)
 	}
 }

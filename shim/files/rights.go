@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -87,7 +88,11 @@ func (u User) Do(do func() error) error {
 		}
 		done <- do()
 	}()
-	return <-done
+	err := <-done
+	if errors.Is(err, fs.ErrPermission) {
+		err = fmt.Errorf("%w for uid %d, which the process has on this host", err, u.facts.UID)
+	}
+	return err
 }
 
 // limited tells whether the user has other rights to files than the agent.
