@@ -214,6 +214,13 @@ func (g *Guard) execHint(err error, s Spec, dir string) string {
 		return "no program of this machine and no #! line"
 	case errors.Is(err, unix.E2BIG):
 		return "arguments and environment are too long; one string holds at most 131071 bytes"
+	case errors.Is(err, fs.ErrPermission) && g.options.Confine.IDs != nil:
+		const closed = "closed to the process, which is not root of this host"
+		if strings.Contains(path, "/") {
+			return "the file or a folder on the way to it is " + closed
+		}
+		return "looked for in PATH, of which the program or a folder is " + closed + ": install it in another, or in " +
+			"the image that muster.image names"
 	case !errors.Is(err, fs.ErrNotExist):
 		return ""
 	case !strings.Contains(path, "/"):

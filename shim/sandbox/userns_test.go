@@ -1,7 +1,9 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -97,6 +99,25 @@ func TestRootInsideIsASubordinateIDOutside(t *testing.T) {
 		}
 		if is := info.Sys().(*syscall.Stat_t); is.Uid != firstID || is.Gid != firstID {
 			t.Errorf("the file with a set-user-id bit belongs to %d:%d", is.Uid, is.Gid)
+		}
+	})
+}
+
+// A program that the host's root alone has is closed to a root that is not the host's, and the refusal says so.
+func TestProgramsThatAreRootsAlone(t *testing.T) {
+	withIDs(t, nil, func(t *testing.T, g *Guard, work string) {
+		tool := filepath.Join(work, "closed", "tool")
+		if err := errors.Join(os.Mkdir(filepath.Dir(tool), 0o700), os.WriteFile(tool, nil, 0o755)); err != nil { //nolint:gosec // a program
+			t.Fatal(err)
+		}
+		for _, c := range []struct{ name, want string }{
+			{tool, " permission denied (the file or a folder on the way to it is closed to the process, which is not root of this host)"},
+			{"tool", " permission denied (looked for in PATH, of which the program or a folder is closed to the process, "},
+		} {
+			_, err := g.Start(Spec{Argv: []string{c.name}, Dir: work, Env: []string{"PATH=" + filepath.Dir(tool)}})
+			if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: got %v, want %s", c.name, err, c.want)
+			}
 		}
 	})
 }
