@@ -63,8 +63,9 @@ func setupScript(e *testscript.Env) error {
 	e.Setenv("STATE", filepath.Join(e.WorkDir, "state"))
 	e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
 	e.Setenv("TZ", "UTC")
-	e.Setenv("MUSTER_AGENT_USERNS", "host") // the folders of a script are of who runs it
-	return os.MkdirAll(filepath.Join(e.WorkDir, "home"), 0o755)
+	err := os.MkdirAll(filepath.Join(e.WorkDir, "home"), 0o755)
+	// The processes of an agent that is root are nobody on this host: they pass through the folder of all scripts.
+	return errors.Join(err, os.Chmod(filepath.Dir(e.WorkDir), 0o711)) //nolint:gosec // see above
 }
 
 // exits runs a command and asserts its exit code: `exits CODE COMMAND ARG…`.
