@@ -103,6 +103,11 @@ type ids struct {
 	own   bool // the process's user is one of the host, with the same ids
 }
 
+// subordinate tells whether a group is of the app's own block: no account of the host has it.
+func (i *ids) subordinate(gid int) bool {
+	return i != nil && gid >= i.block.GID && gid < i.block.GID+subids.BlockSize
+}
+
 // table maps the ids inside to those of the host. The groups are of the host and keep their ids.
 func (i ids) table(user *plan.UserFacts, groups []int) *subids.Map {
 	var uids []int

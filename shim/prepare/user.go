@@ -169,7 +169,7 @@ func (c *Container) admits(u plan.UserFacts, host accounts) error {
 			`operator add "users": {"names": [%q]} in %s`, u.UID, entry, c.Policy.File)
 	}
 	for _, gid := range append([]int{u.GID}, u.Groups...) {
-		if slices.Contains(groups, gid) {
+		if slices.Contains(groups, gid) || c.ids.subordinate(gid) {
 			continue
 		}
 		called, err := host.groupNames(gid)
