@@ -24,40 +24,6 @@ import (
 	"github.com/muster-agent/muster/tests/servers/registryserver"
 )
 
-// writeLayout writes an image as an OCI layout and returns its folder.
-func writeLayout(t testing.TB, tag string, images ...registryserver.Pushable) string {
-	t.Helper()
-	dir := t.TempDir()
-	index := ispec.Index{}
-	index.SchemaVersion = 2
-	put := func(b registryserver.Blob) {
-		path := filepath.Join(dir, blobName(b.Descriptor))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, b.Content, 0o644)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for i, p := range images {
-		put(p.Manifest)
-		put(p.Config)
-		for _, l := range p.Layers {
-			put(l.Blob)
-		}
-		d := p.Manifest.Descriptor
-		if i == 0 && tag != "" {
-			d.Annotations = map[string]string{ispec.AnnotationRefName: tag}
-		}
-		index.Manifests = append(index.Manifests, d)
-	}
-	text, err := json.Marshal(index)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, ispec.ImageIndexFile), text, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
 // pullLayers makes an image of layers given as entries.
 func pullLayers(t testing.TB, layers ...[]registryserver.File) *Image {
 	t.Helper()
@@ -65,7 +31,7 @@ func pullLayers(t testing.TB, layers ...[]registryserver.File) *Image {
 	for _, files := range layers {
 		packed = append(packed, gzipLayer(t, files...))
 	}
-	dir := writeLayout(t, "", registryserver.NewImage(t, ispec.ImageConfig{}, ispec.Platform{}, packed...))
+	dir := registryserver.WriteLayout(t, "", registryserver.NewImage(t, ispec.ImageConfig{}, ispec.Platform{}, packed...))
 	return pull(t, "oci:"+dir, Options{Cache: t.TempDir()})
 }
 
@@ -347,26 +313,26 @@ func look(dir string) (map[string]string, error) {
 func TestLayout(t *testing.T) {
 	p := twoLayers(t)
 	other := registryserver.NewImage(t, ispec.ImageConfig{}, ispec.Platform{}, gzipLayer(t, file("x", "x")))
-	two := writeLayout(t, "v1", p, other)
-	one := writeLayout(t, "", p)
-	broken := writeLayout(t, "", p)
+	two := registryserver.WriteLayout(t, "v1", p, other)
+	one := registryserver.WriteLayout(t, "", p)
+	broken := registryserver.WriteLayout(t, "", p)
 	if err := os.WriteFile(filepath.Join(broken, blobName(p.Layers[1].Descriptor)), p.Layers[0].Content, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	big := gzipLayer(t, file("x", "x"))
 	big.Size = 1 << 50
-	huge := writeLayout(t, "", registryserver.NewImage(t, ispec.ImageConfig{}, ispec.Platform{}, big))
+	huge := registryserver.WriteLayout(t, "", registryserver.NewImage(t, ispec.ImageConfig{}, ispec.Platform{}, big))
 	// what the agent may read and who wrote the layout may not
 	secret := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(secret, p.Config.Content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	leading := writeLayout(t, "", p)
+	leading := registryserver.WriteLayout(t, "", p)
 	config := filepath.Join(leading, blobName(p.Config.Descriptor))
 	if err := errors.Join(os.Remove(config), os.Symlink(secret, config)); err != nil {
 		t.Fatal(err)
 	}
-	waiting := writeLayout(t, "", p)
+	waiting := registryserver.WriteLayout(t, "", p)
 	layer := filepath.Join(waiting, blobName(p.Layers[0].Descriptor))
 	if err := errors.Join(os.Remove(layer), unix.Mkfifo(layer, 0o600)); err != nil {
 		t.Fatal(err)

@@ -470,7 +470,7 @@ func TestKilledWhileUnpacking(t *testing.T) {
 	if err := os.MkdirAll(left, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	im := pull(t, "oci:"+writeLayout(t, "", p), Options{Cache: cacheDir})
+	im := pull(t, "oci:"+registryserver.WriteLayout(t, "", p), Options{Cache: cacheDir})
 	if _, err := os.Lstat(filepath.Join(im.Layers[0], "half")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("what was left: got %v, want %v", err, fs.ErrNotExist)
 	}

@@ -10,6 +10,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"runtime"
 	"testing"
 
@@ -143,6 +145,40 @@ func encode(t testing.TB, v any) []byte {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// WriteLayout writes an image as an OCI layout and returns its folder.
+func WriteLayout(t testing.TB, tag string, images ...Pushable) string {
+	t.Helper()
+	dir := t.TempDir()
+	index := ispec.Index{}
+	index.SchemaVersion = 2
+	put := func(b Blob) {
+		path := filepath.Join(dir, "blobs", b.Descriptor.Digest.Algorithm().String(), b.Descriptor.Digest.Encoded())
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, b.Content, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, p := range images {
+		put(p.Manifest)
+		put(p.Config)
+		for _, l := range p.Layers {
+			put(l.Blob)
+		}
+		d := p.Manifest.Descriptor
+		if i == 0 && tag != "" {
+			d.Annotations = map[string]string{ispec.AnnotationRefName: tag}
+		}
+		index.Manifests = append(index.Manifests, d)
+	}
+	text, err := json.Marshal(index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, ispec.ImageIndexFile), text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // Push puts an image into the registry as NAME:TAG and returns its reference.
