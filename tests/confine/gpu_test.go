@@ -85,7 +85,9 @@ func (g *gpus) number(uuid string) int {
 func TestGPUs(t *testing.T) {
 	need.Root(t)
 	for name, story := range map[string]func(t *testing.T, engine string){
-		"disjoint": gpusDisjoint, "type": gpuTypes, "granted": gpuGranted, "gate": gpuGate, "faults": gpuFaults, "memory": gpuMemory,
+		"disjoint":                     func(t *testing.T, engine string) { gpusDisjoint(t, engine, false) },
+		"disjoint with the host's ids": func(t *testing.T, engine string) { gpusDisjoint(t, engine, true) },
+		"type":                         gpuTypes, "granted": gpuGranted, "gate": gpuGate, "faults": gpuFaults, "memory": gpuMemory,
 	} {
 		for _, engine := range engines() {
 			t.Run(name+"/"+engine, func(t *testing.T) {
@@ -98,11 +100,18 @@ func TestGPUs(t *testing.T) {
 
 const told = `echo num $GPU_NUM; echo cuda $CUDA_VISIBLE_DEVICES; echo nvidia $NVIDIA_VISIBLE_DEVICES; mkfifo hold; echo here; cat hold`
 
-// gpusDisjoint: two take four each, and who comes third is told who has them.
-func gpusDisjoint(t *testing.T, engine string) {
+// gpusDisjoint: two take four each, and who comes third is told who has them. The host's root makes nodes of the others.
+func gpusDisjoint(t *testing.T, engine string, hostIDs bool) {
 	g := newGPUs(t, nvmltest.Host{})
-	j := g.job(`python3 app/definition/package/files/devices.py $(for i in 0 1 2 3 4 5 6 7; do echo 195:$((`+strconv.Itoa(g.first)+`+i)); done) >devices; ls /dev | grep '^nvidia[0-9]' >nodes; `+told,
-		settings{"yarn.io/gpu": "4", "yarn.component.instances": "2"})
+	nodes := "."
+	if hostIDs {
+		nodes = "/dev"
+	}
+	j := g.job(`python3 app/definition/package/files/devices.py $(for i in 0 1 2 3 4 5 6 7; do n=$((`+strconv.Itoa(g.first)+`+i)); echo 195:$n /dev/nvidia$n; done) >devices; ls /dev | grep '^nvidia[0-9]' >nodes; `+told,
+		settings{"yarn.io/gpu": "4", "yarn.component.instances": "2", "muster.env.NODES": nodes})
+	if hostIDs {
+		j.hostIDs()
+	}
 	p := j.begin("--engine", engine)
 	var all []int
 	for _, worker := range []string{"worker-0", "worker-1"} {
@@ -119,7 +128,7 @@ func gpusDisjoint(t *testing.T, engine string) {
 			own = append(own, g.number(uuid))
 		}
 		all = append(all, own...)
-		g.devices(filepath.Join(j.work, worker), own, engine)
+		g.devices(filepath.Join(j.work, worker), own, engine, hostIDs)
 	}
 	slices.Sort(all)
 	if len(slices.Compact(all)) != 8 {
@@ -142,16 +151,26 @@ func gpusDisjoint(t *testing.T, engine string) {
 }
 
 // devices asserts what a worker with these GPUs could open. At those that may be opened no driver answers.
-func (g *gpus) devices(folder string, own []int, engine string) {
+func (g *gpus) devices(folder string, own []int, engine string, hostIDs bool) {
 	g.t.Helper()
 	want, nodes := settings{}, ""
 	for i := range 8 {
 		n := g.first + i
-		mine := slices.Contains(own, n) || engine == "process"
-		want[fmt.Sprintf("open-195:%d", n)] = map[bool]string{true: "ENXIO", false: "EPERM"}[mine]
+		opens := "EPERM"
+		if slices.Contains(own, n) || engine == "process" {
+			opens = "ENXIO"
+		}
+		if hostIDs {
+			want[fmt.Sprintf("open-195:%d", n)] = opens
+		} else {
+			want[fmt.Sprintf("make-195:%d", n)] = "EPERM"
+		}
 		if slices.Contains(own, n) || engine != "container" {
 			nodes += fmt.Sprintf("nvidia%d\n", n)
+		} else {
+			opens = "ENOENT"
 		}
+		want[fmt.Sprintf("/dev/nvidia%d", n)] = opens
 	}
 	has(g.t, read(filepath.Join(folder, "devices")), want)
 	if got := read(filepath.Join(folder, "nodes")); got != nodes {

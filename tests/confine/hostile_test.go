@@ -2,6 +2,7 @@ package confine_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -13,15 +14,17 @@ import (
 	ispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/muster-agent/muster/cmd/muster-gpu/nvmltest"
+	"github.com/muster-agent/muster/tests/folder"
 	"github.com/muster-agent/muster/tests/need"
 	"github.com/muster-agent/muster/tests/servers/registryserver"
 )
 
 // hostileLinks: an image whose folders lead to the host's. It runs or it fails, and nothing outside changes.
 func hostileLinks(t *testing.T, s shared) {
-	victim := t.TempDir()
+	victim := folder.OfAll(t, folder.Temp(t, "mc-"))
 	for _, name := range []string{"passwd", "hosts", "null"} {
-		if err := os.WriteFile(filepath.Join(victim, name), []byte("precious\n"), 0o600); err != nil {
+		path := filepath.Join(victim, name)
+		if err := errors.Join(os.WriteFile(path, []byte("precious\n"), 0o666), os.Chmod(path, 0o666)); err != nil { //nolint:gosec // any user may
 			t.Fatal(err)
 		}
 	}
@@ -30,8 +33,8 @@ func hostileLinks(t *testing.T, s shared) {
 		t.Run(strings.Join(folders, "+"), func(t *testing.T) {
 			t.Parallel()
 			var links []registryserver.File
-			for _, folder := range folders {
-				links = append(links, link(folder, victim))
+			for _, name := range folders {
+				links = append(links, link(name, victim))
 			}
 			ref := s.picture(t, "hostile-"+strings.Join(folders, "-"), ispec.ImageConfig{Env: []string{"PATH=/usr/bin:/bin"}}, links...)
 			// What it writes at the places that it made lead to the victim is to stay inside.
@@ -121,22 +124,11 @@ func tree(t *testing.T, dir string) string {
 // spy is a library that leaves a trace in its folder wherever it is loaded.
 func spy(t *testing.T) (library, traces string) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "mc-spy-") //nolint:usetesting // for programs of any user
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
+	dir := folder.Temp(t, "mc-spy-")
 	if _, err := exec.LookPath("gcc"); err != nil {
 		need.Skip(t, "needs gcc")
 	}
-	traces = filepath.Join(dir, "traces")
-	if err := os.Mkdir(traces, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	traces = folder.OfAll(t, filepath.Join(dir, "traces"))
 	source := `#include <fcntl.h>
 __attribute__((constructor)) static void loaded(void) { (void)!open("` + traces + `/seen", O_CREAT | O_WRONLY, 0600); }
 `
@@ -179,7 +171,9 @@ func TestHooksSeeNothingOfTheImage(t *testing.T) {
 	t.Parallel()
 	library, traces := spy(t)
 	hook, seen := filepath.Join(filepath.Dir(library), "hook.sh"), filepath.Join(filepath.Dir(library), "environment")
-	if err := os.WriteFile(hook, []byte("#!/bin/sh\nenv >>"+seen+"\n"), 0o755); err != nil { //nolint:gosec // a program
+	err := os.WriteFile(hook, []byte("#!/bin/sh\nenv >>"+seen+"\n"), 0o755) //nolint:gosec // a program
+	// One hook is run by the host's root, the other by the container's.
+	if err = errors.Join(err, os.WriteFile(seen, nil, 0o666), os.Chmod(seen, 0o666)); err != nil { //nolint:gosec // see above
 		t.Fatal(err)
 	}
 	g := newGPUs(t, nvmltest.Host{})

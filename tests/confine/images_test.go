@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -48,6 +49,7 @@ func TestImages(t *testing.T) {
 		"configuration":          imageConfiguration,
 		"users":                  imageUsers,
 		"not there":              imageMissing,
+		"a layout":               imageLayout,
 		"a plain user's":         imageOfPlainUser,
 		"hostile links":          hostileLinks,
 		"hostile files":          hostileFiles,
@@ -129,6 +131,16 @@ func imageUsers(t *testing.T, s shared) {
 			}
 		})
 	}
+}
+
+// imageLayout: an image that lies on this host, for root alone, has its files belong to its own users.
+func imageLayout(t *testing.T, s shared) {
+	owned := registryserver.Tar(t, registryserver.File{Header: tar.Header{Name: "srv/owned", Uid: 1000, Gid: 50}})
+	layers := append(slices.Clone(s.root), registryserver.Pack(t, ispec.MediaTypeImageLayerGzip, owned))
+	image := registryserver.NewImage(t, ispec.ImageConfig{User: "app"}, ispec.Platform{}, layers...)
+	dir := registryserver.WriteLayout(t, "v1", image, registryserver.NewImage(t, ispec.ImageConfig{}, ispec.Platform{}, s.root...))
+	j := imageJob(t, whoami+"; echo owners $(stat -c %u:%g /etc/passwd /srv/owned)", "oci:"+dir+":v1", nil)
+	has(t, j.succeeds(), settings{"ids": "1000 1000 1000 50", "home": "/home/app", "written": "4", "owners": "0:0 1000:50"})
 }
 
 // imageMissing: what cannot be had is said in words, with the class that is an image's.

@@ -77,14 +77,20 @@ func TestOOMScores(t *testing.T) {
 // Roots of the host: read-only with a /tmp of its own, or private writes over all of it; shared memory has its size.
 func TestRoots(t *testing.T) {
 	need.Root(t)
-	const write = `for f in /usr/confined /etc/confined /tmp/confined /dev/shm/confined; do touch $f 2>/dev/null && echo $f written || echo $f refused; done; df -m --output=size /dev/shm | tail -1`
+	const write = `for f in /usr/confined /etc/confined /tmp/confined /dev/shm/confined; do case $(touch $f 2>&1) in "") echo $f written;; *Read-only*) echo $f refused;; esac; done; df -m --output=size /dev/shm | tail -1`
 	for root, want := range map[string]settings{
 		"read-only": {"/usr/confined": "refused", "/etc/confined": "refused", "/tmp/confined": "written", "/dev/shm/confined": "written"},
 		"overlay":   {"/usr/confined": "written", "/etc/confined": "written", "/tmp/confined": "written", "/dev/shm/confined": "written"},
 	} {
 		t.Run(root, func(t *testing.T) {
 			t.Parallel()
-			out := newJob(t, write, settings{"muster.root": root, "muster.shm": "8"}).succeeds("--engine", "container", "--require-limits")
+			j := newJob(t, write, settings{"muster.root": root, "muster.shm": "8"})
+			if root == "overlay" {
+				j.run("--engine", "container").fails(t, registry.ClassNotPermitted, 77, "muster.root=overlay: the host's files belong to nobody")
+				j.app += "x"
+				j.hostIDs()
+			}
+			out := j.succeeds("--engine", "container", "--require-limits")
 			has(t, out, want)
 			if !strings.HasSuffix(out, " 8\n") {
 				t.Errorf("the size of /dev/shm is not 8 MB:\n%s", out)
@@ -141,7 +147,10 @@ func TestNoneAskedNoneHad(t *testing.T) {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			g := newGPUs(t, nvmltest.Host{})
-			j := g.job(program("devices", fmt.Sprintf("195:%d", g.first), "195:255"), nil)
+			node := fmt.Sprintf("/dev/nvidia%d", g.first)
+			want := map[string]string{"container": "ENOENT", "cgroup": "EPERM"}[engine]
+			has(t, g.job(program("devices", node, "/dev/nvidiactl"), nil).succeeds("--engine", engine), settings{node: want, "/dev/nvidiactl": want})
+			j := g.job(program("devices", fmt.Sprintf("195:%d", g.first), "195:255"), nil).hostIDs()
 			has(t, j.succeeds("--engine", engine), settings{fmt.Sprintf("open-195:%d", g.first): "EPERM", "open-195:255": "EPERM"})
 		})
 	}

@@ -18,8 +18,6 @@ import (
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/status"
-
-	"github.com/muster-agent/muster/tests/binary"
 )
 
 // settings are a definition's, by key: limits lie in resources, the rest in appConfig.
@@ -142,7 +140,7 @@ func (j *job) define(command string, more settings) {
 
 // environ of every muster of a job: nothing of who runs the test, so no launcher either.
 func (j *job) environ() []string {
-	all := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + j.home, "TMPDIR=/tmp", "LANG=C", binary.HostIDs, "MUSTER_AGENT_STATE_DIR=" + j.state}
+	all := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + j.home, "TMPDIR=/tmp", "LANG=C", "MUSTER_AGENT_STATE_DIR=" + j.state}
 	if race, ok := os.LookupEnv("GORACE"); ok { // for a MUSTER_BINARY with the race detector
 		all = append(all, "GORACE="+race)
 	}

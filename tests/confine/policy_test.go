@@ -2,7 +2,7 @@ package confine_test
 
 import (
 	"bytes"
-	"encoding/binary"
+	binaryform "encoding/binary"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -13,6 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/tests/binary"
+	"github.com/muster-agent/muster/tests/folder"
 	"github.com/muster-agent/muster/tests/need"
 )
 
@@ -30,6 +32,12 @@ func (j *job) policy(p object) (path string) {
 func (j *job) anyUser() *job {
 	j.t.Helper()
 	j.env = append(j.env, "MUSTER_AGENT_POLICY="+j.policy(object{"users": object{"names": []string{"1-65534"}, "groups": []string{"0-65534"}}}))
+	return j
+}
+
+// hostIDs has its process be root of the host, as muster.root=overlay and processes that make device nodes must be.
+func (j *job) hostIDs() *job {
+	j.env = append(j.env, binary.HostIDs)
 	return j
 }
 
@@ -52,7 +60,7 @@ func TestPolicyRefusesRoot(t *testing.T) {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			j := newJob(t, "id -u", nil)
-			policy := j.policy(object{"refuse_root": true, "users": object{"names": []string{"nobody"}}})
+			policy := j.policy(object{"userns": "host", "refuse_root": true, "users": object{"names": []string{"nobody"}}})
 			j.run("--engine", engine, "--policy", policy).fails(t, registry.ClassNotPermitted, 77, "the process would be root of this host, which its policy refuses: set muster.user")
 			for _, root := range []string{"root", "0:0", "00:0"} {
 				j.app += "x"
@@ -71,11 +79,9 @@ func TestPolicyRefusesRoot(t *testing.T) {
 func TestPolicyMounts(t *testing.T) {
 	need.Root(t)
 	t.Parallel()
-	host := t.TempDir()
-	for _, dir := range []string{"data", "store", "hidden"} {
-		if err := os.MkdirAll(filepath.Join(host, dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
+	host := folder.Temp(t, "mc-")
+	for _, dir := range []string{"data", "store", "store/ckpt", "hidden"} {
+		folder.OfAll(t, filepath.Join(host, dir))
 		if err := os.WriteFile(filepath.Join(host, dir, "file"), []byte(dir+"\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -86,9 +92,6 @@ touch "$STORE/new" && echo store written; cat "$HIDDEN/file" 2>/dev/null && echo
 touch "$MUSTER_CHECKPOINT_DIR/saved" && echo checkpoint $MUSTER_CHECKPOINT_DIR`, settings{
 		"muster.env.STORE": store, "muster.env.HIDDEN": filepath.Join(host, "hidden"), "muster.checkpoint.dir": filepath.Join(store, "ckpt"),
 	})
-	if err := os.Mkdir(filepath.Join(store, "ckpt"), 0o755); err != nil {
-		t.Fatal(err)
-	}
 	// without the mount the checkpoint folder would be lost
 	e := j.run("--engine", "container")
 	e.fails(t, registry.ClassNotPermitted, 77, "checkpoint folder "+filepath.Join(store, "ckpt")+" is not in the container", "add it to mounts in /etc/muster/policy.json")
@@ -119,7 +122,7 @@ func filterUname(t *testing.T) []byte {
 		{unix.BPF_RET | unix.BPF_K, 0, 0, 0x00050000 | uint32(unix.EPERM)}, // SECCOMP_RET_ERRNO
 		{unix.BPF_RET | unix.BPF_K, 0, 0, 0x7fff0000},                      // SECCOMP_RET_ALLOW
 	} {
-		if err := binary.Write(&b, binary.NativeEndian, i); err != nil {
+		if err := binaryform.Write(&b, binaryform.NativeEndian, i); err != nil {
 			t.Fatal(err)
 		}
 	}

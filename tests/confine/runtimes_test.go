@@ -70,13 +70,12 @@ func TestMusterInsideOfMuster(t *testing.T) {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			inner := newJob(t, "echo inner $(id -u)", nil)
-			top := filepath.Dir(inner.dir)
 			j := newJob(t, strings.Join([]string{
-				"HOME=" + top, "MUSTER_AGENT_STATE_DIR=" + inner.state, muster, "run", inner.dir, "--app-id", inner.app, "--work-dir", inner.work,
+				"HOME=$PWD XDG_RUNTIME_DIR=$PWD MUSTER_AGENT_STATE_DIR=$PWD/s", muster, "run", inner.dir, "--app-id", inner.app, "--work-dir $PWD/w",
 			}, " "), settings{"yarn.memory": "512"})
-			policy := j.policy(object{"mounts": []object{{"path": filepath.Dir(muster), "read_only": true}, {"path": top}}})
+			policy := j.policy(object{"mounts": []object{{"path": filepath.Dir(muster), "read_only": true}, {"path": inner.dir}}})
 			j.succeeds("--engine", engine, "--policy", policy)
-			has(t, inner.log("stdout.log"), map[string]string{"inner": "0"})
+			has(t, read(j.own("w/log/worker-0/stdout.log")), map[string]string{"inner": "0"})
 		})
 	}
 }
@@ -97,10 +96,13 @@ uname >/dev/null && echo uname works || echo uname refused`
 				"seccomp": object{"allow": []string{"unshare"}, "deny": []string{"uname"}}, "capabilities": object{"add": []string{"NET_RAW"}},
 			})
 			out := j.succeeds("--engine", engine, "--policy", policy)
-			has(t, out[strings.Index(out, "uname works"):], map[string]string{"unshare": "works", "packet": "works"})
+			has(t, out[strings.Index(out, "uname works"):], map[string]string{"unshare": "works", "packet": "refused"})
 			if !strings.Contains(out, "uname refused") {
 				t.Errorf("a call that is denied: %s", out)
 			}
+			j.app += "h" // the network is the host's: what concerns it takes the host's root
+			out = j.hostIDs().succeeds("--engine", engine, "--policy", policy)
+			has(t, out[strings.Index(out, "uname refused"):], map[string]string{"unshare": "works", "packet": "works"})
 		})
 	}
 }
