@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/muster-agent/muster/tests/folder"
 )
 
 // Watchdog bounds one wait: the import of a framework takes seconds of every process, on busy cores two minutes.
@@ -44,20 +46,14 @@ func NewHost(t *testing.T, muster string) Host {
 	return h
 }
 
-// operator is the policy of a host whose containers see this test's folders: data, checkpoints and what it watches.
+// operator is the policy of a host whose containers see this test's folders: data, checkpoints and what it watches. The
+// processes of any user may look into them; folder.OfAll has them write.
 func operator(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "policy.json")
-	text, err := json.Marshal(map[string]any{
-		"version": 1,
-		"mounts":  []any{map[string]string{"path": filepath.Dir(filepath.Dir(path))}},
-		// The folders of a test are of who runs it. What needs ids of its own is a Private host's.
-		"userns": "host", "refuse_root": false,
-	})
-	if err == nil {
-		err = os.WriteFile(path, text, 0o600)
-	}
-	if err != nil {
+	all := filepath.Dir(filepath.Dir(path))
+	text, err := json.Marshal(map[string]any{"version": 1, "mounts": []any{map[string]string{"path": all}}})
+	if err = errors.Join(err, os.Chmod(all, 0o755), os.WriteFile(path, text, 0o600)); err != nil { //nolint:gosec // see above
 		t.Fatal(err)
 	}
 	return path
@@ -66,16 +62,7 @@ func operator(t *testing.T) string {
 // WorkFolder is a work folder that does not lie in what the operator mounts: a process could turn the way to it.
 func WorkFolder(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "muster-work-") //nolint:usetesting // those of a test lie together, in what is mounted
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
-	return filepath.Join(dir, "work")
+	return filepath.Join(folder.Temp(t, "muster-work-"), "work")
 }
 
 // Command is one muster that runs. Its methods end the test on errors.
