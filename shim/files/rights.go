@@ -72,7 +72,8 @@ func (s userStore) Executable(ctx context.Context, path string) bool {
 	}) == nil
 }
 
-// Do does something to files with the user's rights, where those differ from the agent's. Goroutines that do starts
+// Do does something to files with the user's rights, where those differ from the agent's; a refusal says whose they
+// were, for the process may know itself by another number. Goroutines that do starts
 // have the agent's rights: what they do to files needs a Do of its own. The rights belong to a thread (setfsuid(2)),
 // which ends with them: it is never unlocked.
 func (u User) Do(do func() error) error {
@@ -86,13 +87,13 @@ func (u User) Do(do func() error) error {
 			done <- err
 			return
 		}
-		done <- do()
+		err := do()
+		if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
+			err = fmt.Errorf("as uid %d, which the process has on this host: %w", u.facts.UID, err)
+		}
+		done <- err
 	}()
-	err := <-done
-	if errors.Is(err, fs.ErrPermission) {
-		err = fmt.Errorf("%w for uid %d, which the process has on this host", err, u.facts.UID)
-	}
-	return err
+	return <-done
 }
 
 // limited tells whether the user has other rights to files than the agent.
