@@ -46,14 +46,16 @@ func NewHost(t *testing.T, muster string) Host {
 	return h
 }
 
-// operator is the policy of a host whose containers see this test's folders: data, checkpoints and what it watches. The
-// processes of any user may look into them; folder.OfAll has them write.
+// operator is the policy of a host whose containers see this test's folders: data, checkpoints and what it watches.
 func operator(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "policy.json")
-	all := filepath.Dir(filepath.Dir(path))
+	all := filepath.Dir(filepath.Dir(path)) // of this test
 	text, err := json.Marshal(map[string]any{"version": 1, "mounts": []any{map[string]string{"path": all}}})
-	if err = errors.Join(err, os.Chmod(all, 0o755), os.WriteFile(path, text, 0o600)); err != nil { //nolint:gosec // see above
+	if err == nil {
+		err = errors.Join(os.WriteFile(path, text, 0o600), os.Chmod(all, 0o755)) //nolint:gosec // processes of any user pass through it
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -62,7 +64,7 @@ func operator(t *testing.T) string {
 // WorkFolder is a work folder that does not lie in what the operator mounts: a process could turn the way to it.
 func WorkFolder(t *testing.T) string {
 	t.Helper()
-	return filepath.Join(folder.Temp(t, "muster-work-"), "work")
+	return filepath.Join(folder.Temp(t, "muster-work-"), "work") // those of TempDir lie together, in what is mounted
 }
 
 // Command is one muster that runs. Its methods end the test on errors.
