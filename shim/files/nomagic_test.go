@@ -52,7 +52,8 @@ func TestReadForAnotherUser(t *testing.T) {
 	need.Root(t)
 	top := t.TempDir()
 	err := errors.Join(os.Chmod(filepath.Dir(top), 0o711), os.Chmod(top, 0o711),
-		os.WriteFile(filepath.Join(top, "open"), []byte("words"), 0o644), os.WriteFile(filepath.Join(top, "closed"), nil, 0o600))
+		os.WriteFile(filepath.Join(top, "open"), []byte("words"), 0o644),
+		os.WriteFile(filepath.Join(top, "closed"), nil, 0o600))
 	if err != nil {
 		t.Fatal(err)
 	}

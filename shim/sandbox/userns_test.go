@@ -107,12 +107,13 @@ func TestRootInsideIsASubordinateIDOutside(t *testing.T) {
 func TestProgramsThatAreRootsAlone(t *testing.T) {
 	withIDs(t, nil, func(t *testing.T, g *Guard, work string) {
 		tool := filepath.Join(work, "closed", "tool")
-		if err := errors.Join(os.Mkdir(filepath.Dir(tool), 0o700), os.WriteFile(tool, nil, 0o755)); err != nil { //nolint:gosec // a program
+		err := os.Mkdir(filepath.Dir(tool), 0o700)
+		if err = errors.Join(err, os.WriteFile(tool, nil, 0o755)); err != nil { //nolint:gosec // a program
 			t.Fatal(err)
 		}
 		for _, c := range []struct{ name, want string }{
-			{tool, " permission denied (the file or a folder on the way to it is closed to the process, which is not root of this host)"},
-			{"tool", " permission denied (looked for in PATH, of which the program or a folder is closed to the process, "},
+			{tool, " permission denied (the file or a folder on the way to it is closed to the process, which is not root "},
+			{"tool", " permission denied (looked for in PATH, of which the program or a folder is closed to the process"},
 		} {
 			_, err := g.Start(Spec{Argv: []string{c.name}, Dir: work, Env: []string{"PATH=" + filepath.Dir(tool)}})
 			if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), c.want) {

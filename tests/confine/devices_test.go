@@ -11,8 +11,8 @@ import (
 	"github.com/muster-agent/muster/tests/need"
 )
 
-// A device that was not granted opens for nobody. Root makes no node of its own; where the operator lets the host's root,
-// the node does not open.
+// A device that was not granted opens for nobody. Root makes no node of its own; where the operator lets the host's
+// root, the node does not open.
 func TestDevices(t *testing.T) {
 	need.Root(t)
 	node, number := strayDevice(t)
@@ -28,7 +28,9 @@ func TestDevices(t *testing.T) {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			j := newJob(t, program("devices", node, number, "1:3"), nil).nodeMaker()
-			has(t, j.succeeds("--engine", engine), map[string]string{"null": "ok", node: opens, "make-" + number: "EPERM", "make-1:3": "EPERM"})
+			has(t, j.succeeds("--engine", engine), map[string]string{
+				"null": "ok", node: opens, "make-" + number: "EPERM", "make-1:3": "EPERM",
+			})
 		})
 		t.Run(engine+" with the host's ids", func(t *testing.T) {
 			t.Parallel()

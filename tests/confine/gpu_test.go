@@ -87,7 +87,11 @@ func TestGPUs(t *testing.T) {
 	for name, story := range map[string]func(t *testing.T, engine string){
 		"disjoint":                     func(t *testing.T, engine string) { gpusDisjoint(t, engine, false) },
 		"disjoint with the host's ids": func(t *testing.T, engine string) { gpusDisjoint(t, engine, true) },
-		"type":                         gpuTypes, "granted": gpuGranted, "gate": gpuGate, "faults": gpuFaults, "memory": gpuMemory,
+		"type":                         gpuTypes,
+		"granted":                      gpuGranted,
+		"gate":                         gpuGate,
+		"faults":                       gpuFaults,
+		"memory":                       gpuMemory,
 	} {
 		for _, engine := range engines() {
 			t.Run(name+"/"+engine, func(t *testing.T) {
@@ -100,7 +104,8 @@ func TestGPUs(t *testing.T) {
 
 const told = `echo num $GPU_NUM; echo cuda $CUDA_VISIBLE_DEVICES; echo nvidia $NVIDIA_VISIBLE_DEVICES; mkfifo hold; echo here; cat hold`
 
-// gpusDisjoint: two take four each, and who comes third is told who has them. The host's root makes nodes of the others.
+// gpusDisjoint: two take four each, and who comes third is told who has them. The host's root makes nodes of the
+// others.
 func gpusDisjoint(t *testing.T, engine string, hostIDs bool) {
 	g := newGPUs(t, nvmltest.Host{})
 	nodes := "."

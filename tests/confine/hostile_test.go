@@ -24,7 +24,8 @@ func hostileLinks(t *testing.T, s shared) {
 	victim := folder.OfAll(t, folder.Temp(t, "mc-"))
 	for _, name := range []string{"passwd", "hosts", "null"} {
 		path := filepath.Join(victim, name)
-		if err := errors.Join(os.WriteFile(path, []byte("precious\n"), 0o666), os.Chmod(path, 0o666)); err != nil { //nolint:gosec // any user may
+		err := os.WriteFile(path, []byte("precious\n"), 0o600)
+		if err = errors.Join(err, os.Chmod(path, 0o666)); err != nil { //nolint:gosec // any user may
 			t.Fatal(err)
 		}
 	}
@@ -173,7 +174,8 @@ func TestHooksSeeNothingOfTheImage(t *testing.T) {
 	hook, seen := filepath.Join(filepath.Dir(library), "hook.sh"), filepath.Join(filepath.Dir(library), "environment")
 	err := os.WriteFile(hook, []byte("#!/bin/sh\nenv >>"+seen+"\n"), 0o755) //nolint:gosec // a program
 	// One hook is run by the host's root, the other by the container's.
-	if err = errors.Join(err, os.WriteFile(seen, nil, 0o666), os.Chmod(seen, 0o666)); err != nil { //nolint:gosec // see above
+	err = errors.Join(err, os.WriteFile(seen, nil, 0o600), os.Chmod(seen, 0o666)) //nolint:gosec // see above
+	if err != nil {
 		t.Fatal(err)
 	}
 	g := newGPUs(t, nvmltest.Host{})

@@ -137,10 +137,13 @@ func imageUsers(t *testing.T, s shared) {
 func imageLayout(t *testing.T, s shared) {
 	owned := registryserver.Tar(t, registryserver.File{Header: tar.Header{Name: "srv/owned", Uid: 1000, Gid: 50}})
 	layers := append(slices.Clone(s.root), registryserver.Pack(t, ispec.MediaTypeImageLayerGzip, owned))
-	image := registryserver.NewImage(t, ispec.ImageConfig{User: "app"}, ispec.Platform{}, layers...)
-	dir := registryserver.WriteLayout(t, "v1", image, registryserver.NewImage(t, ispec.ImageConfig{}, ispec.Platform{}, s.root...))
+	dir := registryserver.WriteLayout(t, "v1",
+		registryserver.NewImage(t, ispec.ImageConfig{User: "app"}, ispec.Platform{}, layers...),
+		registryserver.NewImage(t, ispec.ImageConfig{}, ispec.Platform{}, s.root...))
 	j := imageJob(t, whoami+"; echo owners $(stat -c %u:%g /etc/passwd /srv/owned)", "oci:"+dir+":v1", nil)
-	has(t, j.succeeds(), settings{"ids": "1000 1000 1000 50", "home": "/home/app", "written": "4", "owners": "0:0 1000:50"})
+	has(t, j.succeeds(), settings{
+		"ids": "1000 1000 1000 50", "home": "/home/app", "written": "4", "owners": "0:0 1000:50",
+	})
 }
 
 // imageMissing: what cannot be had is said in words, with the class that is an image's.

@@ -86,7 +86,8 @@ func TestRoots(t *testing.T) {
 			t.Parallel()
 			j := newJob(t, write, settings{"muster.root": root, "muster.shm": "8"})
 			if root == "overlay" {
-				j.run("--engine", "container").fails(t, registry.ClassNotPermitted, 77, "muster.root=overlay: the host's files belong to nobody")
+				j.run("--engine", "container").fails(t, registry.ClassNotPermitted, 77,
+					"muster.root=overlay: the host's files belong to nobody")
 				j.app += "x"
 				j.hostIDs()
 			}
@@ -149,8 +150,9 @@ func TestNoneAskedNoneHad(t *testing.T) {
 			g := newGPUs(t, nvmltest.Host{})
 			node := fmt.Sprintf("/dev/nvidia%d", g.first)
 			want := map[string]string{"container": "ENOENT", "cgroup": "EPERM"}[engine]
-			has(t, g.job(program("devices", node, "/dev/nvidiactl"), nil).succeeds("--engine", engine), settings{node: want, "/dev/nvidiactl": want})
-			j := g.job(program("devices", fmt.Sprintf("195:%d", g.first), "195:255"), nil).hostIDs()
+			j := g.job(program("devices", node, "/dev/nvidiactl"), nil)
+			has(t, j.succeeds("--engine", engine), settings{node: want, "/dev/nvidiactl": want})
+			j = g.job(program("devices", fmt.Sprintf("195:%d", g.first), "195:255"), nil).hostIDs()
 			has(t, j.succeeds("--engine", engine), settings{fmt.Sprintf("open-195:%d", g.first): "EPERM", "open-195:255": "EPERM"})
 		})
 	}

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/muster-agent/muster/tests/folder"
 )
 
 // What GNU tar packs is a package like its folder, however it is compressed.
@@ -40,7 +42,7 @@ func TestAppsFromRealArchives(t *testing.T) {
 			if strings.HasSuffix(c.name, ".zst") {
 				compress(t, filepath.Join(dir, c.name))
 			}
-			stdout, stderr, code := run(t, home(t), dir, "run", c.name, "--engine", "process", "--work-dir", filepath.Join(t.TempDir(), "w"), "--json")
+			stdout, stderr, code := run(t, home(t), dir, "run", c.name, "--engine", "process", "--work-dir", filepath.Join(folder.Temp(t, "mp-"), "w"), "--json")
 			if code != 0 || !strings.Contains(stdout, "succeeded") {
 				t.Errorf("got %d, %s, %s, want it run", code, stdout, stderr)
 			}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/muster-agent/muster/tests/binary"
+	"github.com/muster-agent/muster/tests/folder"
 )
 
 var muster string
@@ -33,9 +34,9 @@ func must(t testing.TB, err error) {
 // home is a folder of its own for a run's caches and state.
 func home(t *testing.T) []string {
 	t.Helper()
-	dir := t.TempDir()
+	dir := folder.Temp(t, "mp-")
 	return append(os.Environ(), "HOME="+dir, "XDG_CACHE_HOME="+filepath.Join(dir, "cache"), "XDG_STATE_HOME="+filepath.Join(dir, "state"),
-		binary.HostIDs, "XDG_RUNTIME_DIR="+dir, "TMPDIR="+dir, "MUSTER_AGENT_STATE_DIR="+filepath.Join(dir, "run"))
+		"XDG_RUNTIME_DIR="+dir, "TMPDIR="+dir, "MUSTER_AGENT_STATE_DIR="+filepath.Join(dir, "run"))
 }
 
 // run is the program's output and exit code.

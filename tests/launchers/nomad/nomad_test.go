@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/tests/binary"
+	"github.com/muster-agent/muster/tests/folder"
 	"github.com/muster-agent/muster/tests/launchers/job"
 	"github.com/muster-agent/muster/tests/leash"
 	"github.com/muster-agent/muster/tests/servers/consulserver"
@@ -46,13 +47,8 @@ type cluster struct {
 
 func start(t *testing.T) cluster {
 	t.Helper()
-	folder, err := os.MkdirTemp("", "muster-nomad-") //nolint:usetesting // in a chroot it is made anew, for another user
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(folder) })
-	state := filepath.Join(folder, "s")
-	o := nomadserver.Options{Env: []string{binary.HostIDs, "MUSTER_AGENT_STATE_DIR=" + state}, Chroot: chroot(t)}
+	state := filepath.Join(folder.Temp(t, "muster-nomad-"), "s") // in a chroot it is made anew, for another user
+	o := nomadserver.Options{Env: []string{"MUSTER_AGENT_STATE_DIR=" + state}, Chroot: chroot(t)}
 	server := nomadserver.Start(t, o)
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -142,9 +138,9 @@ func TestRendered(t *testing.T) {
 // aLife leads one gang of containers through what Nomad does to it: its ports, the death of an agent, an allocation that is
 // stopped, its end.
 func aLife(t *testing.T, c cluster) {
-	dir := t.TempDir()
+	dir := folder.Temp(t, "mn-")
 	app := job.Saver(t, dir, 2, map[string]string{"muster.checkpoint.sync": "kept"})
-	id := c.Submit(c.render("life", app, "--default-fs", "file:"+filepath.Join(dir, "store")))
+	id := c.Submit(c.render("life", app, "--default-fs", "file:"+folder.OfAll(t, filepath.Join(dir, "store"))))
 	logs := c.folders("*")
 	lives := job.AwaitLives(t, logs, "three starts", func(all []job.Life) bool { return len(all) == 3 })
 	first := map[string]nomadserver.Allocation{}
@@ -293,7 +289,7 @@ func thePage(t *testing.T, c cluster) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
+	dir := folder.Temp(t, "mn-")
 	bin := filepath.Join(dir, "bin")
 	if err := errors.Join(os.Mkdir(bin, 0o755), os.Symlink(nomad, filepath.Join(bin, "nomad")), os.Symlink(muster, filepath.Join(bin, "muster"))); err != nil {
 		t.Fatal(err)

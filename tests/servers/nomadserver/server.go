@@ -22,8 +22,6 @@ import (
 	"github.com/muster-agent/muster/tests/need"
 	"github.com/muster-agent/muster/tests/servers/jail"
 	"github.com/muster-agent/muster/tests/servers/ports"
-
-	"github.com/muster-agent/muster/tests/binary"
 )
 
 //go:embed agent.hcl
@@ -73,7 +71,8 @@ func Start(t testing.TB, o Options) *Server {
 	sweep()
 	p, low := ports.Claim(t, 3), claimRange(t)
 	dir, err := os.MkdirTemp("", "nomad-") //nolint:usetesting // short: a socket's path has 107 bytes
-	if err != nil {
+	// Nomad would close data_dir to the processes of agents that are root: they pass through it to their work folders.
+	if err := errors.Join(err, os.Chmod(dir, 0o711), os.Mkdir(filepath.Join(dir, "data"), 0o711)); err != nil { //nolint:gosec // see above
 		t.Fatal(err)
 	}
 	s := &Server{
@@ -155,7 +154,6 @@ func (s *Server) start() {
 	cmd := exec.Command(s.binary, "agent", "-config="+filepath.Join(s.Dir, "agent.hcl"),
 		"-config="+filepath.Join(s.Dir, "test.hcl"))
 	cmd.Env = []string{
-		binary.HostIDs, // the folders of a test are of who runs it
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C",
 		"TMPDIR=" + os.TempDir(),
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/muster-agent/muster/tests/binary"
+	"github.com/muster-agent/muster/tests/folder"
 	"github.com/muster-agent/muster/tests/servers/consulserver"
 	"github.com/muster-agent/muster/tests/servers/nomadserver"
 	"github.com/muster-agent/muster/tests/servers/tinygang"
@@ -70,7 +71,7 @@ const group = `
 func TestAGangUnderNomad(t *testing.T) {
 	nomad := nomadserver.Start(t, nomadserver.Options{})
 	consul := consulserver.Start(t, consulserver.Options{})
-	gang := tinygang.Write(t, t.TempDir(), 2, nil)
+	gang := tinygang.Write(t, folder.Temp(t, "ng-"), 2, nil)
 	text := fmt.Sprintf(job, "tiny", fmt.Sprintf(group, muster, gang.App, "nomad-tiny", consul.HTTPAddr, filepath.Join(t.TempDir(), "s")))
 
 	id := nomad.Submit(text)
