@@ -42,7 +42,8 @@ func TestAppsFromRealArchives(t *testing.T) {
 			if strings.HasSuffix(c.name, ".zst") {
 				compress(t, filepath.Join(dir, c.name))
 			}
-			stdout, stderr, code := run(t, home(t), dir, "run", c.name, "--engine", "process", "--work-dir", filepath.Join(folder.Temp(t, "mp-"), "w"), "--json")
+			work := filepath.Join(folder.Temp(t, "mp-"), "w")
+			stdout, stderr, code := run(t, home(t), dir, "run", c.name, "--engine", "process", "--work-dir", work, "--json")
 			if code != 0 || !strings.Contains(stdout, "succeeded") {
 				t.Errorf("got %d, %s, %s, want it run", code, stdout, stderr)
 			}
