@@ -52,8 +52,8 @@ func start(t *testing.T) cluster {
 	server := nomadserver.Start(t, o)
 	t.Cleanup(func() {
 		if t.Failed() {
-			logs(t, filepath.Join(server.Dir, "data/alloc/*/alloc/logs/muster.std*"))
-			logs(t, filepath.Join(server.Dir, "data/alloc/*/alloc/logs/muster/*/*.log"))
+			logs(t, filepath.Join(server.Dir, "alloc/*/alloc/logs/muster.std*"))
+			logs(t, filepath.Join(server.Dir, "alloc/*/alloc/logs/muster/*/*.log"))
 		}
 	})
 	return cluster{server, t, consulserver.Start(t, consulserver.Options{}), state}
@@ -98,7 +98,7 @@ func (c cluster) render(id, app string, words ...string) string {
 
 // folders are the log folders of all instances of an allocation.
 func (c cluster) folders(allocation string) string {
-	return filepath.Join(c.Dir, "data/alloc", allocation, "alloc/logs/muster/*")
+	return filepath.Join(c.Dir, "alloc", allocation, "alloc/logs/muster/*")
 }
 
 // confined holds that the agents of an allocation took an engine.

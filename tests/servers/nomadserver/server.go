@@ -44,7 +44,7 @@ type Options struct {
 type Server struct {
 	// HTTPAddr is HOST:PORT of the HTTP API.
 	HTTPAddr string
-	// Dir holds `data/` and `nomad.log`.
+	// Dir holds `alloc/`, `data/` and `nomad.log`.
 	Dir string
 
 	t       testing.TB
@@ -71,8 +71,8 @@ func Start(t testing.TB, o Options) *Server {
 	sweep()
 	p, low := ports.Claim(t, 3), claimRange(t)
 	dir, err := os.MkdirTemp("", "nomad-") //nolint:usetesting // short: a socket's path has 107 bytes
-	// Nomad would close data_dir to the processes of agents that are root: they pass through it to their work folders.
-	if err := errors.Join(err, os.Chmod(dir, 0o711), os.Mkdir(filepath.Join(dir, "data"), 0o711)); err != nil { //nolint:gosec // see above
+	// Nomad closes data_dir to the processes of agents that are root: the way to their work folders is another.
+	if err := errors.Join(err, os.Chmod(dir, 0o711)); err != nil { //nolint:gosec // see above
 		t.Fatal(err)
 	}
 	s := &Server{
@@ -87,13 +87,15 @@ ports {
   serf = %d
 }
 client {
+  alloc_dir        = %q
   cgroup_parent    = "/%s"
   min_dynamic_port = %d
   max_dynamic_port = %d
   chroot_env {
 %s  }
 }
-%s`, filepath.Join(s.Dir, "data"), p[0], p[1], p[2], s.cgroups, low, low+rangeSize-1, chroot(o.Chroot), o.Config)
+%s`, filepath.Join(s.Dir, "data"), p[0], p[1], p[2], filepath.Join(s.Dir, "alloc"), s.cgroups, low, low+rangeSize-1,
+		chroot(o.Chroot), o.Config)
 	for name, text := range map[string]string{"agent.hcl": agentHCL, "test.hcl": config} {
 		if err := os.WriteFile(filepath.Join(s.Dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
