@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/tests/binary"
+	"github.com/muster-agent/muster/tests/folder"
 	"github.com/muster-agent/muster/tests/launchers/job"
 	"github.com/muster-agent/muster/tests/servers/consulserver"
 	"github.com/muster-agent/muster/tests/servers/slurm"
@@ -51,7 +52,7 @@ func start(t *testing.T) cluster {
 			}
 		}
 	})
-	return cluster{server, t, consulserver.Start(t, consulserver.Options{}), t.TempDir()}
+	return cluster{server, t, consulserver.Start(t, consulserver.Options{}), folder.Temp(t, "ms-")}
 }
 
 func (c cluster) logs(app string) string { return filepath.Join(c.dir, app, "log", "*") }
@@ -89,7 +90,7 @@ func (c cluster) submit(t *testing.T, name, run, app string, words ...string) (i
 		"slurm", app, "--app-id", name, "--run", run, "--binary", muster, "--registry", c.consul.URL(), "--engine", "process",
 		"--work-dir", filepath.Join(c.dir, name), "--log-dir", filepath.Join(c.dir, name, "log"),
 	}, words...)...)
-	return c.Submit(script, "--export=ALL,"+binary.HostIDs+",MUSTER_AGENT_STATE_DIR="+c.state())
+	return c.Submit(script, "--export=ALL,MUSTER_AGENT_STATE_DIR="+c.state())
 }
 
 // over tells that a job has ended, or is in the queue again.
@@ -208,7 +209,7 @@ func (c cluster) parts(t *testing.T, app string) {
 
 // page follows what the page says, from its first line to its last.
 func (c cluster) page(t *testing.T) {
-	dir := t.TempDir()
+	dir := folder.Temp(t, "ms-")
 	bin := filepath.Join(dir, "bin")
 	if err := errors.Join(os.Mkdir(bin, 0o755), os.Symlink(muster, filepath.Join(bin, "muster"))); err != nil {
 		t.Fatal(err)
@@ -220,7 +221,7 @@ func (c cluster) page(t *testing.T) {
 	for _, l := range lines {
 		cmd := exec.Command("sh", "-c", "exec 2>&1; PATH="+bin+":$PATH; "+strings.ReplaceAll(l.Text, "consul://127.0.0.1:8500", c.consul.URL()))
 		cmd.Dir = dir
-		cmd.Env = append(c.Environ(), binary.HostIDs, "MUSTER_AGENT_STATE_DIR="+c.state())
+		cmd.Env = append(c.Environ(), "MUSTER_AGENT_STATE_DIR="+c.state())
 		began := time.Now()
 		said, err := c.Jail().Output(cmd)
 		t.Logf("%s: %s", time.Since(began).Round(time.Millisecond), l.Text)

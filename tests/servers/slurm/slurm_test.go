@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/muster-agent/muster/tests/binary"
+	"github.com/muster-agent/muster/tests/folder"
 	"github.com/muster-agent/muster/tests/servers/consulserver"
 	"github.com/muster-agent/muster/tests/servers/slurm"
 	"github.com/muster-agent/muster/tests/servers/tinygang"
@@ -27,14 +28,14 @@ func TestMain(m *testing.M) {
 const batch = `#!/bin/sh
 #SBATCH --nodes=2
 #SBATCH --ntasks=3
-export MUSTER_AGENT_USERNS=host CONSUL_HTTP_ADDR=%s MUSTER_AGENT_STATE_DIR=%s MUSTER_AGENT_WORK_DIR=%s
+export CONSUL_HTTP_ADDR=%s MUSTER_AGENT_STATE_DIR=%s MUSTER_AGENT_WORK_DIR=%s
 srun --kill-on-bad-exit=0 %s agent --app %s --engine process
 `
 
 func TestAGangUnderSlurm(t *testing.T) {
 	c := slurm.Start(t, slurm.Options{})
 	consul := consulserver.Start(t, consulserver.Options{})
-	dir := t.TempDir()
+	dir := folder.Temp(t, "sg-")
 	gang := tinygang.Write(t, dir, 2, nil)
 	gang.Go(t, 0)
 	id := c.Submit(fmt.Sprintf(batch, consul.HTTPAddr, filepath.Join(c.Dir, "s"), filepath.Join(dir, "w"), muster, gang.App))
