@@ -50,7 +50,7 @@ const HostIDs = "MUSTER_AGENT_USERNS=host"
 
 // Main is the whole of a TestMain whose tests need the programs.
 func Main(f func(muster string) int) int {
-	if err := errors.Join(openHome(), hostIDs()); err != nil {
+	if err := errors.Join(openHome(), openSelf(), hostIDs()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

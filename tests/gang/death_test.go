@@ -33,7 +33,7 @@ func agentKilledInstance(t *testing.T, at place) {
 	grandchild := g.stage.next("worker-0/grandchild")
 	grandchild.do(cue{Do: "fork", Text: "grandchild's child"})
 	second := g.stage.next("worker-0/grandchild's child")
-	copied := filepath.Join(t.TempDir(), "copy")
+	copied := filepath.Join(g.work, "worker-0", "copy")
 	victim.do(cue{Do: "pour", Text: copied})
 	await(t, "a megabyte of output", func() bool {
 		info, err := os.Stat(copied)

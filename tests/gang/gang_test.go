@@ -15,11 +15,10 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/tests/child"
+	"github.com/muster-agent/muster/tests/folder"
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/tests/servers/consulserver"
-
-	"github.com/muster-agent/muster/tests/binary"
 )
 
 // place is where a gang plays: as `muster run` with its embedded registry or with a Consul, or as agents
@@ -58,7 +57,7 @@ func newGang(t testing.TB, at place, def definition) *gang {
 
 func blankGang(t testing.TB, at place) *gang {
 	t.Helper()
-	g := &gang{t: t, place: at, app: "t" + strings.ToLower(rand.Text()[:10]), work: t.TempDir(), agents: map[string]*process{}}
+	g := &gang{t: t, place: at, app: "t" + strings.ToLower(rand.Text()[:10]), work: folder.Temp(t, "tg-"), agents: map[string]*process{}}
 	var err error
 	if g.state, err = os.MkdirTemp("", "muster-state-"); err != nil { //nolint:usetesting // short: a socket's path has 107 bytes
 		t.Fatal(err)
@@ -77,7 +76,7 @@ func blankGang(t testing.TB, at place) *gang {
 // environment of every muster of a test: nothing of who runs the test, so no launcher either.
 func (g *gang) environment(more ...string) []string {
 	// Puppets live in the host's namespaces: they are reached by its folders and ended by its numbers.
-	all := []string{binary.HostIDs, "MUSTER_AGENT_ENGINE=process", "PATH=" + os.Getenv("PATH"), "HOME=" + g.work, "TMPDIR=" + os.TempDir(), "LANG=C"}
+	all := []string{"MUSTER_AGENT_ENGINE=process", "PATH=" + os.Getenv("PATH"), "HOME=" + g.work, "TMPDIR=" + os.TempDir(), "LANG=C"}
 	if race, ok := os.LookupEnv("GORACE"); ok { // for a MUSTER_BINARY with the race detector
 		all = append(all, "GORACE="+race)
 	}

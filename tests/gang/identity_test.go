@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/tests/folder"
 )
 
 // nomad are variables by which an agent knows that Nomad launched it.
@@ -107,7 +108,7 @@ func anotherDefinition(t *testing.T, at place) {
 	}
 
 	// Counts, folders and addresses are no part of what is the same.
-	g.launch("worker-1", "--instances", "worker=2", "--work-dir", t.TempDir())
+	g.launch("worker-1", "--instances", "worker=2", "--work-dir", folder.Temp(t, "tg-"))
 	for _, a := range g.cast("worker-0", "worker-1") {
 		a.exit(0)
 	}

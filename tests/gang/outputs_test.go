@@ -26,16 +26,18 @@ func TestOutputs(t *testing.T) {
 	})
 }
 
-// leaving is a gang of two workers whose folder model is left at out, which it gives.
+// leaving is a gang of two workers whose folder model is left at out.
 func leaving(t *testing.T, at place) (g *gang, out string, cast map[string]*actor) {
-	out = filepath.Join(t.TempDir(), "out")
-	g = newGang(t, at, workers(2, map[string]string{"muster.output.model": out}))
+	g = newGang(t, at, workers(2, map[string]string{"muster.output.model": "out"}))
 	cast = g.begin()
 	for in := range cast {
 		g.makes(in, "who", in)
 	}
-	return g, out, cast
+	return g, g.out(), cast
 }
+
+// out is where the folder model is left: in the file system of the app's own.
+func (g *gang) out() string { return filepath.Join(g.work, "store", "out") }
 
 // makes writes a file of an instance's output.
 func (g *gang) makes(instance, name, text string) {
@@ -141,8 +143,7 @@ func interruptedKeepsWhatIsWhole(t *testing.T, at place) {
 }
 
 func nothingOfAFailure(t *testing.T, at place) {
-	out := filepath.Join(t.TempDir(), "out")
-	g := newGang(t, at, workers(2, map[string]string{"muster.output.model": out, "muster.restart": "never"}))
+	g := newGang(t, at, workers(2, map[string]string{"muster.output.model": "out", "muster.restart": "never"}))
 	cast := g.begin()
 	conductor, victim := g.parts()
 	g.makes(victim, "who", victim)
@@ -153,7 +154,7 @@ func nothingOfAFailure(t *testing.T, at place) {
 	g.ends(conductor, 3)
 	g.launch(victim)
 	g.ends(victim, 93)
-	if left, err := os.ReadDir(out); err != nil || len(left) > 0 {
+	if left, err := os.ReadDir(g.out()); err != nil || len(left) > 0 {
 		t.Errorf("a failure has left %v, %v", left, err)
 	}
 }

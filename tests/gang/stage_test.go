@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/muster-agent/muster/tests/folder"
 )
 
 // stage is where a test meets its puppets.
@@ -27,12 +29,11 @@ type stage struct {
 // openStage listens until the test ends; puppets that are left then end by themselves.
 func openStage(t testing.TB) *stage {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "stage-") //nolint:usetesting // short: a socket's path has 107 bytes
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &stage{t: t, address: filepath.Join(dir, "s"), entries: map[string]chan *actor{}}
+	s := &stage{t: t, address: filepath.Join(folder.Temp(t, "stage-"), "s"), entries: map[string]chan *actor{}}
 	l, err := net.Listen("unix", s.address)
+	if err == nil {
+		err = os.Chmod(s.address, 0o777) //nolint:gosec // puppets are of any user
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,9 +53,6 @@ func openStage(t testing.TB) *stage {
 			a.conn.Close()
 		}
 		work.Wait()
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
 	})
 	return s
 }

@@ -13,11 +13,10 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/tests/child"
+	"github.com/muster-agent/muster/tests/folder"
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/status"
-
-	"github.com/muster-agent/muster/tests/binary"
 )
 
 // settings are a definition's, by key.
@@ -39,10 +38,7 @@ type job struct {
 // newJob makes the folders of an app whose definition is still to be laid down. They belong to who starts it.
 func newJob(t testing.TB, as *syscall.Credential) *job {
 	t.Helper()
-	top, err := os.MkdirTemp("", "ms-") //nolint:usetesting // short: a socket's path has 107 bytes
-	if err != nil {
-		t.Fatal(err)
-	}
+	top := folder.Temp(t, "ms-")
 	j := &job{t: t, app: "s" + strings.ToLower(rand.Text()[:8]), as: as}
 	j.dir, j.work, j.state, j.home = filepath.Join(top, "app"), filepath.Join(top, "w"), filepath.Join(top, "s"), filepath.Join(top, "h")
 	for _, dir := range []string{top, j.dir, j.work, j.state, j.home} {
@@ -59,7 +55,6 @@ func newJob(t testing.TB, as *syscall.Credential) *job {
 				t.Logf("%s:\n%s", path, child.Tail(read(path), 30))
 			}
 		}
-		j.must(os.RemoveAll(top))
 	})
 	return j
 }
@@ -84,7 +79,7 @@ func glob(t testing.TB, pattern string) []string {
 func (j *job) environ() []string {
 	all := []string{
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + j.home, "TMPDIR=/tmp", "LANG=C",
-		binary.HostIDs, "MUSTER_AGENT_STATE_DIR=" + j.state, "XDG_CACHE_HOME=" + images,
+		"MUSTER_AGENT_STATE_DIR=" + j.state, "XDG_CACHE_HOME=" + images,
 	}
 	if race, ok := os.LookupEnv("GORACE"); ok { // for a MUSTER_BINARY with the race detector
 		all = append(all, "GORACE="+race)

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/tests/folder"
 	"github.com/muster-agent/muster/tests/need"
 )
 
@@ -305,12 +306,12 @@ func TestParentThatSaysZero(t *testing.T) {
 					}
 					t.Parallel()
 					j := shellJob(t, `cat >daemon.sh <<'X'
-trap 'exit 0' USR1; while :; do sleep 0.1; done
+trap 'exit 0' USR1; : >trapped; while :; do sleep 0.1; done
 X
 cat >parent.sh <<'X'
 sh daemon.sh & echo $! >$P; wait
 X
-setsid sh parent.sh & until [ -s $P ]; do sleep 0.1; done`, status, settings{"muster.status.interval": "0.5"})
+setsid sh parent.sh & until [ -s $P ] && [ -e trapped ]; do sleep 0.1; done`, status, settings{"muster.status.interval": "0.5"})
 					p := j.begin("--engine", engine)
 					j.notes("worker-0", "START has left the process behind")
 					if status != "" {
@@ -338,8 +339,7 @@ setsid sh parent.sh & until [ -s $P ]; do sleep 0.1; done`, status, settings{"mu
 func elsewhere(t *testing.T, instances int, config settings) (j *job, dir string) {
 	t.Helper()
 	j = newSmall(t, nil, small{parts: []part{{instances: instances}}, config: config})
-	dir = filepath.Join(j.home, "elsewhere")
-	j.must(os.Mkdir(dir, 0o777))
+	dir = folder.OfAll(t, filepath.Join(j.home, "elsewhere"))
 	again := newSmall(t, nil, small{parts: []part{{instances: instances, commands: []command{
 		{"START", "echo x >>" + dir + "/started.$MUSTER_INSTANCE; : >" + dir + "/$MUSTER_INSTANCE"},
 		{"STATUS", "[ -e " + dir + "/$MUSTER_INSTANCE ]"},
@@ -409,7 +409,7 @@ func TestStatusAlone(t *testing.T) {
 	})
 	t.Run("STATUS cannot be run any more", func(t *testing.T) { // else the instance would be nobody's
 		t.Parallel()
-		python := filepath.Join(t.TempDir(), "python3")
+		python := filepath.Join(folder.Temp(t, "ms-"), "python3")
 		local, err := exec.LookPath("python3")
 		if err != nil {
 			t.Fatal(err)
