@@ -24,7 +24,7 @@ type StartFacts struct {
 	Ports          map[string]int // by Port.Name; nil: those of the own row; a missing port keeps the plan's
 	Checkpoint     string         // newest complete checkpoint; empty: none
 	CheckpointStep int64
-	StatusSocket   string
+	StatusSocket   string            // of this host
 	Publisher      string            // URL of the exports and configurations, for scripts; empty: none
 	Task           int               // number of the command, for a script's files
 	Secrets        map[string]string // values of Process.Secrets by name
@@ -164,12 +164,16 @@ func (f finisher) argv(fill func(string) string) []string {
 
 // musterEnv sets muster's own variables of this start.
 func (f finisher) musterEnv(env map[string]string) {
+	socket := f.facts.StatusSocket
+	if f.plan.Root.Kind != RootHost {
+		socket = SocketInside
+	}
 	maps.Copy(env, map[string]string{
 		"MUSTER_HOST":          f.facts.Host,
 		"MUSTER_GENERATION":    strconv.Itoa(f.facts.Generation),
 		"MUSTER_ATTEMPT":       strconv.Itoa(f.facts.Attempt),
 		"MUSTER_CHECKPOINT":    f.facts.Checkpoint,
-		"MUSTER_STATUS_SOCKET": f.facts.StatusSocket,
+		"MUSTER_STATUS_SOCKET": socket,
 	})
 	if f.facts.Publisher != "" {
 		env["MUSTER_SLIDER_URL"] = f.facts.Publisher

@@ -132,6 +132,10 @@ func TestStartEnv(t *testing.T) {
 	if diff := cmp.Diff(start.Env, want); diff != "" {
 		t.Errorf("env (-got +want):\n%s", diff)
 	}
+	req.Engine.Name = "container"
+	if got := finish(t, app, req, StartFacts{StatusSocket: "/run/s"}).Env["MUSTER_STATUS_SOCKET"]; got != SocketInside {
+		t.Errorf("in a container the agent is at %q, want %q", got, SocketInside)
+	}
 	if diff := cmp.Diff(start.Files, map[string]string{"roster.json": "{}"}); diff != "" {
 		t.Errorf("files (-got +want):\n%s", diff)
 	}

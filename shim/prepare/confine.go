@@ -147,7 +147,8 @@ func (c *Container) mounts(p plan.Plan, in registry.Instance) []container.Mount 
 		all = append(all, own(dir))
 	}
 	all = append(append(all, c.hadoopMounts(p)...), c.secretMounts()...)
-	return append(all, own(p.Process.Folder), own(filepath.Join(c.LogDir, in.String())), own(c.Socket(in)))
+	return append(all, own(p.Process.Folder), own(filepath.Join(c.LogDir, in.String())),
+		container.Mount{From: c.Socket(in), To: plan.SocketInside, Options: inert})
 }
 
 // inert are the mount options of a host's folder: its device nodes and set-user-id programs have no effect in a
