@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/muster-agent/muster/tests/commandline"
+	"github.com/muster-agent/muster/tests/folder"
 )
 
 // asked is what a process in an instance's container finds by Slider's REST, and what the agent has told the instance.
@@ -39,7 +40,7 @@ print(json.dumps({"cluster": cluster.from_exports(base, me, 30), "told": told, "
 func TestLife(t *testing.T) {
 	python := tensorflowPython(t)
 	h := commandline.NewHost(t, muster)
-	checkpoints, work := t.TempDir(), commandline.WorkFolder(t)
+	checkpoints, work := folder.OfAll(t, t.TempDir()), commandline.WorkFolder(t)
 	run := h.Start("run", "catalog:tensorflow", "--app-id", "life", "--work-dir", work, "--json",
 		"--instances", "ps=2,worker=2,tensorboard=1", "--set", "global:muster.python="+python,
 		"--set", "site.global.user.checkpoint.dir="+checkpoints, "--set", "muster.env.TRAIN_STEPS=1000000")
@@ -99,7 +100,7 @@ if "--job_name=worker" in sys.argv:
 while True:
     time.sleep(60)
 `
-	if err := os.WriteFile(filepath.Join(folder, "package", "files", "fails.py"), []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, "package", "files", "fails.py"), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, start := range []string{"script", "builtin"} {

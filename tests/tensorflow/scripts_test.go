@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/muster-agent/muster/tests/commandline"
+	"github.com/muster-agent/muster/tests/folder"
 	"github.com/muster-agent/muster/tests/servers/consulserver"
 )
 
@@ -176,7 +177,7 @@ func TestDigits(t *testing.T) {
 	python := tensorflowPython(t)
 	h := commandline.NewHost(t, muster)
 	h.Env = append(h.Env, "http_proxy=http://127.0.0.1:9", "no_proxy=elsewhere.example")
-	dir := t.TempDir()
+	dir := folder.OfAll(t, t.TempDir())
 	r := h.Run("catalog:tensorflow", "--instances", "ps=1,worker=2,tensorboard=0", "--set", "global:muster.python="+python,
 		"--set", "site.global.user.data.dir="+copiedDigits(t), "--set", "site.global.user.checkpoint.dir="+dir,
 		"--set", "muster.env.TRAIN_STEPS=1000", "--set", "muster.env.TRAIN_PACE=0.002")

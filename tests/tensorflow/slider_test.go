@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/muster-agent/muster/tests/commandline"
+	"github.com/muster-agent/muster/tests/folder"
 )
 
 // exportGroup is one group of Slider's publisher.
@@ -39,18 +40,18 @@ func TestSliderCreate(t *testing.T) {
 	if err := os.WriteFile(hold, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	folder := copied(t, seedFolder, "between_graph.py")
-	if err := os.CopyFS(filepath.Join(folder, "package", "scripts"), os.DirFS(catalogFolder+"/package/scripts")); err != nil {
+	pack := copied(t, seedFolder, "between_graph.py")
+	if err := os.CopyFS(filepath.Join(pack, "package", "scripts"), os.DirFS(catalogFolder+"/package/scripts")); err != nil {
 		t.Fatal(err)
 	}
 	archive := filepath.Join(t.TempDir(), "tensorflow.zip")
-	h.Do("package", "build", folder, "-o", archive)
+	h.Do("package", "build", pack, "-o", archive)
 
 	t.Cleanup(func() { h.Do("slider", "destroy", "tf1", "--force") })
 	h.Do("slider", "create", "tf1", "--appdef", archive, "--template", seedFolder+"/appConfig-default.json", "--resources", seedFolder+"/resources.default.json",
 		"--component", "ps", "1", "--component", "worker", "2", "--queue", "default", "--wait", "100",
 		"--option", "site.global.user.scripts.entry", "between_graph.py", "--option", "site.global.user.data.dir", "",
-		"--option", "site.global.user.checkpoint.dir", t.TempDir(), "--option", "muster.python", python,
+		"--option", "site.global.user.checkpoint.dir", folder.OfAll(t, t.TempDir()), "--option", "muster.python", python,
 		"--option", "muster.env.PROGRAM_STEPS", "100", "--option", "muster.env.PROGRAM_HOLD", hold)
 
 	address := strings.TrimSpace(string(h.Do("exec", "tf1/worker-0", "--", "printenv", "MUSTER_SLIDER_URL")))

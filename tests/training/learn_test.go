@@ -53,7 +53,7 @@ func launchMortal(t *testing.T, app, framework string) mortal {
 	m := mortal{hold: filepath.Join(dir, "hold")}
 	code, err := os.ReadFile("testdata/sitecustomize.py")
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "sitecustomize.py"), code, 0o600)
+		err = os.WriteFile(filepath.Join(dir, "sitecustomize.py"), code, 0o644) //nolint:gosec // its reader is another user
 	}
 	if err == nil {
 		err = os.WriteFile(m.hold, nil, 0o600)
