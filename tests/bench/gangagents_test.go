@@ -18,6 +18,7 @@ import (
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/tests/binary"
+	"github.com/muster-agent/muster/tests/folder"
 )
 
 const benchApp = "bench"
@@ -45,17 +46,9 @@ type agents struct {
 // startAgents starts the real agents, and returns the facts of the app that they have founded.
 func startAgents(b *testing.B, url string, n int) (*agents, conductor.Facts) {
 	b.Helper()
-	a := &agents{every: n / realAgents(), count: realAgents(), dir: b.TempDir()}
-	out := filepath.Join(a.dir, "started")
-	if err := os.Mkdir(out, 0o777); err != nil {
-		b.Fatal(err)
-	}
+	a := &agents{every: n / realAgents(), count: realAgents(), dir: folder.Temp(b, "muster-bench-"), state: folder.Temp(b, "muster-bench-")}
+	out := folder.OfAll(b, filepath.Join(a.dir, "started"))
 	app := writeApp(b, a.dir, n, "date +%s%N >"+out+"/$MUSTER_INSTANCE; exec sleep 1000000")
-	state, err := os.MkdirTemp("", "muster-bench-") //nolint:usetesting // short: a socket's path has 107 bytes
-	if err != nil {
-		b.Fatal(err)
-	}
-	a.state = state
 	address, err := registry.ParseAddress(url)
 	if err != nil {
 		b.Fatal(err)
@@ -184,5 +177,4 @@ func (a *agents) end() {
 	for _, run := range a.all {
 		_ = run.Wait() // killed
 	}
-	_ = os.RemoveAll(a.state)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/muster-agent/muster/shim/sandbox/proc"
 	"github.com/muster-agent/muster/tests/binary"
+	"github.com/muster-agent/muster/tests/folder"
 )
 
 // settle is how long agents and shims have had nothing to do when they are looked at.
@@ -43,13 +44,8 @@ func BenchmarkIdle(b *testing.B) {
 }
 
 func idleAgents(b *testing.B, muster string, n int) {
-	dir := b.TempDir()
+	dir, state := folder.Temp(b, "muster-bench-"), folder.Temp(b, "muster-bench-")
 	app := writeApp(b, dir, n, "exec sleep 1000000")
-	state, err := os.MkdirTemp("", "muster-bench-") //nolint:usetesting // short: a socket's path has 107 bytes
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer os.RemoveAll(state)
 	run := exec.Command(muster, "run", app, "--app-id", fmt.Sprintf("bench-%d-%d", os.Getpid(), n), "--work-dir", filepath.Join(dir, "work"),
 		"--state-dir", state, "--output", "lines")
 	run.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}

@@ -15,10 +15,9 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/tests/child"
+	"github.com/muster-agent/muster/tests/folder"
 
 	"github.com/muster-agent/muster/shim/status"
-
-	"github.com/muster-agent/muster/tests/binary"
 )
 
 type object = map[string]any
@@ -44,12 +43,8 @@ type component struct {
 // newJob lays an app down: its components, what they share, and its programs by name.
 func newJob(t testing.TB, global object, programs map[string]string, components ...component) *job {
 	t.Helper()
-	top, err := os.MkdirTemp("", "msd-") //nolint:usetesting // short: a socket's path has 107 bytes
-	if err != nil {
-		t.Fatal(err)
-	}
+	top := folder.Temp(t, "msd-")
 	j := &job{t: t, app: "sd" + strings.ToLower(rand.Text()[:8]), dir: top}
-	t.Cleanup(func() { j.must(os.RemoveAll(top)) })
 	t.Cleanup(j.cleanUp)
 	const schema = "http://example.org/specification/v2.0.0"
 	var meta []object
@@ -100,7 +95,7 @@ func (j *job) command(args ...string) *exec.Cmd {
 	cmd.Dir = "/"
 	cmd.Env = []string{
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C", "TMPDIR=/tmp",
-		"HOME=" + filepath.Join(j.dir, "h"), binary.HostIDs, "MUSTER_AGENT_STATE_DIR=" + filepath.Join(j.dir, "s"), "GORACE=" + os.Getenv("GORACE"),
+		"HOME=" + filepath.Join(j.dir, "h"), "MUSTER_AGENT_STATE_DIR=" + filepath.Join(j.dir, "s"), "GORACE=" + os.Getenv("GORACE"),
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	return cmd

@@ -144,13 +144,14 @@ func TestSeedPackage(t *testing.T) {
 func TestScriptByAbsolutePath(t *testing.T) {
 	python3(t)
 	h := commandline.NewHost(t, muster)
+	dir := t.TempDir()
 	script, err := filepath.Abs(publishedFolder + "/package/files/ymnist.py")
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := h.Run("catalog:tensorflow", "--instances", "ps=1,worker=2,tensorboard=0",
 		"--set", "site.global.user.scripts.entry="+script,
-		"--set", "site.global.user.data.dir=/data", "--set", "site.global.user.checkpoint.dir=/checkpoints",
+		"--set", "site.global.user.data.dir=/data", "--set", "site.global.user.checkpoint.dir="+dir,
 		"--engine", "cgroup") // a container has no folder that its host has not
 	var workers []string
 	for _, m := range members(r, "worker") {
@@ -163,7 +164,7 @@ func TestScriptByAbsolutePath(t *testing.T) {
 		}
 		want := arguments{
 			ps: members(r, "ps")[0].address, workers: strings.Join(workers, ","), job: "worker", task: strconv.Itoa(i),
-			checkpoints: "/checkpoints", work: filepath.Join(filepath.Dir(r.LogDir), m.name, "app", "install"), data: "/data",
+			checkpoints: dir, work: filepath.Join(filepath.Dir(r.LogDir), m.name, "app", "install"), data: "/data",
 		}.list()
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", m.name, diff)
