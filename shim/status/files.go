@@ -35,9 +35,10 @@ const MaxSocket = 107
 // Dir is a state folder.
 type Dir string
 
-// Open makes the folder, 0700, and refuses one that belongs to another user.
+// Open makes the folder, 0700, and refuses one that belongs to another user. What it makes above is no secret: who is
+// admitted passes through it.
 func (d Dir) Open() error {
-	if err := os.MkdirAll(string(d), 0o700); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(string(d)), 0o755), os.MkdirAll(string(d), 0o700)); err != nil {
 		return fmt.Errorf("state folder: %w", err)
 	}
 	info, err := os.Lstat(string(d))

@@ -56,7 +56,7 @@ func TestAdmit(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(top)
-	d := Dir(filepath.Join(top, "state"))
+	d := Dir(filepath.Join(top, "agents", "state"))
 	if err := errors.Join(os.Chmod(top, 0o755), d.Open()); err != nil {
 		t.Fatal(err)
 	}
