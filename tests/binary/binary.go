@@ -22,7 +22,7 @@ func With(f func(muster string) int) (code int, err error) {
 		return f(path), nil
 	}
 	dir, err := os.MkdirTemp("", "muster-binary-")
-	if err != nil {
+	if err = errors.Join(err, os.Chmod(dir, 0o755)); err != nil { //nolint:gosec // processes of any user may run it
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()

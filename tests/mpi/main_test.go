@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/tests/binary"
+	"github.com/muster-agent/muster/tests/folder"
 	"github.com/muster-agent/muster/tests/need"
 )
 
@@ -62,9 +63,8 @@ type settings = map[string]string
 // newJob lays out an app of n workers whose processes run a program of testdata.
 func newJob(t testing.TB, n int, program string, more settings) *job {
 	t.Helper()
-	top, err := os.MkdirTemp("", "mm-") //nolint:usetesting // short: a socket's path has 107 bytes
+	top := folder.Temp(t, "mm-")
 	j := &job{t: t, app: "m" + strings.ToLower(rand.Text()[:8]), dir: filepath.Join(top, "app"), work: filepath.Join(top, "w"), state: filepath.Join(top, "s"), env: openMPI(t)}
-	j.must(err)
 	t.Cleanup(func() {
 		if t.Failed() {
 			logs, _ := filepath.Glob(filepath.Join(j.work, "log", "*", "*.log"))
@@ -73,9 +73,7 @@ func newJob(t testing.TB, n int, program string, more settings) *job {
 				t.Logf("%s:\n%s", path, text[max(0, len(text)-6000):])
 			}
 		}
-		j.must(os.RemoveAll(top))
 	})
-	j.must(os.Chmod(top, 0o755)) //nolint:gosec // processes of other users pass through it
 	global := settings{
 		"muster.framework": "mpi", "muster.restart.backoff": "0.05",
 		"muster.command": "exec python3 app/definition/package/files/" + program,
@@ -133,7 +131,7 @@ func (j *job) command(args ...string) *exec.Cmd {
 	ctx, cancel := context.WithTimeout(context.Background(), watchdog)
 	j.t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, muster, args...)
-	cmd.Env = []string{binary.HostIDs, "PATH=" + os.Getenv("PATH"), "HOME=" + j.work, "LANG=C"}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + j.work, "LANG=C"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = watchdog / 4

@@ -82,7 +82,7 @@ func TestThreeRanks(t *testing.T) {
 func TestOwnMPIRun(t *testing.T) {
 	// The end of rank 1 ends rank 0, which has to have written by then.
 	const says = `sh -c 'echo $OMPI_COMM_WORLD_RANK $MUSTER_INSTANCE >"$MUSTER_WORK_DIR/rank-$OMPI_COMM_WORLD_RANK"; ` +
-		`until ls "$MUSTER_WORK_DIR"/../*/rank-0 >/dev/null 2>&1; do :; done; exit $((OMPI_COMM_WORLD_RANK * 7))'`
+		`cd "$MUSTER_WORK_DIR/.."; until [ -e worker-0/rank-0 ] || [ -e worker-2/rank-0 ]; do :; done; exit $((OMPI_COMM_WORLD_RANK * 7))'`
 	for hosts, want := range map[string][]string{
 		"--map-by node":        {"worker-0: 0 worker-0", "worker-1: 1 worker-1"},
 		"-H worker-2,worker-1": {"worker-1: 1 worker-1", "worker-2: 0 worker-2"},
