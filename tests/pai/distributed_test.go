@@ -10,6 +10,7 @@ import (
 
 	ispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/muster-agent/muster/tests/folder"
 	"github.com/muster-agent/muster/tests/need"
 	"github.com/muster-agent/muster/tests/servers/consulserver"
 	"github.com/muster-agent/muster/tests/servers/registryserver"
@@ -18,15 +19,16 @@ import (
 // seed is the distributed job of QIZHI's manual, to the letter.
 const seed = "../jobs/pai/tensorflow-distributed.json"
 
-// folder is where the job has its files in the default file system.
-const folder = "path/tensorflow-distributed-jobguid"
+// seedFolder is where the job has its files in the default file system.
+const seedFolder = "path/tensorflow-distributed-jobguid"
 
 // benchmarks is the job with data, and a script in place of the benchmarks that checks all it is told.
 func benchmarks(t *testing.T) *job {
 	t.Helper()
 	j := newJob(t, read(seed))
-	j.lay(folder+"/code/tf_cnn_benchmarks.py", read("testdata/tf_cnn_benchmarks.py"))
-	j.lay(folder+"/data/batch_1.bin", "1 2 3\n4 5\n")
+	j.lay(seedFolder+"/code/tf_cnn_benchmarks.py", read("testdata/tf_cnn_benchmarks.py"))
+	j.lay(seedFolder+"/data/batch_1.bin", "1 2 3\n4 5\n")
+	folder.OfAll(t, filepath.Join(j.store, seedFolder)) // where a task makes output
 	return j
 }
 
@@ -42,7 +44,7 @@ func TestDistributed(t *testing.T) {
 			e := j.run(args...)
 			e.is(t, "succeeded", 0, 1)
 			for i, other := range []string{"1", "0"} {
-				got := read(filepath.Join(j.store, folder, "output", "worker-"+string('0'+rune(i))))
+				got := read(filepath.Join(j.store, seedFolder, "output", "worker-"+string('0'+rune(i))))
 				if want := "met ps_server 0, ps_server 1, worker " + other + "; read 5 rows\n"; got != want {
 					t.Errorf("worker-%d left %q, want %q", i, got, want)
 				}

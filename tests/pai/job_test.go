@@ -15,8 +15,7 @@ import (
 	"testing"
 
 	"github.com/muster-agent/muster/shim/status"
-
-	"github.com/muster-agent/muster/tests/binary"
+	"github.com/muster-agent/muster/tests/folder"
 )
 
 // job is a job file with everything that belongs to it. Methods end the test on errors.
@@ -32,10 +31,7 @@ type job struct {
 // newJob lays a job file down.
 func newJob(t testing.TB, text string) *job {
 	t.Helper()
-	top, err := os.MkdirTemp("", "mp-") //nolint:usetesting // short: a socket's path has 107 bytes
-	if err != nil {
-		t.Fatal(err)
-	}
+	top := folder.Temp(t, "mp-")
 	j := &job{t: t, app: "p" + strings.ToLower(rand.Text()[:8]), top: top, file: filepath.Join(top, "job.json"), work: filepath.Join(top, "w"), store: filepath.Join(top, "fs")}
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -45,11 +41,9 @@ func newJob(t testing.TB, text string) *job {
 				t.Logf("%s:\n%s", path, text[max(0, len(text)-4000):])
 			}
 		}
-		j.must(os.RemoveAll(top))
 	})
-	for _, dir := range []string{j.store, filepath.Join(top, "home")} {
-		j.must(os.MkdirAll(dir, 0o755))
-	}
+	folder.OfAll(t, j.store)
+	j.must(os.Mkdir(filepath.Join(top, "home"), 0o755))
 	j.must(os.WriteFile(j.file, []byte(text), 0o600))
 	return j
 }
@@ -66,7 +60,7 @@ func (j *job) lay(name, text string) {
 	j.t.Helper()
 	path := filepath.Join(j.store, name)
 	j.must(os.MkdirAll(filepath.Dir(path), 0o755))
-	j.must(os.WriteFile(path, []byte(text), 0o600))
+	j.must(os.WriteFile(path, []byte(text), 0o644)) //nolint:gosec // tasks read it
 }
 
 // runnable makes a program of such a file.
@@ -82,7 +76,7 @@ func (j *job) command(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, muster, args...)
 	cmd.Env = []string{
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + filepath.Join(j.top, "home"), "TMPDIR=/tmp", "LANG=C",
-		binary.HostIDs, "MUSTER_AGENT_STATE_DIR=" + filepath.Join(j.top, "s"), "XDG_CACHE_HOME=" + filepath.Join(j.top, "cache"), "GORACE=" + os.Getenv("GORACE"),
+		"MUSTER_AGENT_STATE_DIR=" + filepath.Join(j.top, "s"), "XDG_CACHE_HOME=" + filepath.Join(j.top, "cache"), "GORACE=" + os.Getenv("GORACE"),
 	}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = watchdog / 4
