@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -114,13 +115,45 @@ func (u User) LetPass(dir string) error {
 		return &fs.PathError{Op: "stat", Path: dir, Err: err}
 	}
 	mode := os.FileMode(is.Mode & 0o777)
-	switch {
-	case mode&0o001 != 0:
-		return nil
-	case int(is.Gid) == u.facts.GID && mode&0o010 != 0:
-		return nil
-	case is.Gid == 0 || int(is.Gid) == u.facts.GID:
-		return errors.Join(os.Chown(dir, -1, u.facts.GID), os.Chmod(dir, mode|0o010))
+	if mode, gid := u.admit(mode, int(is.Gid), 0o001); gid >= 0 {
+		return errors.Join(os.Chown(dir, -1, gid), os.Chmod(dir, mode))
 	}
-	return os.Chmod(dir, mode|0o011)
+	return nil
+}
+
+// LetRead lets a process's user read what lies in a folder of the agent's, as the agent itself may, and run it.
+func (u User) LetRead(folder *os.Root) error {
+	if !u.limited() {
+		return nil
+	}
+	return fs.WalkDir(folder.FS(), ".", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := folder.Lstat(path)
+		if err != nil || info.Mode()&fs.ModeSymlink != 0 {
+			return err
+		}
+		owner := -1
+		if st, ok := info.Sys().(*syscall.Stat_t); ok {
+			owner = int(st.Gid)
+		}
+		if mode, gid := u.admit(info.Mode().Perm(), owner, info.Mode().Perm()>>6&0o005); gid >= 0 {
+			return errors.Join(folder.Lchown(path, -1, gid), folder.Chmod(path, mode))
+		}
+		return nil
+	})
+}
+
+// admit is the mode and the group by which the user has those rights, given as the bits of others, to what has this mode
+// and group; -1: it has them.
+func (u User) admit(mode fs.FileMode, gid int, rights fs.FileMode) (fs.FileMode, int) {
+	mine := gid == u.facts.GID
+	switch {
+	case mode&rights == rights || mine && mode&(rights<<3) == rights<<3:
+		return mode, -1
+	case gid == 0 || mine:
+		return mode | rights<<3, u.facts.GID
+	}
+	return mode | rights | rights<<3, gid
 }

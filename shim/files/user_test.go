@@ -84,3 +84,38 @@ func TestAttackMovedFileIsAdopted(t *testing.T) {
 		}
 	}
 }
+
+// Files that their author alone may read are the app's as well as any others, for each of its users.
+func TestLetRead(t *testing.T) {
+	need.Root(t)
+	dir := t.TempDir()
+	for name, mode := range map[string]os.FileMode{"secret": 0o600, "tool": 0o700, "open": 0o644} {
+		path := filepath.Join(dir, "files", name)
+		err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, mode), os.Chmod(path, mode))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	for _, c := range []struct {
+		gid  int
+		want map[string]os.FileMode
+	}{
+		{4243, map[string]os.FileMode{"files": 0o750, "files/secret": 0o640, "files/tool": 0o750, "files/open": 0o644}},
+		{4243, map[string]os.FileMode{"files": 0o750, "files/secret": 0o640, "files/tool": 0o750, "files/open": 0o644}},
+		{4245, map[string]os.FileMode{"files": 0o755, "files/secret": 0o644, "files/tool": 0o755, "files/open": 0o644}},
+	} {
+		if err := As(&plan.UserFacts{UID: 4242, GID: c.gid}).LetRead(root); err != nil {
+			t.Fatal(err)
+		}
+		for name, want := range c.want {
+			if info, err := root.Lstat(name); err != nil || info.Mode().Perm() != want {
+				t.Errorf("for group %d, %s: %v, %v, want %o", c.gid, name, info.Mode(), err, want)
+			}
+		}
+	}
+}

@@ -322,6 +322,13 @@ func (c *Container) giveFolders(p plan.Plan, in registry.Instance, work files.Fo
 			return err
 		}
 	}
+	pack, err := work.Make(filepath.Join(c.WorkDir, "package"))
+	if err == nil {
+		err = errors.Join(user.LetRead(pack), pack.Close())
+	}
+	if err != nil {
+		return err
+	}
 	top, err := files.As(nil).Below(c.LogDir)
 	if err != nil {
 		return err

@@ -100,7 +100,7 @@ if "--job_name=worker" in sys.argv:
 while True:
     time.sleep(60)
 `
-	if err := os.WriteFile(filepath.Join(folder, "package", "files", "fails.py"), []byte(text), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, "package", "files", "fails.py"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, start := range []string{"script", "builtin"} {
