@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -134,11 +133,7 @@ func (u User) LetRead(folder *os.Root) error {
 		if err != nil || info.Mode()&fs.ModeSymlink != 0 {
 			return err
 		}
-		owner := -1
-		if st, ok := info.Sys().(*syscall.Stat_t); ok {
-			owner = int(st.Gid)
-		}
-		if mode, gid := u.admit(info.Mode().Perm(), owner, info.Mode().Perm()>>6&0o005); gid >= 0 {
+		if mode, gid := u.admit(info.Mode().Perm(), int(ownerOf(info).Gid), info.Mode().Perm()>>6&0o005); gid >= 0 {
 			return errors.Join(folder.Lchown(path, -1, gid), folder.Chmod(path, mode))
 		}
 		return nil
