@@ -2,8 +2,11 @@ package files
 
 import (
 	"errors"
+	"github.com/muster-agent/muster/shim/policy"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -116,6 +119,26 @@ func TestLetRead(t *testing.T) {
 			if info, err := root.Lstat(name); err != nil || info.Mode().Perm() != want {
 				t.Errorf("for group %d, %s: %v, %v, want %o", c.gid, name, info.Mode(), err, want)
 			}
+		}
+	}
+}
+
+// A refusal names the uid that the process has on the host, which its user may not know.
+func TestRefusalNamesTheUser(t *testing.T) {
+	need.Root(t)
+	top := t.TempDir()
+	a := Admission{
+		Work: t.TempDir(), Root: plan.RootHost, User: As(&plan.UserFacts{UID: 64001, GID: 64001}),
+		Policy: policy.Policy{Roots: []policy.Root{{Path: top}}},
+	}
+	store, path, err := a.Open(filepath.Join(top, "out"), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = store.MkdirAll(t.Context(), path)
+	for _, want := range []string{"uid 64001", path, "permission denied", "let this user"} {
+		if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q in it", err, want)
 		}
 	}
 }

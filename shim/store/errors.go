@@ -33,7 +33,7 @@ var (
 
 // Error says what could not be done with which file, why, and what would do.
 type Error struct {
-	Op   string // fetch, put, open, stat, list, create, rename, remove
+	Op   string // fetch, put, open, stat, list, create, make, rename, remove
 	URL  string // without passwords and queries
 	Hint string // what would do; may be empty
 	Err  error

@@ -172,7 +172,7 @@ func (d files) MkdirAll(_ context.Context, path string) error {
 	if errors.Is(err, fs.ErrNotExist) { // somebody pruned one of them meanwhile
 		err = d.on.MkdirAll(path, 0o755)
 	}
-	return err
+	return store.Explain("make", path, err)
 }
 
 func (d files) Prune(_ context.Context, path string) error {
