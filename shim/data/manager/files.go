@@ -220,10 +220,10 @@ func mayRead(ctx context.Context, f transfer.File) error {
 }
 
 // filesCache keeps files of stores for other instances and other runs on this host, by user: the rights of one user do
-// not open files for another.
+// not open files for another. Stores do not know an app's own ids of this host, which would be a cache for each app.
 func (m *Manager) filesCache(p plan.Plan) string {
 	uid := os.Geteuid()
-	if u := m.cfg.Stores.Owner(); u != nil {
+	if u := m.cfg.Stores.User(); u != nil {
 		uid = u.UID
 	}
 	return filepath.Join(cachedir.Default(), "files", strconv.Itoa(uid)+"-"+url.PathEscape(m.cfg.Stores.HadoopUser(p)))
