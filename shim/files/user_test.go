@@ -2,7 +2,6 @@ package files
 
 import (
 	"errors"
-	"github.com/muster-agent/muster/shim/policy"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/policy"
 	"github.com/muster-agent/muster/tests/need"
 )
 

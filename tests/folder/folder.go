@@ -5,17 +5,27 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// Temp makes a folder that is gone after the test. Its path is short, since a socket's has 107 bytes, and processes of any
-// user may look into it: a root agent's are nobody on this host.
+// Make makes a folder. Its path is short, since a socket's has 107 bytes, and processes of any user may look into it: a
+// root agent's are nobody on this host.
+func Make(prefix string) (string, error) {
+	dir, err := os.MkdirTemp("", prefix)
+	if err != nil {
+		return "", err
+	}
+	return dir, os.Chmod(dir, 0o755) //nolint:gosec // see above
+}
+
+// Temp is Make's folder, gone after the test.
 func Temp(t testing.TB, prefix string) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", prefix)                          //nolint:usetesting // see above
-	if err = errors.Join(err, os.Chmod(dir, 0o755)); err != nil { //nolint:gosec // see above
+	dir, err := Make(prefix)
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -24,6 +34,22 @@ func Temp(t testing.TB, prefix string) string {
 		}
 	})
 	return dir
+}
+
+// Self lays the running test program into dir, where processes of any user may run it: go test's own folder is closed to
+// them. It returns the path.
+func Self(t testing.TB, dir string) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, filepath.Base(self))
+	// By a program of its own: a child that this one starts meanwhile would keep the file open, and it could not be run.
+	if out, err := exec.Command("cp", self, path).CombinedOutput(); err != nil {
+		t.Fatalf("cp %s: %v\n%s", self, err, out)
+	}
+	return path
 }
 
 // OfAll makes the folder dir, into which processes of any user may write.
