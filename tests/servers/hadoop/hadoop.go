@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/muster-agent/muster/tests/folder"
 	"github.com/muster-agent/muster/tests/need"
 )
 
@@ -73,7 +74,7 @@ type Cluster struct {
 func Start(t testing.TB, o Options) *Cluster {
 	t.Helper()
 	h := needed(t)
-	c := &Cluster{Dir: t.TempDir(), options: o, home: h}
+	c := &Cluster{Dir: folder.Temp(t, "muster-hdfs-"), options: o, home: h}
 	t.Cleanup(func() { c.end(t) })
 	if err := c.claim(); err != nil {
 		t.Fatal(err)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/muster-agent/muster/tests/folder"
 )
 
 // shared is the one cluster of this test process.
@@ -45,7 +47,7 @@ func Main(m *testing.M) int {
 }
 
 func share() (*Cluster, error) {
-	dir, err := os.MkdirTemp("", "muster-hdfs-")
+	dir, err := folder.Make("muster-hdfs-")
 	if err != nil {
 		return nil, err
 	}
