@@ -22,6 +22,7 @@ import (
 
 	"github.com/muster-agent/muster/shim/status"
 	"github.com/muster-agent/muster/tests/binary"
+	"github.com/muster-agent/muster/tests/folder"
 	"github.com/muster-agent/muster/tests/servers/hadoop"
 )
 
@@ -58,10 +59,7 @@ type job struct {
 func newJob(t testing.TB) *job {
 	t.Helper()
 	c := hadoop.Shared(t)
-	top, err := os.MkdirTemp("", "mh-") //nolint:usetesting // short: a socket's path has 107 bytes
-	if err != nil {
-		t.Fatal(err)
-	}
+	top := folder.Temp(t, "mh-")
 	j := &job{t: t, hdfs: c, app: "h" + strings.ToLower(rand.Text()[:8]), top: top, dir: c.Folder(t), texts: map[string][]byte{}}
 	j.work, j.local = filepath.Join(top, "w"), filepath.Join(top, "in")
 	t.Cleanup(func() {
@@ -71,7 +69,6 @@ func newJob(t testing.TB) *job {
 				t.Logf("%s:\n%s", path, j.read(path))
 			}
 		}
-		j.must(os.RemoveAll(top))
 	})
 	j.must(os.Mkdir(j.local, 0o755))
 	lines := slices.Collect(strings.Lines(string(unpacked(t, j.read("../../packages/catalog/handwriting/package/files/digits.csv.gz")))))
@@ -123,7 +120,7 @@ func (j *job) muster(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(j.t.Context(), muster, args...)
 	cmd.Env = []string{
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + j.top, "TMPDIR=/tmp", "LANG=C",
-		binary.HostIDs, "MUSTER_AGENT_STATE_DIR=" + filepath.Join(j.top, "s"), "XDG_CACHE_HOME=" + filepath.Join(j.top, "cache"),
+		"MUSTER_AGENT_STATE_DIR=" + filepath.Join(j.top, "s"), "XDG_CACHE_HOME=" + filepath.Join(j.top, "cache"),
 		"HADOOP_CONF_DIR=" + j.hdfs.ConfDir,
 	}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
