@@ -18,6 +18,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
+	"github.com/muster-agent/muster/tests/folder"
 	"github.com/muster-agent/muster/tests/need"
 )
 
@@ -106,8 +107,7 @@ func TestFilesAndArchives(t *testing.T) {
 				"lib/a.tgz": gzipped(t, tarred(t, in)), "lib/a.tar.gz": gzipped(t, tarred(t, in)), "lib/a.tar": tarred(t, in), "lib/a.zip": zipped(t, in), "lib/a.jar": zipped(t, in),
 			})
 			j.must(os.Chmod(filepath.Join(j.store, "lib/run.sh"), 0o755)) //nolint:gosec // it is run
-			j.must(os.Mkdir(filepath.Join(j.store, "out"), 0o755))
-			j.must(os.Chmod(filepath.Join(j.store, "out"), 0o777)) //nolint:gosec // whoever runs writes there
+			folder.OfAll(t, filepath.Join(j.store, "out"))                // whoever runs writes there
 			j.run().succeeds(t)
 			want := map[string]string{}
 			for _, instance := range []string{"worker-0/", "worker-1/"} {

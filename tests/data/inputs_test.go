@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/muster-agent/muster/tests/folder"
 	"github.com/muster-agent/muster/tests/need"
 )
 
@@ -38,8 +39,7 @@ func TestDownloadAndUpload(t *testing.T) {
 				if os.Geteuid() != 0 {
 					need.Skip(t, "only root has processes of another user")
 				}
-				j.must(os.Mkdir(filepath.Join(j.store, "out"), 0o755))
-				j.must(os.Chmod(filepath.Join(j.store, "out"), 0o777)) //nolint:gosec // whoever runs writes there
+				folder.OfAll(t, filepath.Join(j.store, "out")) // whoever runs writes there
 			}
 			j.parts(5)
 			args, who := []string{}, strings.TrimSpace(output(t, "id", "-un"))
@@ -76,7 +76,7 @@ func TestStoreInTheWorkFolder(t *testing.T) {
 	t.Parallel()
 	j := newJob(t, 1, settings{"muster.command": "echo made > model/it", "muster.output.model": "a/b"})
 	cmd := j.command("run", j.dir, "--app-id", j.app, "--work-dir", j.work, "--json")
-	cmd.Env = append(cmd.Env, "HADOOP_CONF_DIR="+j.top)
+	cmd.Env = append(cmd.Env, "HADOOP_CONF_DIR="+j.dir) // one without Hadoop's files
 	j.end(cmd).succeeds(t)
 	j.same(j.files(filepath.Join(j.work, "store", "a", "b")), map[string]string{"worker-0/it": "made\n"})
 }
@@ -86,8 +86,9 @@ func TestDefaultFilesystemOfHadoop(t *testing.T) {
 	t.Parallel()
 	j := newJob(t, 1, settings{"muster.command": "echo ${NN_URI} > model/uri", "muster.output.model": "out"})
 	site := `<?xml version="1.0"?><configuration><property><name>fs.defaultFS</name><value>file://` + j.store + `</value></property></configuration>`
-	j.must(os.WriteFile(filepath.Join(j.top, "core-site.xml"), []byte(site), 0o600))
-	j.env = append(j.env, "HADOOP_CONF_DIR="+j.top)
+	conf := filepath.Join(j.top, "conf")
+	folder.Lay(t, conf, map[string]string{"core-site.xml": site})
+	j.env = append(j.env, "HADOOP_CONF_DIR="+conf)
 	j.end(j.command("run", j.dir, "--app-id", j.app, "--work-dir", j.work, "--json")).succeeds(t)
 	j.same(j.files(filepath.Join(j.store, "out")), map[string]string{"worker-0/uri": "file:" + j.store + "\n"})
 	var plan struct {

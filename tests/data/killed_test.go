@@ -21,15 +21,15 @@ type place interface {
 	bytes() int64
 }
 
-// folder is a place on this machine.
-type folder struct {
+// onDisk is a place on this machine.
+type onDisk struct {
 	j   *job
 	dir string
 }
 
-func (f folder) files() map[string]string { return f.j.files(f.dir) }
+func (f onDisk) files() map[string]string { return f.j.files(f.dir) }
 
-func (f folder) bytes() (n int64) {
+func (f onDisk) bytes() (n int64) {
 	_ = filepath.WalkDir(f.dir, func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
 			if info, err := d.Info(); err == nil { // else it went meanwhile
@@ -98,7 +98,7 @@ func TestKilledInMidUpload(t *testing.T) {
 	t.Parallel()
 	command, want := manyFiles(600)
 	j := newJob(t, 1, settings{"muster.command": command, "muster.output.model": "out"})
-	j.killedInMidUpload(folder{j, filepath.Join(j.store, "out")}, want, 100_000)
+	j.killedInMidUpload(onDisk{j, filepath.Join(j.store, "out")}, want, 100_000)
 }
 
 // An agent that is killed between the verdict and the name of its outputs is launched again and completes them; there is no
@@ -138,7 +138,7 @@ func TestParameterServerKilledInMidUpload(t *testing.T) {
 		"muster.output.model":     "out",
 		"global:muster.framework": "none",
 	})
-	at := folder{j, filepath.Join(j.store, "out")}
+	at := onDisk{j, filepath.Join(j.store, "out")}
 	end := j.begin(j.command(j.runArgs("--engine", "process")...))
 	await(t, "some of the outputs", func() bool { return at.bytes() >= 100_000 })
 	j.kill("ps-0")
@@ -153,9 +153,10 @@ func TestParameterServerKilledInMidUpload(t *testing.T) {
 // Of a partial success there is what was whole: not what a worker was in the middle of, nor what a failed one had.
 func TestOutputsOfAPartialSuccess(t *testing.T) {
 	t.Parallel()
-	j := newJob(t, 3, settings{
-		"muster.command": `echo $MUSTER_INDEX > model/who; case $MUSTER_INDEX in
-			0) touch ../failed; exit 3;; 1) until [ -e ../failed ]; do sleep 0.05; done;; 2) exec sleep 600;; esac`,
+	j := newJob(t, 3, nil)
+	j.define(3, settings{
+		"muster.command": `echo $MUSTER_INDEX > model/who; cd ` + j.store + `; case $MUSTER_INDEX in
+			0) touch failed; exit 3;; 1) until [ -e failed ]; do sleep 0.05; done;; 2) exec sleep 600;; esac`,
 		"muster.output.model": "out", "muster.restart": "never", "muster.complete.minSucceeded": "1", "muster.complete.minFailed": "2",
 	})
 	j.run("--engine", "process").succeeds(t)

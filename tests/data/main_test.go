@@ -19,6 +19,7 @@ import (
 
 	"github.com/muster-agent/muster/shim/status"
 	"github.com/muster-agent/muster/tests/binary"
+	"github.com/muster-agent/muster/tests/folder"
 	"github.com/muster-agent/muster/tests/servers/hadoop"
 )
 
@@ -48,16 +49,11 @@ type job struct {
 // newJob lays down an app with so many workers.
 func newJob(t testing.TB, workers int, set settings) *job {
 	t.Helper()
-	top, err := os.MkdirTemp("", "md-") //nolint:usetesting // short: a socket's path has 107 bytes
-	if err != nil {
-		t.Fatal(err)
-	}
+	top := folder.Temp(t, "md-")
 	j := &job{t: t, app: "d" + strings.ToLower(rand.Text()[:8]), top: top}
 	j.dir, j.work, j.state, j.store = filepath.Join(top, "app"), filepath.Join(top, "w"), filepath.Join(top, "s"), filepath.Join(top, "fs")
-	for _, dir := range []string{top, j.dir, j.store} {
-		j.must(os.MkdirAll(dir, 0o755))
-		j.must(os.Chmod(dir, 0o755)) //nolint:gosec // other users work below
-	}
+	j.must(os.Mkdir(j.dir, 0o755))
+	folder.OfAll(t, j.store)
 	t.Cleanup(func() {
 		if t.Failed() {
 			logs, _ := filepath.Glob(filepath.Join(j.work, "log", "*", "*.log"))
@@ -65,7 +61,6 @@ func newJob(t testing.TB, workers int, set settings) *job {
 				t.Logf("%s:\n%s", path, read(path))
 			}
 		}
-		j.must(os.RemoveAll(top))
 	})
 	j.operator()
 	j.define(workers, set)
@@ -141,7 +136,7 @@ func (j *job) command(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(j.t.Context(), muster, args...)
 	cmd.Env = append([]string{
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + j.top, "TMPDIR=/tmp", "LANG=C",
-		binary.HostIDs, "MUSTER_AGENT_STATE_DIR=" + j.state, "XDG_CACHE_HOME=" + filepath.Join(j.top, "cache"),
+		"MUSTER_AGENT_STATE_DIR=" + j.state, "XDG_CACHE_HOME=" + filepath.Join(j.top, "cache"),
 	}, j.env...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = watchdog

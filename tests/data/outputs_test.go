@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/muster-agent/muster/tests/folder"
 	"github.com/muster-agent/muster/tests/need"
 )
 
@@ -133,6 +134,7 @@ func TestHBoxAbsolutePaths(t *testing.T) {
 		"tmp/data/in/words": "w\n", "tmp/data/dict": "d\n",
 		"bin/tensorboard": "#!/bin/sh\nprintf '%s\\n' \"$@\" >$MUSTER_LOG_DIR/board && exec sleep 1000\n",
 	})
+	folder.OfAll(t, filepath.Join(j.store, "tmp"))
 	j.must(os.Chmod(filepath.Join(j.store, "bin/tensorboard"), 0o755)) //nolint:gosec // it is run
 	j.env = append(j.env, "MUSTER_AGENT_DEFAULT_FS=file://"+j.store)
 	j.submit("--app-type", "tensorflow", "--worker-memory", "64", "--worker-num", "1", "--input", "/tmp/data/in#data",
@@ -149,7 +151,7 @@ func TestForgottenOutputs(t *testing.T) {
 	t.Parallel()
 	command, _ := manyFiles(600)
 	j := newJob(t, 1, settings{"muster.command": command, "muster.output.model": "out"})
-	at := folder{j, filepath.Join(j.store, "out")}
+	at := onDisk{j, filepath.Join(j.store, "out")}
 	cmd := j.command(j.runArgs("--engine", "process")...)
 	end := j.begin(cmd)
 	await(t, "some of the outputs", func() bool { return at.bytes() >= 100_000 })
@@ -176,9 +178,13 @@ func TestTwoAppsWithOneOutput(t *testing.T) {
 	first := newJob(t, 1, settings{"muster.command": "touch ready; until [ -e go ]; do sleep 0.05; done; echo 1 > model/m", "muster.output.model": "out"})
 	second := newJob(t, 1, settings{"muster.command": "touch ready; until [ -e go ]; do sleep 0.05; done; echo 2 > model/m", "muster.output.model": "out"})
 	second.store = first.store
-	end := first.begin(first.command(first.runArgs("--engine", "process")...))
+	args := []string{"--engine", "process"}
+	if os.Geteuid() == 0 { // two apps write to one folder as one user: else each has ids of its own
+		args = append(args, "--set", "worker:muster.user=nobody")
+	}
+	end := first.begin(first.command(first.runArgs(args...)...))
 	first.runs("worker-0/ready")
-	other := second.begin(second.command(second.runArgs("--engine", "process")...))
+	other := second.begin(second.command(second.runArgs(args...)...))
 	second.runs("worker-0/ready")
 	out, said, code := second.verb("status", second.app)
 	if want := "output model: app " + first.app + " has outputs under way at "; code != 0 || !strings.Contains(out, want) || !strings.Contains(out, "name another place") {
@@ -191,7 +197,7 @@ func TestTwoAppsWithOneOutput(t *testing.T) {
 	if e.code != 69 || !strings.Contains(e.said, "muster: warning: output model: app "+first.app) {
 		t.Errorf("the second ended with %d, want 69 and the warning:\n%s", e.code, e.said)
 	}
-	for name, text := range (folder{first, filepath.Join(first.store, "out")}).files() {
+	for name, text := range (onDisk{first, filepath.Join(first.store, "out")}).files() {
 		want, kept := map[string]string{"_SUCCESS": "", "worker-0/m": "1\n"}[name], strings.HasPrefix(name, "_temporary/"+second.app+"@")
 		if kept {
 			want = "2\n" // it loses nothing either

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/muster-agent/muster/tests/folder"
 )
 
 // savedFile is what `muster save --json` prints.
@@ -110,6 +112,7 @@ func TestSavesByTheClockAndBeforeAStop(t *testing.T) {
 	}
 
 	j = newJob(t, 2, settings{"muster.command": command, "muster.output.model": "out"})
+	folder.OfAll(t, filepath.Join(j.store, "out")) // another app's processes are others on this host
 	end = j.begin(j.command(j.runArgs("--engine", "process")...))
 	j.runs("worker-0/ready", "worker-1/ready")
 	if out, said, code := j.verb("stop", j.app, "--save"); code != 0 || !strings.Contains(out, "stopped") {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/muster-agent/muster/tests/folder"
 	"github.com/muster-agent/muster/tests/need"
 )
 
@@ -225,8 +226,7 @@ func TestStreamOfAnotherUser(t *testing.T) {
 		"muster.command": "cat /dev/stdin > model/all; id -un >> model/all", "muster.inputs.strategy": "stream", "muster.input.data": "in",
 		"muster.output.model": "out", "muster.user": "nobody",
 	})
-	j.must(os.Mkdir(filepath.Join(j.store, "out"), 0o755))
-	j.must(os.Chmod(filepath.Join(j.store, "out"), 0o777)) //nolint:gosec // whoever runs writes there
+	folder.OfAll(t, filepath.Join(j.store, "out")) // whoever runs writes there
 	j.lay(map[string]string{"in/a": "one\n"})
 	j.run().succeeds(t)
 	if got := j.files(filepath.Join(j.store, "out"))["worker-0/all"]; got != "one\nnobody\n" {
