@@ -26,6 +26,7 @@ import (
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/tests/binary"
+	"github.com/muster-agent/muster/tests/folder"
 	"github.com/muster-agent/muster/tests/need"
 	"github.com/muster-agent/muster/tests/netns"
 	"github.com/muster-agent/muster/tests/servers/consulserver"
@@ -108,18 +109,15 @@ func newJob(t *testing.T, more settings, times ...string) *job {
 	need.Root(t)
 	j := &job{t: t, net: netns.New(t, hosts), app: "o" + strings.ToLower(rand.Text()[:8]), times: times, actors: make(chan *actor, 64), early: make(chan string, 64)}
 	j.server = consulserver.Start(t, consulserver.Options{Net: j.net, Host: consulHost})
-	top, err := os.MkdirTemp("", "mo-") //nolint:usetesting // short: a socket's path has 107 bytes
-	j.must(err)
-	j.top = top
+	j.top = folder.Temp(t, "mo-")
 	t.Cleanup(func() {
 		if t.Failed() {
-			logs, _ := filepath.Glob(filepath.Join(top, "*.log"))
+			logs, _ := filepath.Glob(filepath.Join(j.top, "*.log"))
 			for _, path := range logs {
 				text := j.read(path)
 				t.Logf("%s:\n%s", path, text[max(0, len(text)-8000):])
 			}
 		}
-		j.must(os.RemoveAll(top))
 	})
 	j.stage()
 	j.define(more)
@@ -128,11 +126,10 @@ func newJob(t *testing.T, more settings, times ...string) *job {
 
 // define lays the app package out.
 func (j *job) define(more settings) {
-	self, err := os.Executable()
-	j.must(err)
+	self := folder.Self(j.t, j.top)
 	global := settings{
 		"muster.framework": "none", "muster.command": fmt.Sprintf("exec %q %s", self, puppetVerb), "muster.restart.backoff": "0.05",
-		"muster.env." + stageVariable: j.top, "site.global.worker.port": "${worker.ALLOCATED_PORT}{PER_CONTAINER}",
+		"muster.env." + stageVariable: j.stageDir(), "site.global.worker.port": "${worker.ALLOCATED_PORT}{PER_CONTAINER}",
 	}
 	maps.Copy(global, more)
 	type object = map[string]any
@@ -157,8 +154,10 @@ func (j *job) define(more settings) {
 
 // stage hears the processes: each says that it has started, and its connection ends with it.
 func (j *job) stage() {
-	l, err := net.Listen("unix", filepath.Join(j.top, "stage.sock"))
+	path := filepath.Join(folder.OfAll(j.t, j.stageDir()), "stage.sock")
+	l, err := net.Listen("unix", path)
 	j.must(err)
+	j.must(os.Chmod(path, 0o777)) //nolint:gosec // processes of any user connect
 	var hearers sync.WaitGroup
 	j.t.Cleanup(func() { // after the agents' end: what is seen until then counts
 		_ = l.Close()
@@ -179,6 +178,9 @@ func (j *job) stage() {
 		}
 	})
 }
+
+// stageDir is where processes have their locks.
+func (j *job) stageDir() string { return filepath.Join(j.top, "stage") }
 
 func (j *job) hear(conn net.Conn) {
 	a := &actor{at: time.Now(), conn: conn, term: make(chan struct{}), gone: make(chan struct{})}
@@ -216,7 +218,7 @@ func (j *job) agent(host, i int) *agent {
 	j.must(err)
 	defer log.Close()
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.Env = []string{binary.HostIDs, "PATH=" + os.Getenv("PATH"), "HOME=" + j.top, "LANG=C", "NOMAD_ALLOC_ID=" + rand.Text()}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + j.top, "LANG=C", "NOMAD_ALLOC_ID=" + rand.Text()}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	j.must(cmd.Start())
 	a := &agent{Cmd: cmd, j: j, log: path, done: make(chan struct{})}
