@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/muster-agent/muster/tests/folder"
 	"github.com/muster-agent/muster/tests/need"
 )
 
@@ -166,8 +167,9 @@ func TestDamagedCopyOfAnother(t *testing.T) {
 // and a start finds each step whole, from the folder and, where that is lost, from the store that both bring it back from at once.
 func TestFolderOfTwoHosts(t *testing.T) {
 	need.Root(t)
-	dir := t.TempDir()
+	dir := folder.OfAll(t, folder.Temp(t, "mc-"))
 	l := newLab(t, "", settings{"muster.checkpoint.dir": dir, "muster.checkpoint.keep": "2"})
+	l.shared = dir
 	first, second := l.agent(0, 0), l.agent(1, 1)
 	l.says(0, 0, "stdout.log", "host h0 generation 1 from \n")
 	l.says(1, 1, "stdout.log", "host h1 generation 1 from \n")

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/tests/binary"
+	"github.com/muster-agent/muster/tests/folder"
 	"github.com/muster-agent/muster/tests/netns"
 	"github.com/muster-agent/muster/tests/servers/consulserver"
 	"github.com/muster-agent/muster/tests/servers/hadoop"
@@ -51,6 +52,7 @@ type lab struct {
 	app    string
 	top    string
 	store  string // URL of muster.checkpoint.sync
+	shared string // a folder beside top that all hosts see
 	env    []string
 }
 
@@ -62,11 +64,9 @@ func newLab(t *testing.T, store string, more settings) *lab {
 	t.Helper()
 	l := &lab{t: t, hosts: netns.New(t, workerHosts+1), consul: consulserver.Start(t, consulserver.Options{}), app: "c" + strings.ToLower(rand.Text()[:8])}
 	l.relay(registryHost, l.hosts.Addr(registryHost)+":8500", l.consul.HTTPAddr)
-	var err error
-	l.top, err = os.MkdirTemp("", "mc-") //nolint:usetesting // short: a socket's path has 107 bytes
-	l.must(err)
+	l.top = folder.Temp(t, "mc-")
 	if l.store = store; store == "" {
-		l.store = filepath.Join(l.top, "store")
+		l.store = folder.OfAll(t, filepath.Join(l.top, "store"))
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -76,7 +76,6 @@ func newLab(t *testing.T, store string, more settings) *lab {
 				t.Logf("%s:\n%s", path, text[max(0, len(text)-8000):])
 			}
 		}
-		l.must(os.RemoveAll(l.top))
 	})
 	global := settings{
 		"muster.framework": "none", "muster.restart": "gang", "muster.restart.backoff": "0.05s", "muster.checkpoint.pattern": "ckpt-*",
@@ -85,16 +84,26 @@ func newLab(t *testing.T, store string, more settings) *lab {
 	}
 	maps.Copy(global, more)
 	maps.DeleteFunc(global, func(_, value string) bool { return value == "" })
-	l.must(os.MkdirAll(l.control(""), 0o755))
+	l.takesOrders()
 	l.layOut(global)
 	return l
+}
+
+// takesOrders makes the folder of what workers are told: they take it away, whosever it is.
+func (l *lab) takesOrders() {
+	l.must(os.MkdirAll(l.control(""), 0o755))
+	l.must(os.Chmod(l.control(""), 0o777)) //nolint:gosec // see above
 }
 
 // operator names the policy of the lab's hosts: agents that are root keep checkpoints in the lab's own folder.
 func (l *lab) operator() string {
 	l.t.Helper()
 	path := filepath.Join(l.top, "policy.json")
-	text, err := json.Marshal(map[string]any{"version": 1, "roots": []settings{{"path": l.top}}})
+	roots := []settings{{"path": l.top}}
+	if l.shared != "" {
+		roots = append(roots, settings{"path": l.shared})
+	}
+	text, err := json.Marshal(map[string]any{"version": 1, "roots": roots})
 	l.must(err)
 	l.must(os.WriteFile(path, text, 0o600))
 	return "MUSTER_AGENT_POLICY=" + path
@@ -180,7 +189,7 @@ func (l *lab) agent(host, worker int) *exec.Cmd {
 	path, err := exec.LookPath(cmd.Args[0])
 	l.must(err)
 	cmd.Path = path
-	cmd.Env = append([]string{binary.HostIDs, "PATH=" + os.Getenv("PATH"), "HOME=" + l.work(host), "LANG=C", l.operator()}, l.env...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + l.work(host), "LANG=C", l.operator()}, l.env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	l.must(cmd.Start())
 	l.t.Cleanup(func() {
@@ -243,7 +252,7 @@ func (l *lab) save(host, worker, step int) {
 }
 
 func (l *lab) order(host, step int) {
-	l.must(os.WriteFile(l.control(fmt.Sprintf(".h%d", host)), []byte(strconv.Itoa(step)), 0o600))
+	l.must(os.WriteFile(l.control(fmt.Sprintf(".h%d", host)), []byte(strconv.Itoa(step)), 0o644))
 	l.must(os.Rename(l.control(fmt.Sprintf(".h%d", host)), l.control(fmt.Sprintf("h%d.save", host))))
 }
 

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/muster-agent/muster/tests/binary"
+	"github.com/muster-agent/muster/tests/folder"
 	"github.com/muster-agent/muster/tests/need"
 )
 
@@ -39,10 +39,10 @@ func (s *screen) String() string {
 // that it is over once there is room.
 func TestStoreThatTakesNothing(t *testing.T) {
 	need.Root(t)
-	l := &lab{t: t, app: "full", top: t.TempDir()}
+	l := &lab{t: t, app: "full", top: folder.Temp(t, "mc-")}
 	l.store = filepath.Join(l.top, "store")
 	l.must(os.MkdirAll(l.store, 0o755))
-	l.must(os.MkdirAll(l.control(""), 0o755))
+	l.takesOrders()
 	l.must(unix.Mount("tmpfs", l.store, "tmpfs", 0, "size=128k"))
 	t.Cleanup(func() { l.must(unix.Unmount(l.store, unix.MNT_DETACH)) })
 	l.layOut(settings{
@@ -53,7 +53,7 @@ func TestStoreThatTakesNothing(t *testing.T) {
 	var said screen
 	run := exec.Command(muster, "run", filepath.Join(l.top, "app"), "--app-id", l.app, "--instances", "worker=1", "--engine", "process", "--work-dir", l.work(0), "--state-dir", state) //nolint:noctx // waited for below
 	run.Stderr, run.SysProcAttr = &said, &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	run.Env = []string{binary.HostIDs, "PATH=" + os.Getenv("PATH"), "HOME=" + l.top, "LANG=C", l.operator()}
+	run.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + l.top, "LANG=C", l.operator()}
 	l.must(run.Start())
 	t.Cleanup(func() {
 		if run.ProcessState == nil {
