@@ -12,6 +12,7 @@ import (
 
 	"github.com/muster-agent/muster/shim/sandbox/cgroup"
 	"github.com/muster-agent/muster/shim/sandbox/guard"
+	"github.com/muster-agent/muster/tests/need"
 )
 
 func TestContainerNamesWhatItCannotHold(t *testing.T) {
@@ -89,6 +90,23 @@ func TestContainerInPartOfTheHierarchies(t *testing.T) {
 		t.Error(err)
 	}
 	wantNothingOf(t, o.Confine.Dir, left)
+}
+
+// The JVM takes the first cgroups that it finds for its own, and those of the host would have it fail.
+func TestContainerShowsNoCgroupsButItsOwn(t *testing.T) {
+	need.Root(t) // else it is the host's sysfs
+	g := containerGuard(t, nil)
+	seen := map[string]bool{}
+	for line := range strings.Lines(readFile(t, fmt.Sprintf("/proc/%d/mountinfo", g.PID()))) {
+		at := strings.Fields(line)[4]
+		if strings.HasPrefix(at, "/sys/") && seen[at] {
+			t.Errorf("two filesystems are mounted at %s", at)
+		}
+		seen[at] = true
+	}
+	if !seen["/sys/fs/cgroup"] {
+		t.Errorf("no cgroups among the mounts %v", seen)
+	}
 }
 
 func TestContainerUsers(t *testing.T) {

@@ -54,7 +54,7 @@ func (s *Spec) build(root string, who identity) ([]*configs.Mount, error) {
 		return nil, err
 	}
 	mounts := append(below, bind(tmp, "/tmp", safe))
-	mounts = append(mounts, s.kernelMounts(who)...)
+	mounts = append(append(mounts, s.sys(root, who)...), s.kernelMounts(who)...)
 	if path, hidden := resolver(); hidden && len(s.Root.Layers) == 0 {
 		mounts = append(mounts, bind(path, path, safe|unix.MS_RDONLY))
 	}
@@ -94,6 +94,24 @@ func readonly(from, to string) *configs.Mount {
 	}
 }
 
+// sys is a new sysfs. Only the owner of the network namespace may mount one: with ids of its own a container finds that
+// of the stage. It would see the host's with all that is mounted there, and a JVM takes the host's cgroups for its own.
+func (s *Spec) sys(root string, who identity) []*configs.Mount {
+	switch {
+	case who.ids == nil:
+		return []*configs.Mount{{
+			Device: "sysfs", Source: "sysfs", Destination: "/sys", Flags: inert | unix.MS_RDONLY,
+		}}
+	// An ordinary user mounts none at all. In the container's folder it would be seen once more below the host's root.
+	case who.rootless || s.memoryDir == s.Dir:
+		return []*configs.Mount{readonly("/sys", "/sys")}
+	case s.stage == nil:
+		s.stage = &stage{root: root, ids: who.ids}
+	}
+	s.stage.sys = true
+	return nil
+}
+
 func (s Spec) kernelMounts(who identity) []*configs.Mount {
 	shm := "mode=1777"
 	if s.Shm > 0 {
@@ -103,14 +121,8 @@ func (s Spec) kernelMounts(who identity) []*configs.Mount {
 	if !who.rootless {
 		pts += ",gid=5"
 	}
-	// Only the owner of the network namespace may mount a new sysfs, which another user namespace is not.
-	sys := readonly("/sys", "/sys")
-	if who.ids == nil {
-		sys = &configs.Mount{Device: "sysfs", Source: "sysfs", Destination: "/sys", Flags: inert | unix.MS_RDONLY}
-	}
 	return []*configs.Mount{
 		{Device: "proc", Source: "proc", Destination: "/proc", Flags: inert},
-		sys,
 		{Device: "cgroup", Source: "cgroup", Destination: "/sys/fs/cgroup", Flags: inert | unix.MS_RDONLY},
 		{
 			Device: "tmpfs", Source: "tmpfs", Destination: "/dev", Flags: unix.MS_NOSUID | unix.MS_STRICTATIME,

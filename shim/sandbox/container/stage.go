@@ -26,6 +26,7 @@ type stage struct {
 	root     string            // the skeleton, which the paths below are relative to
 	layers   map[string]string // folder of a layer → where it is mounted with other owners; empty: it has them
 	overlays []stagedOverlay
+	sys      bool // a sysfs at sys
 	ids      *subids.Map
 }
 
@@ -64,6 +65,12 @@ func (s *stage) mount(owners *os.File) error {
 	}
 	if err := unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, ""); err != nil {
 		return fmt.Errorf("make mounts private: %w", err)
+	}
+	if s.sys {
+		at := filepath.Join(s.root, "sys")
+		if err := unix.Mount("sysfs", at, "sysfs", inert|unix.MS_RDONLY, ""); err != nil {
+			return fmt.Errorf("mount sysfs: %w", err)
+		}
 	}
 	for layer, at := range s.layers {
 		if err := mountWithIDs(layer, filepath.Join(s.root, at), owners); err != nil {
