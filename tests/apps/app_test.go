@@ -16,10 +16,9 @@ import (
 
 	"github.com/muster-agent/muster/tests/child"
 	"github.com/muster-agent/muster/tests/commandline"
+	"github.com/muster-agent/muster/tests/folder"
 	"github.com/muster-agent/muster/tests/need"
 	"github.com/muster-agent/muster/tests/servers/jail"
-
-	"github.com/muster-agent/muster/tests/binary"
 )
 
 // watchdog bounds every wait. It ends tests that have gone wrong and is part of no promise: on busy cores Java takes
@@ -43,8 +42,7 @@ func newApp(t *testing.T, name, application string) *app {
 	if testing.Short() {
 		t.Skip("starts a real " + name + ": not with -short")
 	}
-	dir, err := os.MkdirTemp("", "ma-") //nolint:usetesting // short: a socket's path has 107 bytes
-	must(t, err)
+	dir := folder.Temp(t, "ma-")
 	a := &app{
 		t: t, jail: jail.New(t), name: name, pack: filepath.Join(dir, "package"), java: lab(t, "java"),
 		work: filepath.Join(dir, "state", "muster", name),
@@ -52,12 +50,11 @@ func newApp(t *testing.T, name, application string) *app {
 	a.env = []string{
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C", "TMPDIR=/tmp",
 		"HOME=" + dir, "XDG_STATE_HOME=" + filepath.Join(dir, "state"), "JAVA_HOME=" + a.java,
-		binary.HostIDs, "MUSTER_AGENT_STATE_DIR=" + filepath.Join(dir, "s"),
+		"MUSTER_AGENT_STATE_DIR=" + filepath.Join(dir, "s"),
 	}
 	t.Cleanup(func() {
 		a.tell()
 		a.jail.Kill()
-		must(t, os.RemoveAll(dir))
 	})
 	must(t, os.CopyFS(a.pack, os.DirFS(filepath.Join("testdata", name))))
 	archive := lab(t, "path", application)
