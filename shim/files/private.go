@@ -140,8 +140,8 @@ func (u User) LetRead(folder *os.Root) error {
 	})
 }
 
-// admit is the mode and the group by which the user has those rights, given as the bits of others, to what has this mode
-// and group; -1: it has them.
+// admit is the mode and the group by which the user has those rights, given as the bits of others, to what has this
+// mode and group; -1: it has them.
 func (u User) admit(mode fs.FileMode, gid int, rights fs.FileMode) (fs.FileMode, int) {
 	mine := gid == u.facts.GID
 	switch {

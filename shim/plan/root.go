@@ -16,8 +16,8 @@ const (
 	RootImage    = "image"     // an image's, with private writes
 )
 
-// SocketInside is where a process in a container reaches its agent. The socket's own folder is closed to the ids by which
-// a container's mounts are made, and need not be in the container at all.
+// SocketInside is where a process in a container reaches its agent. The socket's own folder is closed to the ids by
+// which a container's mounts are made, and need not be in the container at all.
 const SocketInside = "/run/muster/agent.sock"
 
 // engineContainer is the engine that gives a process a root of its own.
