@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/muster-agent/muster/tests/folder"
 	"github.com/muster-agent/muster/tests/servers/consulserver"
 	"github.com/muster-agent/muster/tests/servers/nomadserver"
 	"github.com/muster-agent/muster/tests/servers/tinygang"
@@ -21,7 +22,7 @@ func TestNomad(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "store")
 	env := []string{"NOMAD_ADDR=http://" + nomad.HTTPAddr, "CONSUL_HTTP_ADDR=" + consul.HTTPAddr, "MUSTER_AGENT_STATE_DIR=" + t.TempDir()}
 	args := func(gang tinygang.Gang, id string, more ...string) []string {
-		words := []string{"submit", "nomad", gang.App, "--app-id", id, "--store", store, "--engine", "process", "--work-dir", filepath.Join(t.TempDir(), id)}
+		words := []string{"submit", "nomad", gang.App, "--app-id", id, "--store", store, "--engine", "process", "--work-dir", filepath.Join(folder.Temp(t, "su-"), id)}
 		return append(words, more...)
 	}
 
@@ -31,7 +32,7 @@ func TestNomad(t *testing.T) {
 	}
 
 	t.Run("a run that fails, beside one that shares its files", func(t *testing.T) {
-		gang := tinygang.Write(t, t.TempDir(), 2, map[string]string{"muster.restart": "never"})
+		gang := tinygang.Write(t, folder.Temp(t, "su-"), 2, map[string]string{"muster.restart": "never"})
 		web := httptest.NewServer(http.FileServer(http.Dir(store)))
 		defer web.Close()
 		other := submit(t, env, args(gang, beside, "--instances", "worker=0", "--store-as", web.URL, "--wait")...)
@@ -80,7 +81,7 @@ func TestNomad(t *testing.T) {
 	})
 
 	t.Run("what the last run has left says nothing of the next", func(t *testing.T) {
-		gang := tinygang.Write(t, t.TempDir(), 1, nil)
+		gang := tinygang.Write(t, folder.Temp(t, "su-"), 1, nil)
 		watcher := submit(t, env, "status", tiny, "--run", "r2", "--wait") // while the last one is there
 		next := submit(t, env, args(gang, tiny, "--run", "r2", "--wait")...)
 		next.says("running: 2 instances, generation 2")
@@ -109,7 +110,7 @@ func TestNomad(t *testing.T) {
 	})
 
 	t.Run("agents that do not join, whatever is done again", func(t *testing.T) {
-		gang := tinygang.Write(t, t.TempDir(), 1, nil)
+		gang := tinygang.Write(t, folder.Temp(t, "su-"), 1, nil)
 		never := filepath.Join(t.TempDir(), "never")
 		if err := os.WriteFile(never, []byte("#!/bin/sh\nexit 64\n"), 0o755); err != nil { //nolint:gosec // it is run
 			t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/muster-agent/muster/tests/folder"
 	"github.com/muster-agent/muster/tests/servers/consulserver"
 	"github.com/muster-agent/muster/tests/servers/slurm"
 	"github.com/muster-agent/muster/tests/servers/tinygang"
@@ -16,7 +17,7 @@ import (
 func TestSlurm(t *testing.T) {
 	c := slurm.Start(t, slurm.Options{})
 	consul := consulserver.Start(t, consulserver.Options{})
-	dir := t.TempDir()
+	dir := folder.Temp(t, "su-")
 	gang := tinygang.Write(t, dir, 2, nil)
 	store := filepath.Join(dir, "store")
 	env := append(c.Environ(), "PATH="+c.Bin()+":"+os.Getenv("PATH"), "CONSUL_HTTP_ADDR="+consul.HTTPAddr, "MUSTER_AGENT_STATE_DIR="+filepath.Join(c.Dir, "s"))
