@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 )
 
 // With builds muster and muster-gpu, unless MUSTER_BINARY names a muster, and runs f with its path, absolute;
@@ -34,23 +33,13 @@ func With(f func(muster string) int) (code int, err error) {
 	return f(filepath.Join(dir, "muster")), nil
 }
 
-// hostIDs lets what a test that is root starts by itself have root's ids, which the folders of tests are of. Agents that a
-// launcher starts, and commands with --userns private, have ids of their own.
-func hostIDs() error {
-	name, value, _ := strings.Cut(HostIDs, "=")
-	if os.Geteuid() != 0 || os.Getenv(name) != "" {
-		return nil
-	}
-	return os.Setenv(name, value)
-}
-
 // HostIDs is the variable by which a root agent's processes have root's ids, for tests that make an environment of their
 // own.
 const HostIDs = "MUSTER_AGENT_USERNS=host"
 
 // Main is the whole of a TestMain whose tests need the programs.
 func Main(f func(muster string) int) int {
-	if err := errors.Join(openHome(), openSelf(), hostIDs()); err != nil {
+	if err := errors.Join(openHome(), openSelf()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
