@@ -72,6 +72,12 @@ func TestPolicyRefusesRoot(t *testing.T) {
 			if out := j.succeeds("--engine", engine, "--policy", policy); out != "65534\n" {
 				t.Errorf("the process ran as %q, want nobody", out)
 			}
+			j.app += "x"
+			j.define("id -u", nil) // with ids of its own root is not the host's
+			policy = j.policy(object{"refuse_root": true})
+			if out := j.succeeds("--engine", engine, "--policy", policy); out != "65534\n0\n" {
+				t.Errorf("the process ran as %q, want root inside", out)
+			}
 		})
 	}
 }

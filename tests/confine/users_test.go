@@ -82,6 +82,24 @@ func TestPlainUserStaysWhoItIs(t *testing.T) {
 	has(t, j.succeeds(), map[string]string{"ids": "54321 54321 54321", "written": "4"})
 }
 
+// A folder above the work folder that the process may not pass is named before anything else fails for it.
+func TestClosedFolderAboveTheWorkFolder(t *testing.T) {
+	need.Root(t)
+	for _, engine := range engines() {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			j := newJob(t, "echo in >model/it", settings{"muster.output.model": "out"})
+			closed := j.folderOf("closed", 0, 0o700)
+			j.work = filepath.Join(closed, "w")
+			j.run("--engine", engine).fails(t, registry.ClassNotPermitted, 77,
+				"the process may not enter its folder "+j.own(""), closed+" is closed to uid ", "--work-dir", "chmod o+x")
+			j.must(os.Chmod(closed, 0o711)) //nolint:gosec // what the refusal says
+			j.app += "x"
+			j.succeeds("--engine", engine)
+		})
+	}
+}
+
 // A work folder that an agent makes is its own: the process's user passes through it, and nobody else does.
 func TestFoldersAreClosed(t *testing.T) {
 	need.Root(t)
