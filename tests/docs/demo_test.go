@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/muster-agent/muster/tests/folder"
 	"github.com/muster-agent/muster/tests/need"
 )
 
@@ -16,7 +17,7 @@ const missing = 69
 
 // TestDemo runs the demonstration whole and looks at what it shows.
 func TestDemo(t *testing.T) {
-	temp := t.TempDir()
+	temp := folder.Temp(t, "md-")
 	environ := append(os.Environ(), "MUSTER_AGENT_STATE_DIR="+t.TempDir(), "TMPDIR="+temp, "MAKEFLAGS=")
 	output, code := command(t, checkout, environ, "scripts/demo")
 	if code == missing && strings.Contains(output, "demo: missing:") {

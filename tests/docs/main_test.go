@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/tests/binary"
+	"github.com/muster-agent/muster/tests/folder"
 	"github.com/muster-agent/muster/tests/leash"
 	"github.com/muster-agent/muster/tests/need"
 )
@@ -59,7 +60,7 @@ type desk struct {
 
 func newDesk(t testing.TB) desk {
 	t.Helper()
-	d := desk{t, t.TempDir()}
+	d := desk{t, folder.Temp(t, "md-")}
 	d.must(os.MkdirAll(filepath.Join(d.dir, "bin"), 0o755))
 	d.must(os.MkdirAll(filepath.Join(d.dir, ".home"), 0o755))
 	target, err := filepath.Abs(muster)
@@ -80,7 +81,7 @@ func (d desk) write(name, text string) {
 	d.t.Helper()
 	path := filepath.Join(d.dir, name)
 	d.must(os.MkdirAll(filepath.Dir(path), 0o755))
-	d.must(os.WriteFile(path, []byte(text), 0o600))
+	d.must(os.WriteFile(path, []byte(text), 0o644))
 }
 
 // types runs a line of shell and returns both outputs in the order in which they came, and the exit code.
