@@ -16,8 +16,6 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/tests/servers/consulserver"
-
-	"github.com/muster-agent/muster/tests/binary"
 )
 
 // mending ends a fault, at its time.
@@ -436,7 +434,7 @@ func (w *world) verb(ctx context.Context, host int, args ...string) (string, err
 	defer cancel()
 	at := w.net.Command(host, muster, args...)
 	cmd := exec.CommandContext(ctx, at.Path, at.Args[1:]...)
-	cmd.Env = []string{binary.HostIDs, "PATH=" + os.Getenv("PATH"), "HOME=" + w.folder, "LANG=C"}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.folder, "LANG=C"}
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }

@@ -17,8 +17,6 @@ import (
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/tests/child"
-
-	"github.com/muster-agent/muster/tests/binary"
 )
 
 // gang is one app: its launcher begins run after run, keeps an agent per instance while a run goes on, and starts it
@@ -155,7 +153,6 @@ func (g *gang) start(run string, index, host int) (*agent, error) {
 	}
 	cmd := g.w.net.Command(host, g.w.binary(host), args...)
 	cmd.Env = []string{
-		binary.HostIDs,
 		"PATH=" + os.Getenv("PATH"), "HOME=" + g.w.folder, "LANG=C", "NOMAD_ALLOC_ID=" + rand.Text(),
 		clockVariable + "=" + g.w.on(host, "clock"),
 	}

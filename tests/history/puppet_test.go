@@ -23,6 +23,9 @@ const (
 	workVariable   = "HISTORY_WORK"
 )
 
+// locksFolder is where in the folder the locks are.
+const locksFolder = "locks"
+
 // Of a hundred puppets, so many fail by themselves, and so many take their time after TERM.
 const (
 	failPercent   = 3
@@ -47,7 +50,7 @@ func puppet() int {
 	if me.Ticks, ok = aliveSince(me.Pid); !ok {
 		return 96
 	}
-	lock, err := os.OpenFile(filepath.Join(folder, me.App+"."+me.Instance+".lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	lock, err := os.OpenFile(filepath.Join(folder, locksFolder, me.App+"."+me.Instance+".lock"), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return 97
 	}

@@ -1,8 +1,10 @@
 package history
 
 import (
+	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +15,7 @@ import (
 func TestTwoPuppetsOfOneRankAreSeen(t *testing.T) {
 	folder := t.TempDir()
 	out, err := openHistory(folder)
-	if err != nil {
+	if err = errors.Join(err, os.Mkdir(filepath.Join(folder, locksFolder), 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	observer, stop, watched := newObserver(folder, out), make(chan struct{}), make(chan error, 1)

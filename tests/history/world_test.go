@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/tests/child"
+	"github.com/muster-agent/muster/tests/folder"
 	"github.com/muster-agent/muster/tests/need"
 	"github.com/muster-agent/muster/tests/netns"
 	"github.com/muster-agent/muster/tests/servers/consulserver"
@@ -73,6 +74,8 @@ func newWorld(ctx context.Context, t *testing.T, o options, seed uint64) *world 
 	var err error
 	w.out, err = openHistory(w.folder)
 	w.must(err)
+	w.must(w.out.file.Chmod(0o666)) // puppets write as well
+	folder.OfAll(t, filepath.Join(w.folder, locksFolder))
 	w.observer = newObserver(w.folder, w.out)
 	w.reader = &reader{servers: w.servers, out: w.out, verdicts: map[string]string{}}
 	if o.falseClocks > 0 {
@@ -116,10 +119,7 @@ func (w *world) makeFolder() {
 		w.must(os.MkdirAll(w.folder, 0o755))
 		return
 	}
-	folder, err := os.MkdirTemp("", "mh-")
-	w.must(err)
-	w.folder = folder
-	w.t.Cleanup(func() { w.must(os.RemoveAll(folder)) })
+	w.folder = folder.Temp(w.t, "mh-")
 }
 
 // on is the path of something of a host.
