@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -34,22 +33,6 @@ func Temp(t testing.TB, prefix string) string {
 		}
 	})
 	return dir
-}
-
-// Self lays the running test program into dir, where processes of any user may run it: go test's own folder is closed to
-// them. It returns the path.
-func Self(t testing.TB, dir string) string {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(dir, filepath.Base(self))
-	// By a program of its own: a child that this one starts meanwhile would keep the file open, and it could not be run.
-	if out, err := exec.Command("cp", self, path).CombinedOutput(); err != nil {
-		t.Fatalf("cp %s: %v\n%s", self, err, out)
-	}
-	return path
 }
 
 // OfAll makes the folder dir, into which processes of any user may write.

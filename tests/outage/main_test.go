@@ -126,7 +126,8 @@ func newJob(t *testing.T, more settings, times ...string) *job {
 
 // define lays the app package out.
 func (j *job) define(more settings) {
-	self := folder.Self(j.t, j.top)
+	self, err := os.Executable()
+	j.must(err)
 	global := settings{
 		"muster.framework": "none", "muster.command": fmt.Sprintf("exec %q %s", self, puppetVerb), "muster.restart.backoff": "0.05",
 		"muster.env." + stageVariable: j.stageDir(), "site.global.worker.port": "${worker.ALLOCATED_PORT}{PER_CONTAINER}",
