@@ -33,10 +33,6 @@ func With(f func(muster string) int) (code int, err error) {
 	return f(filepath.Join(dir, "muster")), nil
 }
 
-// HostIDs is the variable by which a root agent's processes have root's ids, for tests that make an environment of their
-// own.
-const HostIDs = "MUSTER_AGENT_USERNS=host"
-
 // Main is the whole of a TestMain whose tests need the programs.
 func Main(f func(muster string) int) int {
 	if err := errors.Join(openHome(), openSelf()); err != nil {

@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/muster-agent/muster/registry"
-	"github.com/muster-agent/muster/tests/binary"
 	"github.com/muster-agent/muster/tests/folder"
 	"github.com/muster-agent/muster/tests/need"
 )
@@ -37,7 +36,7 @@ func (j *job) anyUser() *job {
 
 // hostIDs has its process be root of the host, as muster.root=overlay and processes that make device nodes must be.
 func (j *job) hostIDs() *job {
-	j.env = append(j.env, binary.HostIDs)
+	j.env = append(j.env, "MUSTER_AGENT_USERNS=host")
 	return j
 }
 
