@@ -77,7 +77,9 @@ var rooms = []room{
 	{path: "shim/store/cache", may: []string{"shim/store", "shim/store/file", "packages/cachedir", "shim/wait"}},
 	{path: "shim/store/schemes", may: []string{"shim/store", "shim/store/file", "shim/store/web", "shim/store/hdfs"}},
 	{path: "shim/store/storetest", may: []string{"shim/store"}},
-	{path: "shim/files", may: []string{"shim/plan", "registry", "shim/fault", "shim/policy", "shim/store", "shim/store/file"}},
+	{path: "shim/files", may: []string{
+		"shim/plan", "registry", "shim/fault", "shim/policy", "shim/sandbox/subids", "shim/store", "shim/store/file",
+	}},
 	{path: "shim/policy", may: []string{"appdef", "packages/sign", "shim/exit", "shim/sandbox/seccomp"}},
 	{
 		path: "shim/doctor",
