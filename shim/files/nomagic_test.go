@@ -2,6 +2,7 @@ package files
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,6 +30,17 @@ func TestAttackThroughTheAgentsOwnFolder(t *testing.T) {
 	}
 	t.Chdir(closed)
 	a := Admission{Work: t.TempDir(), Root: plan.RootHost, User: As(&plan.UserFacts{UID: 64001, GID: 64001})}
+	if err := a.User.ViewHost(top, func(tree fs.FS) error {
+		if text, err := fs.ReadFile(tree, "link"); err == nil {
+			t.Errorf("checkpoint: got %q", text)
+		}
+		if info, err := fs.Stat(tree, "link"); err == nil {
+			t.Errorf("checkpoint: the link has %d bytes", info.Size())
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
 	for _, path := range []string{"f", "/proc/self/cwd/f", link} {
 		if text, err := a.Read(path, 100); err == nil {
 			t.Errorf("secret from %s: got %q", path, text)

@@ -23,22 +23,39 @@ func (f tree) Open(name string) (fs.File, error) {
 
 func (f tree) Stat(name string) (fs.FileInfo, error) { return f.root.Stat(name) }
 
-// HostTree is a folder of this machine whose links are followed wherever they lead: its process is no more confined.
-func HostTree(dir string) fs.FS { return hostTree{os.DirFS(dir), dir} }
-
+// hostTree is a folder of this machine whose links are followed wherever they lead: its process is no more confined.
 type hostTree struct {
-	fs.FS
-	dir string
+	dir  string
+	user User
+}
+
+func (f hostTree) path(name string) (string, error) {
+	if !fs.ValidPath(name) {
+		return "", &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
+	}
+	return filepath.Join(f.dir, name), nil
 }
 
 // Open does not wait either.
 func (f hostTree) Open(name string) (fs.File, error) {
-	if !fs.ValidPath(name) {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
+	path, err := f.path(name)
+	if err != nil {
+		return nil, err
 	}
-	return os.OpenFile(filepath.Join(f.dir, name), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	const flags = os.O_RDONLY | syscall.O_NONBLOCK
+	if f.user.limited() {
+		return openNoMagic(path, flags, 0)
+	}
+	return os.OpenFile(path, flags, 0)
 }
 
-func (f hostTree) Stat(name string) (fs.FileInfo, error) { return fs.Stat(f.FS, name) }
-
-func (f hostTree) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(f.FS, name) }
+func (f hostTree) Stat(name string) (fs.FileInfo, error) {
+	path, err := f.path(name)
+	if err != nil {
+		return nil, err
+	}
+	if f.user.limited() {
+		return statNoMagic(path, 0)
+	}
+	return os.Stat(path)
+}

@@ -88,10 +88,10 @@ func (f UserFolder) View(read func(fs.FS) error) error {
 	return f.user.Do(func() error { return read(Tree(f.root)) })
 }
 
-// ViewHost has a folder of this machine read as HostTree shows it, with the user's rights. read starts no goroutine
-// that reads.
+// ViewHost has a folder of this machine read with the user's rights, links to elsewhere included. read starts no
+// goroutine that reads.
 func (u User) ViewHost(dir string, read func(fs.FS) error) error {
-	return u.Do(func() error { return read(HostTree(dir)) })
+	return u.Do(func() error { return read(hostTree{dir, u}) })
 }
 
 // OwnerOf is the user that a folder belongs to.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/store"
 	"github.com/muster-agent/muster/shim/store/file"
 )
@@ -24,7 +23,7 @@ func TestLookOnAStore(t *testing.T) {
 		must(t, err)
 		framework, _, _ := strings.Cut(dir, "/")
 		rule := Rule{Framework: strings.Replace(framework, "torch", "pytorch", 1)}
-		want, err := rule.Look(files.HostTree(at))
+		want, err := rule.Look(os.DirFS(at))
 		must(t, err)
 		got, err := rule.Look(OnStore(t.Context(), store, top))
 		must(t, err)

@@ -146,7 +146,7 @@ func full(t *testing.T, c *hadoop.Cluster, patience time.Duration, happens func(
 // keep stores a checkpoint as an agent does.
 func keep(ctx context.Context, t *testing.T, s *hdfs.Store, dir, local string) error {
 	t.Helper()
-	found, err := format.Rule{Pattern: "step-*"}.Look(files.HostTree(local))
+	found, err := format.Rule{Pattern: "step-*"}.Look(os.DirFS(local))
 	if err != nil || len(found.Whole) != 1 {
 		t.Fatal(found, err)
 	}
