@@ -11,15 +11,16 @@ import (
 
 // Disarm takes from what a process has left in a folder the rights that would outlive the process: set-user-ID and
 // set-group-ID bits, file capabilities, device nodes. No link is followed. An agent that is not root does nothing:
-// other users leave nothing that is root's.
-func Disarm(folder *os.Root) error {
+// other users leave nothing that is root's. Files of users who are not its own stay as they are; own is nil where all
+// in the folder is the process's.
+func Disarm(folder *os.Root, own func(uid int) bool) error {
 	if os.Geteuid() != 0 {
 		return nil
 	}
 	var all error
-	err := fs.WalkDir(folder.FS(), ".", func(path string, e fs.DirEntry, err error) error {
+	err := fs.WalkDir(folder.FS(), ".", func(path string, _ fs.DirEntry, err error) error {
 		if err == nil {
-			err = disarm(folder, path, e)
+			err = disarm(folder, path, own)
 		}
 		if !errors.Is(err, fs.ErrNotExist) { // removed meanwhile
 			all = errors.Join(all, err)
@@ -29,33 +30,42 @@ func Disarm(folder *os.Root) error {
 	return errors.Join(all, err)
 }
 
-func disarm(folder *os.Root, path string, e fs.DirEntry) error {
-	if e.Type()&fs.ModeDevice != 0 {
-		return folder.Remove(path)
-	}
-	if !e.Type().IsRegular() {
-		return nil
-	}
+// armed are the bits by which a file gives its owner's or group's rights.
+const armed = fs.ModeSetuid | fs.ModeSetgid
+
+func disarm(folder *os.Root, path string, own func(uid int) bool) error {
 	info, err := folder.Lstat(path)
-	if err != nil || info.Mode()&(fs.ModeSetuid|fs.ModeSetgid|0o111) == 0 {
+	switch {
+	case err != nil:
 		return err
-	}
-	armed := info.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0
-	if armed && hasOtherNames(info) { // elsewhere the file may be the host's
+	case own != nil && !own(int(ownerOf(info).Uid)):
+		return nil
+	case info.Mode()&fs.ModeDevice != 0:
+		return folder.Remove(path)
+	case !info.Mode().IsRegular() || info.Mode()&(armed|0o111) == 0:
+		return nil
+	case info.Mode()&armed != 0 && hasOtherNames(info): // elsewhere the file may be the host's
 		return folder.Remove(path)
 	}
 	file, err := folder.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return err
 	}
-	if armed {
+	return errors.Join(disarmFile(file, info), file.Close())
+}
+
+// disarmFile is disarm of an open file, unless it has taken the place of the one that was looked at.
+func disarmFile(file *os.File, was fs.FileInfo) error {
+	info, err := file.Stat()
+	if err != nil || !os.SameFile(was, info) || hasOtherNames(info) {
+		return err
+	}
+	if info.Mode()&armed != 0 {
 		err = file.Chmod(info.Mode().Perm())
 	}
-	if !hasOtherNames(info) {
-		lost := unix.Fremovexattr(int(file.Fd()), "security.capability")
-		if lost != nil && !errors.Is(lost, unix.ENODATA) && !errors.Is(lost, unix.ENOTSUP) {
-			err = errors.Join(err, lost)
-		}
+	lost := unix.Fremovexattr(int(file.Fd()), "security.capability")
+	if lost != nil && !errors.Is(lost, unix.ENODATA) && !errors.Is(lost, unix.ENOTSUP) {
+		err = errors.Join(err, lost)
 	}
-	return errors.Join(err, file.Close())
+	return err
 }

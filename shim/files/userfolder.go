@@ -81,7 +81,9 @@ func (f UserFolder) RemoveAll(name string) error {
 }
 
 // Disarm is Disarm of the folder.
-func (f UserFolder) Disarm() error { return f.user.Do(func() error { return Disarm(f.root) }) }
+func (f UserFolder) Disarm(own func(uid int) bool) error {
+	return f.user.Do(func() error { return Disarm(f.root, own) })
+}
 
 // View has the folder read as Tree shows it, with the user's rights. read starts no goroutine that reads.
 func (f UserFolder) View(read func(fs.FS) error) error {

@@ -346,7 +346,7 @@ func (c *Container) disarm(p plan.Plan, in registry.Instance) error {
 	for _, dir := range []string{p.Process.Folder, filepath.Join(c.LogDir, in.String())} {
 		folder, err := files.As(nil).Below(dir)
 		if err == nil {
-			err = errors.Join(files.Disarm(folder.Root), folder.Close())
+			err = errors.Join(files.Disarm(folder.Root, nil), folder.Close())
 		}
 		all = errors.Join(all, err)
 	}
@@ -354,13 +354,13 @@ func (c *Container) disarm(p plan.Plan, in registry.Instance) error {
 		return all
 	}
 	admission := c.Admission(p)
-	admission.User = files.User{} // who may remove what the process's user has made
+	admission.User = files.User{} // who may remove what the process's users have made; others' files stay
 	saved, err := admission.Folder(p.Checkpoint.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return all
 	}
 	if err == nil {
-		err = errors.Join(saved.Disarm(), saved.Close())
+		err = errors.Join(saved.Disarm(c.owns), saved.Close())
 	}
 	return errors.Join(all, err)
 }

@@ -139,6 +139,19 @@ func (i ids) owner(user *plan.UserFacts) *plan.UserFacts {
 	return &owner
 }
 
+// owns tells whether a user of the host is one of the process's.
+func (c *Container) owns(uid int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.ids != nil:
+		return c.ids.table(c.user, nil).HasUser(uid)
+	case c.user != nil:
+		return uid == c.user.UID
+	}
+	return uid == os.Geteuid()
+}
+
 // checkIDs refuses a user of an image that has no id on the host.
 func (c *Container) checkIDs() error {
 	u := c.User()

@@ -51,6 +51,11 @@ func outside(all []Range, inside int) (int, bool) {
 	return 0, false
 }
 
+// HasUser tells whether a user of the host has an id inside.
+func (m *Map) HasUser(outside int) bool {
+	return slices.ContainsFunc(m.UIDs, func(r Range) bool { return outside >= r.Outside && outside < r.Outside+r.Size })
+}
+
 // ProcUIDs are the users in the form of package syscall.
 func (m *Map) ProcUIDs() []syscall.SysProcIDMap { return procMap(m.UIDs) }
 
