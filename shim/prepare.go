@@ -275,20 +275,40 @@ func (a *agent) safeFolders(f Folders, found launcher.Found) error {
 	if err := os.MkdirAll(filepath.Join(a.workDir, "checkpoint"), 0o755); err != nil {
 		return fmt.Errorf("make folder: %w", err)
 	}
-	if f.Log == "" && found.LogDir != "" { // the launcher collects what is in it
-		if err := os.MkdirAll(a.logDir, 0o755); err != nil {
-			return fmt.Errorf("make folder: %w", err)
-		}
-		safe = files.Mine
-	} else if err := files.MakePrivate(a.logDir); err != nil {
-		return err
-	} else if f.Log != "" {
-		safe = files.Private
-	}
-	if err := safe(a.logDir); err != nil {
+	if err := a.safeLogs(f, found); err != nil {
 		return fmt.Errorf("log folder: %w", err)
 	}
 	return nil
+}
+
+// safeLogs is safeFolders of the log folder.
+func (a *agent) safeLogs(f Folders, found launcher.Found) error {
+	if f.Log == "" && found.LogDir != "" { // the launcher collects what is in it
+		return a.logsOfLauncher(absolute(found.LogDir))
+	}
+	if err := files.MakePrivate(a.logDir); err != nil {
+		return err
+	}
+	if f.Log == "" && f.Work == "" && found.WorkDir != "" {
+		return files.Laid(a.logDir)
+	}
+	return files.Private(a.logDir)
+}
+
+// logsOfLauncher makes the log folder in a launcher's. Nomad lets every user write to that: the processes of an agent
+// that is root could put a link in the place of the agent's own.
+func (a *agent) logsOfLauncher(top string) error {
+	err := os.MkdirAll(top, 0o755)
+	if err == nil && os.Geteuid() == 0 && files.OpenToOthers(top) {
+		err = files.Tighten(top)
+	}
+	if err == nil {
+		err = os.MkdirAll(a.logDir, 0o755)
+	}
+	if err != nil {
+		return err
+	}
+	return files.Laid(a.logDir)
 }
 
 // absolute is an absolute path, if the current folder is known.

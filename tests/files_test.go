@@ -44,6 +44,7 @@ var ownFiles = map[string]string{
 	"shim.Options.admitHadoop":          "Hadoop's configuration that the command line names",
 	"shim.agent.forget":                 "the agent's record in the state folder",
 	"shim.agent.linkLogs":               "the launcher's log folder",
+	"shim.agent.logsOfLauncher":         "the launcher's log folder",
 	"shim.agent.safeFolders":            "the folders that the command line names",
 	"shim.lateFile.open":                "the agent's log folder",
 	"shim.stageRoom.giveSocket":         "the agent's socket in the state folder",

@@ -66,6 +66,20 @@ func Mine(dir string) error {
 	return nil
 }
 
+// Laid is Mine of a folder of the agent's in one of its launcher's. A link there is somebody else's.
+func Laid(dir string) error {
+	if info, err := os.Lstat(dir); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		return fmt.Errorf("folder %s is a link, which muster has not made: remove it", dir)
+	}
+	return Mine(dir)
+}
+
+// OpenToOthers tells whether others than the owner of a folder may write to it.
+func OpenToOthers(dir string) bool {
+	var is unix.Stat_t
+	return unix.Stat(dir, &is) == nil && writable(is)
+}
+
 // writable tells whether others than its owner, and root, may write to a folder. A user's own group has nobody else in
 // it where it has the user's number.
 func writable(is unix.Stat_t) bool {
