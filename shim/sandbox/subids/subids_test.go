@@ -174,3 +174,19 @@ func TestBlockOfAnAccount(t *testing.T) {
 		t.Errorf("a host without accounts: %v, %v", none, err)
 	}
 }
+
+// An account may be made in a block that an app has had: the app gets another.
+func TestRememberedBlockOfAnAccount(t *testing.T) {
+	root, err := os.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	pool := Pool{UIDs: span{0, 2 * BlockSize}, GIDs: span{1 << 30, 2 * BlockSize}} // in whose first block root is
+	table := map[string]entry{"a": {Block: 0}}
+	number, held, err := choose(root, table, "a", pool)
+	if err != nil || number != 1 {
+		t.Errorf("got block %d, %v, want 1", number, err)
+	}
+	_ = held.Close()
+}

@@ -97,13 +97,13 @@ func write(root *os.Root, table map[string]entry) error {
 
 // choose finds a block for the key and holds it.
 func choose(root *os.Root, table map[string]entry, key string, pool Pool) (int, *os.File, error) {
-	if e, ok := table[key]; ok && e.Block < pool.Blocks() {
-		held, err := hold(root, e.Block, unix.LOCK_SH)
-		return e.Block, held, err
-	}
 	accounts, err := readAccounts("/etc/passwd", "/etc/group")
 	if err != nil {
 		return 0, nil, err
+	}
+	if e, ok := table[key]; ok && e.Block < pool.Blocks() && !accounts.in(pool.block(e.Block)) {
+		held, err := hold(root, e.Block, unix.LOCK_SH)
+		return e.Block, held, err
 	}
 	owner := map[int]string{}
 	for app, e := range table {
