@@ -134,6 +134,7 @@ func attempts() []attempt {
 		ofRoot(submitter, "a limit that tells on the whole host", "shim/prepare TestAttackRaisesLimits"),
 		ofRoot(submitter, "a file of another user in place of its own", "shim/files TestAttackMovedFileIsAdopted"),
 		ofRoot(submitter, "a file of another user to be read as its log", "shim/files TestAttackAnothersFileReadAsALog"),
+		ofRoot(submitter, "a folder behind a closed one, mounted", "shim/data/stores TestAttackFolderBehindAClosedOne"),
 		ofRoot(submitter, "set-user-ID bits of others' programs", "shim/prepare TestAttackDisarmsProgramsOfOthers"),
 		ofRoot(submitter, "a key of root's keyring", "shim/secret TestAttackKeyOfRoot"),
 		outside(submitter, "the agent's variables as secrets", "shim/secret TestAttackVariablesOfTheAgent"),

@@ -78,14 +78,19 @@ func (s *Stores) Folders(p plan.Plan) []string {
 	return dirs
 }
 
-// foldersIn are the folders of a filesystem that hold data, where the work folder lies in that filesystem too.
+// foldersIn are the folders of a filesystem that hold data, where the work folder lies in that filesystem too. A folder
+// that the process's user could not enter is none, nor is a link out of the filesystem: a mount would lead past that.
 func (s *Stores) foldersIn(top string, urls []string) []string {
 	var dirs []string
+	user, within := files.As(s.Owner()), files.Resolve(top)
 	for _, url := range urls {
 		path := files.LocalPath(url)
 		apart := !files.Within(path, s.WorkDir) && !files.Within(s.WorkDir, path)
-		if path != "" && path != top && files.Within(path, top) && apart && files.IsFolder(path) &&
-			!slices.Contains(dirs, path) {
+		if path == "" || path == top || !files.Within(path, top) || !apart || !files.IsFolder(path) {
+			continue
+		}
+		truth := files.Resolve(path)
+		if files.Within(truth, within) && user.Shut(truth) == "" && !slices.Contains(dirs, path) {
 			dirs = append(dirs, path)
 		}
 	}
