@@ -33,7 +33,7 @@ func checkConfinement(ctx context.Context, operators string) []Check {
 	return []Check{
 		checkEngine(choice), checkIDs(operators), checkContainer(choice.Support), checkCgroup(tree),
 		checkDelegation(tree), checkFeatures(tree), checkEnvelope(tree),
-		checkImages(choice.Support, filepath.Join(cachedir.Default(), "image")),
+		checkImages(choice.Support, filepath.Join(cachedir.Default(), "image"), operators),
 	}
 }
 
@@ -48,9 +48,11 @@ func checkIDs(operators string) Check {
 		return good(name, "a process has this user's, uid %d", os.Geteuid())
 	case !prepare.RootOfHost():
 		return good(name, "a process has the agent's: this root is one of its launcher's container")
+	case p.HostIDs() && p.RefusesRoot():
+		return good(name, "the host's own, as %s says; on the host's own root a process needs a muster.user", p.File)
 	case p.HostIDs():
-		return bad(name, "take userns out of the policy", "a process without muster.user would be root of this host: "+
-			"%s says userns host", p.File)
+		return bad(name, "take userns out of the policy", "a process without muster.user is root of this host: "+
+			"%s says userns host and refuse_root false", p.File)
 	}
 	pool, err := subids.HostPool()
 	if err == nil {
@@ -178,7 +180,7 @@ func checkEnvelope(t cgroup.Tree) Check {
 }
 
 // checkImages asks whether a container can have an image's root, and where images are stored.
-func checkImages(s sandbox.Support, cache string) Check {
+func checkImages(s sandbox.Support, cache, operators string) Check {
 	const name = "images"
 	if s.Container != "" {
 		return bad(name, "see containers above", "muster.image needs engine container")
@@ -199,13 +201,13 @@ func checkImages(s sandbox.Support, cache string) Check {
 		return bad(name, "set XDG_CACHE_HOME to a folder on a local disk", "%s: %v", cache, err)
 	}
 	free := disk.Bavail * uint64(disk.Bsize) >> 30
-	return good(name, "can be pulled to %s, %d GiB free%s", cache, free, imageOwners(there))
+	return good(name, "can be pulled to %s, %d GiB free%s", cache, free, imageOwners(there, operators))
 }
 
 // imageOwners says how a container with ids of its own gets an image's files with these as owners; "": it has none, or
 // that is not known.
-func imageOwners(dir string) string {
-	p, err := policy.Read(policy.DefaultFile, false)
+func imageOwners(dir, operators string) string {
+	p, err := policy.Read(operators, false)
 	if err != nil || !prepare.MakesIDs(p) {
 		return ""
 	}
