@@ -19,11 +19,11 @@ func newACL(s console.Streams) *cobra.Command {
 		Short: "Print the Consul ACL policy that an app needs",
 		Args:  exactly("APP"),
 		Long: `Prints the rules, in HCL, of a Consul token for one app: with it an agent or a user of the app can do
-what muster does, and nothing with the keys and services of another app. A token may end all sessions
-of a node on which it may make some. --node names the nodes of the Consul agents that --registry
-asks; --own-node is for a node muster-APP in Consul's catalog, which keeps the sessions of APP from
-the tokens of others (doc/manual.md says how to register it). Without either the token may make and
-end sessions on all nodes.`,
+what muster does, and nothing with the keys of another app, nor with its services unless its name
+begins with APP-. A token may end all sessions of a node on which it may make some. --node names the
+nodes of the Consul agents that --registry asks; --own-node is for a node muster-APP in Consul's
+catalog, which keeps the sessions of APP from the tokens of others (doc/manual.md says how to register
+it). Without either the token may make and end sessions on all nodes.`,
 		Example: "  muster acl d1 --node consul-1 | consul acl policy create -name muster-d1 -rules -\n" +
 			"  muster acl d1 --own-node",
 		RunE: func(_ *cobra.Command, args []string) error {
