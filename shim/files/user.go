@@ -45,10 +45,57 @@ func (u User) Own(folder *os.Root, name string) error {
 	return folder.Lchown(name, u.facts.UID, u.facts.GID)
 }
 
-// OwnAll makes a folder the user's, and all in it that is its owner's. Links are not followed. A file that has another
-// name elsewhere keeps its owner, and so does one of a third user: a process may have moved it here from a folder of
-// the host that it may write to.
-func (u User) OwnAll(folder *os.Root) error {
+// Found is what has been in a folder before the agent laid anything out in it.
+type Found map[foundFile]bool
+
+// foundFile tells a file from a later one that got its number.
+type foundFile struct {
+	inode   uint64
+	changed syscall.Timespec
+}
+
+func fileOf(info fs.FileInfo) foundFile {
+	is := ownerOf(info)
+	return foundFile{is.Ino, is.Ctim}
+}
+
+// Find is what is in a folder.
+func (u User) Find(folder *os.Root) (Found, error) {
+	found := Found{}
+	if !u.another() {
+		return found, nil
+	}
+	err := walk(folder, func(_ string, info fs.FileInfo) error {
+		found[fileOf(info)] = true
+		return nil
+	})
+	return found, err
+}
+
+// walk calls do for all below a folder. Links are not followed, and what is removed meanwhile is left out.
+func walk(folder *os.Root, do func(path string, info fs.FileInfo) error) error {
+	return fs.WalkDir(folder.FS(), ".", func(path string, _ fs.DirEntry, err error) error {
+		if path == "." && err == nil {
+			return nil
+		}
+		var info fs.FileInfo
+		if err == nil {
+			info, err = folder.Lstat(path)
+		}
+		if err == nil {
+			err = do(path, info)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+}
+
+// OwnAll makes a folder the user's, and all in it that is its owner's, or that the agent has laid out since found was
+// there; nil: nothing. A file that has another name elsewhere keeps its owner, and so does one of a third user: a
+// process may have moved it here from a folder of the host that it may write to.
+func (u User) OwnAll(folder *os.Root, found Found) error {
 	if !u.another() {
 		return nil
 	}
@@ -57,26 +104,17 @@ func (u User) OwnAll(folder *os.Root) error {
 		return err
 	}
 	was := ownerOf(top)
-	if was.Uid == uint32(u.facts.UID) && was.Gid == uint32(u.facts.GID) { //nolint:gosec // ids have 32 bits
+	owned := was.Uid == uint32(u.facts.UID) && was.Gid == uint32(u.facts.GID) //nolint:gosec // ids have 32 bits
+	if owned && found == nil {
 		return nil
 	}
-	err = fs.WalkDir(folder.FS(), ".", func(path string, _ fs.DirEntry, err error) error {
-		switch {
-		case errors.Is(err, fs.ErrNotExist): // removed meanwhile
-			return nil
-		case err != nil:
-			return err
-		case path == ".":
-			return nil // at last: until then it tells whose the rest is
-		}
-		info, err := folder.Lstat(path)
-		if err == nil && (hasOtherNames(info) || ownerOf(info).Uid != was.Uid) {
+	err = walk(folder, func(path string, info fs.FileInfo) error {
+		uid := ownerOf(info).Uid
+		laidOut := found != nil && uid == 0 && !found[fileOf(info)]
+		if hasOtherNames(info) || !laidOut && (owned || uid != was.Uid) {
 			return nil
 		}
-		if err == nil {
-			err = u.Own(folder, path)
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := u.Own(folder, path); err != nil {
 			return fmt.Errorf("give to uid %d: %w", u.facts.UID, err)
 		}
 		return nil

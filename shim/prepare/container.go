@@ -258,6 +258,10 @@ func (c *Container) LayOut(
 		return err
 	}
 	defer func() { err = errors.Join(err, work.Close()) }()
+	found, err := c.found(p, work)
+	if err != nil {
+		return err
+	}
 	for _, dir := range []string{"app/install", "app/run", "app/log", "app/tmp", "app/conf"} {
 		folder, err := work.Make(filepath.Join(p.Process.Folder, dir))
 		if err != nil {
@@ -286,7 +290,17 @@ func (c *Container) LayOut(
 	if err := bring(work); err != nil {
 		return err
 	}
-	return c.giveFolders(p, in, work)
+	return c.giveFolders(p, in, work, found)
+}
+
+// found is what is in the instance's folder.
+func (c *Container) found(p plan.Plan, work files.Folder) (files.Found, error) {
+	folder, err := work.Make(p.Process.Folder)
+	if err != nil {
+		return nil, err
+	}
+	found, err := files.As(c.Owner()).Find(folder)
+	return found, errors.Join(err, folder.Close())
 }
 
 // unpack unpacks the package beside the instances' folders.
@@ -303,24 +317,23 @@ func (c *Container) unpack() error {
 
 // giveFolders makes the process the owner of what it may write: its own folder, a checkpoint folder in the work folder,
 // its logs.
-func (c *Container) giveFolders(p plan.Plan, in registry.Instance, work files.Folder) error {
+func (c *Container) giveFolders(p plan.Plan, in registry.Instance, work files.Folder, found files.Found) error {
 	user := files.As(c.Owner())
-	own := []string{p.Process.Folder}
-	if files.Within(p.Checkpoint.Dir, c.WorkDir) {
-		own = append(own, p.Checkpoint.Dir)
-	}
-	for _, dir := range own {
-		folder, err := work.Make(dir)
+	if files.Within(p.Checkpoint.Dir, c.WorkDir) && p.Checkpoint.Dir != p.Process.Folder {
+		checkpoints, err := work.Make(p.Checkpoint.Dir)
 		if err != nil {
 			return err
 		}
-		err = user.OwnAll(folder)
-		if dir == p.Process.Folder {
-			err = errors.Join(err, folder.Chmod(".", 0o700))
-		}
-		if err := errors.Join(err, folder.Close()); err != nil {
+		if err := errors.Join(user.OwnAll(checkpoints, nil), checkpoints.Close()); err != nil {
 			return err
 		}
+	}
+	folder, err := work.Make(p.Process.Folder)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(user.OwnAll(folder, found), folder.Chmod(".", 0o700), folder.Close()); err != nil {
+		return err
 	}
 	pack, err := work.Make(filepath.Join(c.WorkDir, "package"))
 	if err == nil {
@@ -335,7 +348,7 @@ func (c *Container) giveFolders(p plan.Plan, in registry.Instance, work files.Fo
 	}
 	logs, err := top.Make(filepath.Join(c.LogDir, in.String()))
 	if err == nil {
-		err = errors.Join(user.OwnAll(logs), logs.Close())
+		err = errors.Join(user.OwnAll(logs, nil), logs.Close())
 	}
 	return errors.Join(err, top.Close(), user.LetPass(c.LogDir), c.disarm(p, in))
 }
