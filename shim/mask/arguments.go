@@ -1,7 +1,9 @@
 package mask
 
 import (
+	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"unsafe"
@@ -68,7 +70,7 @@ func Hand(args []string) (shown, variables []string) {
 	for i := 0; i < len(args); i++ {
 		flag, _, joined := strings.Cut(args[i], "=")
 		whole := args[i]
-		if flag != "--env" && flag != "--set" {
+		if !slices.Contains(handed, flag) {
 			shown = append(shown, whole)
 			continue
 		}
@@ -81,7 +83,11 @@ func Hand(args []string) (shown, variables []string) {
 	return shown, variables
 }
 
-// Take takes the arguments that Hand put into variables out of this process's environment.
+// handed are the flags that have values in variables.
+var handed = []string{"--env", "--set"}
+
+// Take takes the arguments that Hand put into variables out of this process's environment. Other flags are refused: who
+// may choose a variable of an agent may not choose its policy.
 func Take() ([]string, error) {
 	var args []string
 	for {
@@ -92,6 +98,10 @@ func Take() ([]string, error) {
 		}
 		if err := os.Unsetenv(name); err != nil {
 			return nil, err
+		}
+		if flag, _, _ := strings.Cut(arg, "="); !slices.Contains(handed, flag) {
+			return nil, fmt.Errorf("variable %s: got %s, want --env or --set: unset it, only muster itself sets it", name,
+				flag)
 		}
 		args = append(args, arg)
 	}

@@ -124,3 +124,12 @@ func TestAttackCommandLine(t *testing.T) {
 		t.Errorf("got %s, %v, want %s", out, err, want)
 	}
 }
+
+// Who chooses an agent's environment gives it no flag but those that Hand puts there.
+func TestTakesNoOtherFlag(t *testing.T) {
+	t.Setenv(handedOver+"0", "--env=A=b")
+	t.Setenv(handedOver+"1", "--userns=host")
+	if args, err := Take(); err == nil || !strings.Contains(err.Error(), "got --userns, want --env or --set") {
+		t.Errorf("got %q, %v", args, err)
+	}
+}
