@@ -146,6 +146,7 @@ func attempts() []attempt {
 		outside(pkg, "all that names what runs, under require_signature", "cmd/muster attack_signature.txtar"),
 		outside(pkg, "escapes that steer a terminal", "cmd/muster attack_terminal.txtar"),
 		ofRoot(neighbour, "a work folder with links", "tests/confine TestAttackFoldersOfOthers"),
+		ofRoot(neighbour, "another folder in place of root's", "shim/files TestAttackFolderIsReplaced"),
 		ofRoot(neighbour, "links in a launcher's folders", "shim TestAttackFoldersOfALauncher"),
 		ofRoot(neighbour, "a forged record of a container", "shim/sandbox/container TestAttackForgedRecord"),
 		ofRoot(neighbour, "a forged record of an agent", "shim/prepare TestAttackRecordOfAStranger"),

@@ -25,23 +25,52 @@ func MakePrivate(dir string) error {
 }
 
 // Private refuses a folder in which another user could put something in the place of an agent's files: one that belongs
-// to another user, or that others may write to, or that the owner of a folder above could put another in the place of.
-// The folders above count up to one that is root's or sticky.
+// to another user, or that others may write to, or that the owner of a folder above, or who may write there, could put
+// another in the place of. For root all folders above count, and links on the way; for an ordinary user those up to one
+// of root's.
 func Private(dir string) error {
 	if err := Mine(dir); err != nil {
 		return err
 	}
-	for above := filepath.Dir(Resolve(dir)); above != "/"; above = filepath.Dir(above) {
+	for at := filepath.Clean(dir); at != "/" && at != "."; at = filepath.Dir(at) {
+		if err := ownLink(at); err != nil {
+			return err
+		}
+	}
+	for _, path := range []string{filepath.Clean(dir), Resolve(dir)} {
+		if err := fixed(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ownLink refuses a link of another user's.
+func ownLink(path string) error {
+	var is unix.Stat_t
+	if err := unix.Lstat(path, &is); err != nil {
+		return &fs.PathError{Op: "stat", Path: path, Err: err}
+	}
+	if is.Mode&unix.S_IFMT == unix.S_IFLNK && is.Uid != 0 && int(is.Uid) != os.Geteuid() {
+		return fmt.Errorf("link %s belongs to uid %d, who could lead it elsewhere: name the folder itself", path, is.Uid)
+	}
+	return nil
+}
+
+// fixed refuses a path that another user could make lead elsewhere by renaming a folder on it.
+func fixed(path string) error {
+	for above := filepath.Dir(path); above != "/" && above != "."; above = filepath.Dir(above) {
 		var is unix.Stat_t
 		if err := unix.Stat(above, &is); err != nil {
 			return &fs.PathError{Op: "stat", Path: above, Err: err}
 		}
-		if is.Uid == 0 || is.Mode&unix.S_ISVTX != 0 {
+		roots, sticky := is.Uid == 0, is.Mode&unix.S_ISVTX != 0
+		if roots && os.Geteuid() != 0 {
 			return nil
 		}
-		if int(is.Uid) != os.Geteuid() || writable(is) {
-			return fmt.Errorf("folder %s lies in %s, which belongs to uid %d (mode %04o), who could put another in "+
-				"its place: name a folder in one of root's or of the agent's own", dir, above, is.Uid, is.Mode&0o7777)
+		if !roots && int(is.Uid) != os.Geteuid() || writable(is) && !sticky {
+			return fmt.Errorf("folder %s lies in %s, which belongs to uid %d (mode %04o): others could put another in "+
+				"its place; name a folder in one of root's or of the agent's own", path, above, is.Uid, is.Mode&0o7777)
 		}
 	}
 	return nil
