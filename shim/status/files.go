@@ -35,8 +35,8 @@ const MaxSocket = 107
 // Dir is a state folder.
 type Dir string
 
-// Open makes the folder, 0700, and refuses one that belongs to another user. What it makes above is no secret: who is
-// admitted passes through it.
+// Open makes the folder, 0700, and refuses one that belongs to another user, or that another user can replace. What it
+// makes above is no secret: who is admitted passes through it.
 func (d Dir) Open() error {
 	if err := errors.Join(os.MkdirAll(filepath.Dir(string(d)), 0o755), os.MkdirAll(string(d), 0o700)); err != nil {
 		return fmt.Errorf("state folder: %w", err)
@@ -53,7 +53,12 @@ func (d Dir) Open() error {
 		return fmt.Errorf("state folder %s: belongs to uid %d, not to uid %d; give --state-dir another", d, uid,
 			os.Geteuid())
 	case known && uid == os.Geteuid() && info.Mode().Perm() != 0o700 && (uid != 0 || info.Mode().Perm() != passage):
-		return os.Chmod(string(d), 0o700) // sockets and states are private
+		if err := os.Chmod(string(d), 0o700); err != nil { // sockets and states are private
+			return fmt.Errorf("state folder: %w", err)
+		}
+	}
+	if err := files.Private(string(d)); err != nil {
+		return fmt.Errorf("state folder: %w", err)
 	}
 	return nil
 }

@@ -48,6 +48,19 @@ func TestOpenIsPrivate(t *testing.T) {
 	}
 }
 
+// What is in the state folder is killed and removed by root: nobody else may put another in its place.
+func TestStateFolderThatAnotherCanReplace(t *testing.T) {
+	need.Root(t)
+	theirs := filepath.Join(t.TempDir(), "theirs")
+	d := Dir(filepath.Join(theirs, "roots", "state"))
+	if err := errors.Join(os.MkdirAll(filepath.Dir(string(d)), 0o755), os.Chown(theirs, 64001, 64001)); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Open(); err == nil || !strings.Contains(err.Error(), "belongs to uid 64001") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // A process that is somebody else finds the socket that it was told of, and nothing beside it.
 func TestAdmit(t *testing.T) {
 	need.Root(t)
