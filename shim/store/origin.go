@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// harmless are the headers of a request that say what is wanted, and not who asks.
+// harmless are the headers of a request that say what is wanted, and not who asks. Referer is none: the query of a
+// signed URL is a credential.
 var harmless = []string{
-	"Accept", "Accept-Encoding", "Content-Length", "Content-Type", "If-Range", "Range", "Referer", "User-Agent",
+	"Accept", "Accept-Encoding", "Content-Length", "Content-Type", "If-Range", "Range", "User-Agent",
 }
 
 // DropCredentials takes all headers off a redirected request that may be credentials, unless it goes to the origin that
