@@ -207,12 +207,19 @@ func (f Folder) Read(name string, most int64) (string, error) {
 	return readSmall(file, path, most)
 }
 
-// New makes a file in the place of what has the name.
+// New makes a file of the user's in the place of what has the name.
 func (f Folder) New(name string) (*os.File, error) {
 	if err := f.RemoveAll(name); err != nil {
 		return nil, err
 	}
-	return f.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	file, err := f.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err == nil && f.user.another() {
+		err = file.Chown(f.user.facts.UID, f.user.facts.GID)
+	}
+	if err != nil && file != nil {
+		err = errors.Join(err, file.Close())
+	}
+	return file, err
 }
 
 // Names are those of at most so many of the folder's files and folders, in no order.

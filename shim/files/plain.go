@@ -30,7 +30,7 @@ const mostPlain = 64 << 20
 func OpenPlain(path string) (*os.File, error) { return openPlain(path, os.O_RDONLY) }
 
 // AppendPlain opens a regular file, which it makes if need be, for writing at its end. One that has other names as
-// well is refused: it may be somebody else's file.
+// well is refused: it may be somebody else's file. A new file is its folder's owner's.
 func AppendPlain(path string) (*os.File, error) {
 	for {
 		f, err := openPlain(path, os.O_WRONLY|os.O_APPEND)
@@ -38,10 +38,30 @@ func AppendPlain(path string) (*os.File, error) {
 			return f, err
 		}
 		f, err = os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o644)
-		if !errors.Is(err, fs.ErrExist) {
-			return f, err
+		if errors.Is(err, fs.ErrExist) {
+			continue
 		}
+		if in, statErr := folderOf(path); err == nil && statErr == nil && os.Geteuid() == 0 {
+			_ = f.Chown(int(in.Uid), int(in.Gid)) // at worst it stays the agent's
+		}
+		return f, err
 	}
+}
+
+// folderOf is the folder that a file is in.
+func folderOf(path string) (in unix.Stat_t, err error) {
+	err = unix.Stat(filepath.Dir(path), &in)
+	return in, err
+}
+
+// strange tells whether a file may be none of its folder's: its owner could not read it by itself, and has linked or
+// moved it here for an agent that is root to read.
+func strange(path string, is unix.Stat_t) bool {
+	if os.Geteuid() != 0 || is.Mode&0o004 != 0 {
+		return false
+	}
+	in, err := folderOf(path)
+	return err != nil || in.Uid != 0 && in.Uid != is.Uid
 }
 
 // PlainSize is the length of a regular file in bytes, 0 when there is none.
@@ -64,7 +84,7 @@ func openPlain(path string, flags int) (*os.File, error) {
 	if err := unix.Fstat(at, &is); err != nil {
 		return nil, refuse(err)
 	}
-	if is.Mode&unix.S_IFMT != unix.S_IFREG || flags != os.O_RDONLY && is.Nlink > 1 {
+	if is.Mode&unix.S_IFMT != unix.S_IFREG || flags != os.O_RDONLY && is.Nlink > 1 || strange(path, is) {
 		return nil, refuse(ErrNotPlain)
 	}
 	if ofAnother(path, is) {

@@ -115,3 +115,56 @@ func TestAppendPlainMakesAndContinues(t *testing.T) {
 		t.Errorf("below a file: got %v", err)
 	}
 }
+
+// A process moves a file of another user from a folder that both write to into the place of its log, or links it there
+// where the host lets it (fs.protected_hardlinks=0), and has its agent, which is root, read it out.
+func TestAttackLogIsRead(t *testing.T) {
+	need.Root(t)
+	top := t.TempDir()
+	dir := filepath.Join(top, "log")
+	if err := errors.Join(os.Mkdir(dir, 0o755), os.Lchown(dir, 4242, 4242)); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name  string
+		owner int
+		mode  fs.FileMode
+		links bool
+		read  bool
+	}{
+		{"root's, linked", 0, 0o600, true, false},
+		{"root's, moved", 0, 0o640, false, false},
+		{"another user's, moved", 4243, 0o600, false, false},
+		{"its own", 4242, 0o600, false, true},
+		{"everybody's, linked", 0, 0o644, true, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			path, victim := filepath.Join(dir, "stdout.log"), filepath.Join(top, "victim")
+			if err := errors.Join(os.WriteFile(victim, []byte("secret"), tt.mode), os.Lchown(victim, tt.owner, tt.owner),
+				os.Link(victim, path)); err != nil {
+				t.Fatal(err)
+			}
+			if !tt.links {
+				if err := os.Remove(victim); err != nil {
+					t.Fatal(err)
+				}
+			}
+			text, err := ReadPlain(path)
+			if tt.read != (err == nil) || !tt.read && !errors.Is(err, ErrNotPlain) {
+				t.Errorf("got %q, %v; want it read: %t", text, err, tt.read)
+			}
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+			_ = os.Remove(victim)
+		})
+	}
+	made, err := AppendPlain(filepath.Join(dir, "agent.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer made.Close()
+	if info, err := made.Stat(); err != nil || ownerOf(info).Uid != 4242 {
+		t.Errorf("a new log: %v, %v; want it the folder's owner's", info, err)
+	}
+}

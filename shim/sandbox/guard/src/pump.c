@@ -90,6 +90,7 @@ static void open_file(struct stream *s)
 		s->file = -1;
 		return;
 	}
+	fchmod(s->file, 0644); /* Whatever the umask: the agent reads what the folder's owner may read. */
 	s->size = (uint64_t)st.st_size;
 	s->limit = s->rotate_bytes;
 }
