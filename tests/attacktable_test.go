@@ -138,7 +138,6 @@ func attempts() []attempt {
 		ofRoot(submitter, "an image from root's files", "shim/prepare TestAttackLayoutOfRoot"),
 		ofRoot(submitter, "a limit that tells on the whole host", "shim/prepare TestAttackRaisesLimits"),
 		ofRoot(submitter, "a file of another user in place of its own", "shim/files TestAttackMovedFileIsAdopted"),
-		ofAnyUser(submitter, "a file of another user to be read as its log", "shim/files TestAttackAnothersFileReadAsALog"),
 		ofAnyUser(submitter, "a folder behind a closed one, mounted", "shim/data/stores TestAttackFolderBehindAClosedOne"),
 		ofAnyUser(submitter, "set-user-ID bits of others' programs", "shim/prepare TestAttackDisarmsProgramsOfOthers"),
 		ofRoot(submitter, "a key of root's keyring", "shim/secret TestAttackKeyOfRoot"),

@@ -8,12 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/muster-agent/muster/shim/sandbox/subids"
 )
 
 // A process owns the folder of its logs, and an agent may be root. Whatever the process puts there in a file's place
@@ -87,9 +84,6 @@ func openPlain(path string, flags int) (*os.File, error) {
 	if is.Mode&unix.S_IFMT != unix.S_IFREG || flags != os.O_RDONLY && is.Nlink > 1 || strange(path, is) {
 		return nil, refuse(ErrNotPlain)
 	}
-	if ofAnother(path, is) {
-		return nil, refuse(fmt.Errorf("%w: it belongs to uid %d", ErrNotPlain, is.Uid))
-	}
 	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(at), flags|unix.O_CLOEXEC, 0)
 	if errors.Is(err, syscall.ENOENT) {
 		err = fmt.Errorf("/proc is not mounted: %w", unix.ENOSYS) // the file is there
@@ -99,27 +93,6 @@ func openPlain(path string, flags int) (*os.File, error) {
 	}
 	return os.NewFile(uintptr(fd), path), nil
 }
-
-// ofAnother tells that a file is not the process's that owns its folder: the process has moved or linked it there, and
-// an agent that is root would read or write it for the process. Logs are also made by the agent, and by the guard,
-// which has a subordinate id.
-func ofAnother(path string, is unix.Stat_t) bool {
-	var folder unix.Stat_t
-	if os.Geteuid() != 0 || unix.Stat(filepath.Dir(path), &folder) != nil || folder.Uid == 0 {
-		return false
-	}
-	switch is.Uid {
-	case 0:
-		return is.Nlink > 1
-	case folder.Uid:
-		return false
-	}
-	pool, err := hostPool()
-	return err != nil || !pool.HasUser(int(is.Uid))
-}
-
-// hostPool is read once: a host changes its subordinate ids while no agent of root's runs.
-var hostPool = sync.OnceValues(subids.HostPool)
 
 // ReadPlain reads a whole regular file; a file over the limit is an error.
 func ReadPlain(path string) ([]byte, error) {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/muster-agent/muster/shim/plan"
 )
 
@@ -108,21 +110,36 @@ func (u User) OwnAll(folder *os.Root, found Found) error {
 	if owned && found == nil {
 		return nil
 	}
-	err = walk(folder, func(path string, info fs.FileInfo) error {
+	give := func(info fs.FileInfo) bool {
 		uid := ownerOf(info).Uid
 		laidOut := found != nil && uid == 0 && !found[fileOf(info)]
-		if hasOtherNames(info) || !laidOut && (owned || uid != was.Uid) {
-			return nil
-		}
-		if err := u.Own(folder, path); err != nil {
+		return !hasOtherNames(info) && (laidOut || !owned && uid == was.Uid)
+	}
+	err = walk(folder, func(path string, _ fs.FileInfo) error {
+		err := u.ownIf(folder, path, give)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("give to uid %d: %w", u.facts.UID, err)
 		}
-		return nil
+		return err
 	})
 	if err != nil {
 		return err
 	}
 	return u.Own(folder, ".")
+}
+
+// ownIf makes a file the user's if give says so. It is looked at and given as one open file: another one may take its
+// name meanwhile.
+func (u User) ownIf(folder *os.Root, name string, give func(fs.FileInfo) bool) error {
+	file, err := folder.OpenFile(name, unix.O_PATH|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return err
+	}
+	info, err := file.Stat()
+	if err == nil && give(info) {
+		err = unix.Fchownat(int(file.Fd()), "", u.facts.UID, u.facts.GID, unix.AT_EMPTY_PATH)
+	}
+	return errors.Join(err, file.Close())
 }
 
 func ownerOf(info fs.FileInfo) *syscall.Stat_t {

@@ -39,9 +39,6 @@ type span struct{ First, Count int }
 // Blocks is how many blocks a pool has.
 func (p Pool) Blocks() int { return min(p.UIDs.Count, p.GIDs.Count) / BlockSize }
 
-// HasUser tells whether a user id of the host is in the pool.
-func (p Pool) HasUser(uid int) bool { return uid >= p.UIDs.First && uid-p.UIDs.First < p.UIDs.Count }
-
 // block is the one of a number.
 func (p Pool) block(number int) Block {
 	return Block{UID: p.UIDs.First + number*BlockSize, GID: p.GIDs.First + number*BlockSize}
