@@ -63,6 +63,26 @@ func (d Dir) Open() error {
 	return nil
 }
 
+// Trusted refuses a folder that another user than root has made: what is written there would lead a command, and the
+// token it holds, to that user's registry and sockets. Root may read what another has, for it names the folder. One
+// that is not there holds nothing.
+func (d Dir) Trusted() error {
+	for _, look := range []func(string) (fs.FileInfo, error){os.Lstat, os.Stat} { // a link, and where it leads
+		info, err := look(string(d))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("state folder: %w", err)
+		}
+		if uid, _ := owner(info); uid != 0 && uid != os.Geteuid() && os.Geteuid() != 0 {
+			return fmt.Errorf("state folder %s: belongs to uid %d, not to uid %d; give --state-dir another", d, uid,
+				os.Geteuid())
+		}
+	}
+	return nil
+}
+
 // passage is the mode of a folder that other users may pass if they know a name in it, and may not list.
 const passage = 0o711
 
@@ -265,6 +285,9 @@ func ReadJSON(path string, value any) error {
 
 // Apps lists the runs known on this host, the newest first. Files that cannot be read are left out.
 func (d Dir) Apps() ([]AppFile, error) {
+	if err := d.Trusted(); err != nil {
+		return nil, err
+	}
 	entries, err := os.ReadDir(filepath.Join(string(d), "apps"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

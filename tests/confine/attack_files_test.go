@@ -2,9 +2,13 @@ package confine_test
 
 import (
 	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/muster-agent/muster/registry"
@@ -230,5 +234,50 @@ func setUserIDFiles(t *testing.T, engine, user string) {
 	}
 	if info, err := os.Stat(j.own(".")); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("the instance's folder has mode %v, want 0700 (%v)", info.Mode(), err)
+	}
+}
+
+// A stranger makes the usual state folder of a user who has none yet, and names a registry and a socket in it.
+func TestAttackStateFolderOfAnother(t *testing.T) {
+	need.Root(t)
+	var asked atomic.Int32
+	registry := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	defer registry.Close()
+	j := jobOf(t, plainUser(), "true", nil)
+	lay := filepath.Join(j.state, "apps", j.app)
+	at := strings.TrimPrefix(registry.URL, "http://")
+	text := `{"version": 1, "app": "` + j.app + `", "run": "1-a", "registry": "consul://` + at + `", "pid": 1}`
+	j.must(os.MkdirAll(lay, 0o755))
+	j.must(os.WriteFile(filepath.Join(lay, "app.json"), []byte(text), 0o644))
+	j.must(os.WriteFile(filepath.Join(lay, "worker-0.json"), []byte("{}"), 0o644))
+	socket, err := net.Listen("unix", filepath.Join(lay, "worker-0.sock"))
+	j.must(err)
+	defer socket.Close()
+	go func() {
+		for {
+			c, err := socket.Accept()
+			if err != nil {
+				return
+			}
+			asked.Add(1)
+			_ = c.Close()
+		}
+	}()
+	j.must(os.Chmod(socket.Addr().String(), 0o777))
+	j.must(os.Chown(j.state, 4242, 4242))
+	j.must(os.Chmod(j.state, 0o755))
+	j.env = append(j.env, "CONSUL_HTTP_TOKEN=secret")
+	instance := j.app + "/worker-0"
+	for _, args := range [][]string{
+		{"status", j.app}, {"stop", j.app}, {"ps"}, {"logs", instance}, {"signal", instance, "TERM"},
+		{"exec", instance, "--", "true"}, {"forget", j.app},
+	} {
+		_, said, code := j.verb(args...)
+		if code != 77 || !strings.Contains(said, "belongs to uid 4242") {
+			t.Errorf("muster %s ended with %d and said %q, want 77", args[0], code, said)
+		}
+	}
+	if n := asked.Load(); n != 0 {
+		t.Errorf("the stranger's registry and socket were asked %d times", n)
 	}
 }

@@ -196,6 +196,9 @@ func (k Lookup) OnHost(ctx context.Context, id string) (Facts, error) {
 		ID: id, States: map[string]status.State{}, Records: map[string]status.InstanceFile{},
 		Lasts: map[string]status.Instance{}, exits: map[string]status.ExitFile{},
 	}
+	if err := k.State.Trusted(); err != nil {
+		return f, exit.With(exit.Forbidden, err)
+	}
 	var local status.AppFile
 	err := status.ReadJSON(filepath.Join(k.State.App(id), "app.json"), &local)
 	if errors.Is(err, fs.ErrNotExist) {

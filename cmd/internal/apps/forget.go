@@ -114,7 +114,7 @@ func (k Lookup) forgetHere(id string) error {
 func (k Lookup) ForgetOlder(ctx context.Context, age time.Duration, now time.Time) (gone []string, err error) {
 	known, err := k.State.Apps()
 	if err != nil {
-		return nil, err
+		return nil, exit.With(exit.Forbidden, err)
 	}
 	var errs []error
 	for _, app := range known {

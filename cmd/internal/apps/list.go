@@ -8,6 +8,7 @@ import (
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -15,7 +16,7 @@ import (
 func (k Lookup) List(ctx context.Context) ([]Row, error) {
 	known, err := k.State.Apps()
 	if err != nil {
-		return nil, err
+		return nil, exit.With(exit.Forbidden, err)
 	}
 	there := map[string]*consul.Status{}
 	if !k.Address.IsZero() {

@@ -33,7 +33,7 @@ func (k Lookup) Target(word string, appWillDo bool) (Target, error) {
 	}
 	apps, err := k.State.Apps()
 	if err != nil {
-		return Target{}, err
+		return Target{}, exit.With(exit.Forbidden, err)
 	}
 	if appWillDo {
 		for _, app := range apps {
@@ -61,6 +61,9 @@ func (k Lookup) Agent(ctx context.Context, word string) (Target, *status.Client,
 	t, err := k.Target(word, false)
 	if err != nil {
 		return t, nil, err
+	}
+	if err := k.State.Trusted(); err != nil {
+		return t, nil, exit.With(exit.Forbidden, err)
 	}
 	known := k.State.Sockets(t.App)
 	if path, ok := known[t.Instance.String()]; ok {
