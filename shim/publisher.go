@@ -6,6 +6,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/publisher"
+	"github.com/muster-agent/muster/shim/status"
 )
 
 // Each agent answers Slider's REST for the whole app, at a URL that only its own container knows.
@@ -26,7 +27,7 @@ func (a *agent) publish(ctx context.Context) error {
 	prefix, done := publisher.Prefix(address), make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := publisher.Serve(ctx, l, publisher.Guarded(prefix, a.data.WithFolders(prefix,
+		if err := publisher.Serve(ctx, status.Bounded(l), publisher.Guarded(prefix, a.data.WithFolders(prefix,
 			publisher.Handler(prefix, appSource{a})))); err != nil {
 			a.log.Warn("publisher failed", "err", err)
 		}

@@ -69,6 +69,9 @@ func Guarded(prefix string, next http.Handler) http.Handler {
 			w.WriteHeader(http.StatusNotFound)
 			return
 		}
+		if c, ok := r.Context().Value(connectionKey{}).(interface{ Known() }); ok { // of a listener that bounds strangers
+			c.Known()
+		}
 		if err := fromHere(r); err != nil {
 			refuse(w, err)
 			return

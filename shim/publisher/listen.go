@@ -53,11 +53,16 @@ func Prefix(address string) string {
 	return "/" + strings.Trim(u.Path, "/")
 }
 
+type connectionKey struct{}
+
 // Serve answers until ctx is done; what was asked before is still answered.
 func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 	server := &http.Server{
 		Handler: h, ReadHeaderTimeout: headerTime, ReadTimeout: readTime, WriteTimeout: writeTime,
 		IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, connectionKey{}, c)
+		},
 	}
 	gone := make(chan struct{})
 	end := context.AfterFunc(ctx, func() {

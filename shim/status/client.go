@@ -71,24 +71,30 @@ func DialRecorded(path, app, instance string) (*Client, error) {
 
 // ownPeer is an error unless the process at the other end is of the caller's user.
 func ownPeer(conn net.Conn) error {
+	uid, err := peerUID(conn)
+	if err == nil && uid != os.Geteuid() {
+		err = fmt.Errorf("uid %d: %w", uid, errStranger)
+	}
+	return err
+}
+
+// peerUID is the user of the process at the other end of a socket.
+func peerUID(conn net.Conn) (int, error) {
 	c, ok := conn.(*net.UnixConn)
 	if !ok {
-		return errStranger
+		return 0, errStranger
 	}
 	raw, err := c.SyscallConn()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	var is *unix.Ucred
 	var asked error
 	err = raw.Control(func(fd uintptr) { is, asked = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
 	if err := errors.Join(err, asked); err != nil {
-		return err
+		return 0, err
 	}
-	if int(is.Uid) != os.Geteuid() {
-		return fmt.Errorf("uid %d: %w", is.Uid, errStranger)
-	}
-	return nil
+	return int(is.Uid), nil
 }
 
 // Close ends idle connections.

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -50,9 +51,13 @@ func connectionBudget() int {
 	return int(min(mostConnections, limit.Cur/2)) //nolint:gosec // at most mostConnections
 }
 
-// connections are those of other hosts. Those that have not shown the run's token yet are strangers: when there are too
-// many, of one address or in all, the oldest of the address with the most strangers is closed. So a crowd of idle
-// connections closes each other, and a peer that shows its token at once gets through.
+// Bounded bounds the connections of a port of this host, which every user of the host finds: they must leave the agent
+// its descriptors. The server tells of the connections that it knows, by Known.
+func Bounded(l net.Listener) net.Listener { return newConnections(l, connectionBudget()/2) }
+
+// connections are those of other hosts, or of the users of this one. Those that have not shown the run's token yet are
+// strangers: when there are too many, of one address or in all, the oldest of the address with the most strangers is
+// closed. So a crowd of idle connections closes each other, and a peer that shows its token at once gets through.
 type connections struct {
 	net.Listener
 	most                    int // in all
@@ -96,10 +101,7 @@ func (g *connections) Accept() (net.Conn, error) {
 
 // take makes room for a connection by closing a stranger; nil: there is none to close.
 func (g *connections) take(c net.Conn) *connection {
-	address, _, err := net.SplitHostPort(c.RemoteAddr().String())
-	if err != nil {
-		address = c.RemoteAddr().String()
-	}
+	address := from(c)
 	g.mu.Lock()
 	var closed *connection
 	switch {
@@ -120,6 +122,18 @@ func (g *connections) take(c net.Conn) *connection {
 		_ = closed.Conn.Close() // it is out of the books already
 	}
 	return one
+}
+
+// from is the address of the other end; at a socket the user there.
+func from(c net.Conn) string {
+	if uid, err := peerUID(c); err == nil {
+		return strconv.Itoa(uid)
+	}
+	address, _, err := net.SplitHostPort(c.RemoteAddr().String())
+	if err != nil {
+		return c.RemoteAddr().String()
+	}
+	return address
 }
 
 // crowd is the address with the most strangers; of equals, that of the oldest. It is called with the mutex held.
@@ -167,6 +181,13 @@ func (c *connection) Close() error {
 	return c.Conn.Close()
 }
 
+// Known notes that the connection has shown what its server wants: it is closed for nobody.
+func (c *connection) Known() {
+	c.of.mu.Lock()
+	c.of.noStranger(c)
+	c.of.mu.Unlock()
+}
+
 // welcome notes that a request's connection has shown the run's token: from here on it has longer, and is closed for
 // nobody.
 func welcome(w http.ResponseWriter, r *http.Request) {
@@ -174,9 +195,7 @@ func welcome(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	one.of.mu.Lock()
-	one.of.noStranger(one)
-	one.of.mu.Unlock()
+	one.Known()
 	control, end := http.NewResponseController(w), time.Now().Add(knownPatience)
 	_, _ = control.SetReadDeadline(end), control.SetWriteDeadline(end) // fail when the connection is closed
 }

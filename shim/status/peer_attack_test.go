@@ -312,19 +312,24 @@ const serveForAttack = "MUSTER_TEST_SERVE"
 
 func TestServeForAttack(t *testing.T) {
 	if os.Getenv(serveForAttack) == "" {
-		return // it is run by TestAttackIdleConnections
+		return // it is run by attackedServer
 	}
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 1024, Max: 1024}); err != nil {
 		t.Fatal(err)
 	}
 	p := servePeer(t, func(*program, io.Reader, io.Writer, io.Writer) ExecExit { return ExecExit{} })
-	fmt.Println("serves", p.socket, p.address)
+	port, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = Serve(t.Context(), Bounded(port), http.NotFoundHandler()) }()
+	fmt.Println("serves", p.socket, p.address, port.Addr())
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
-// TestAttackIdleConnections: 3,000 idle connections to the port of an agent with 1,024 descriptors. Its socket answers
-// all the same, and so does the port, to a peer of another address and to one of the attacker's own.
-func TestAttackIdleConnections(t *testing.T) {
+// attackedServer is that agent in a process of its own: its socket, its port for peers, and one of this host alone.
+func attackedServer(t *testing.T) (pid int, socket, peer, port string) {
+	t.Helper()
 	server := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestServeForAttack$") //nolint:gosec // this test
 	server.Env = append(os.Environ(), serveForAttack+"=1")
 	stdin, err := server.StdinPipe()
@@ -338,15 +343,22 @@ func TestAttackIdleConnections(t *testing.T) {
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = errors.Join(stdin.Close(), server.Wait()) }()
-	var socket, peer string
+	t.Cleanup(func() { _ = errors.Join(stdin.Close(), server.Wait()) })
+
 	for lines := bufio.NewScanner(stdout); socket == "" && lines.Scan(); {
-		_, _ = fmt.Sscanf(lines.Text(), "serves %s %s", &socket, &peer)
+		_, _ = fmt.Sscanf(lines.Text(), "serves %s %s %s", &socket, &peer, &port)
 	}
 	go func() { _, _ = io.Copy(io.Discard, stdout) }()
 	if socket == "" {
 		t.Fatal("the server does not serve")
 	}
+	return server.Process.Pid, socket, peer, port
+}
+
+// TestAttackIdleConnections: 3,000 idle connections to the port of an agent with 1,024 descriptors. Its socket answers
+// all the same, and so does the port, to a peer of another address and to one of the attacker's own.
+func TestAttackIdleConnections(t *testing.T) {
+	_, socket, peer, _ := attackedServer(t)
 	address, _ := registry.SplitPeer(peer)
 	from := func(n int) *net.Dialer {
 		return &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(2+n%8))}, Timeout: watchdog}
@@ -377,5 +389,30 @@ func TestAttackIdleConnections(t *testing.T) {
 	defer beside.Close()
 	if got := rawOver(t, beside, peer, "GET", "/v1/peer/silence", bearer+token); got != http.StatusOK {
 		t.Errorf("a peer of the attacker's address: %d", got)
+	}
+}
+
+// Connections that a process holds to the socket of its agent, or another user of the host to the agent's port, leave
+// the agent its descriptors: without them it cannot so much as look at the memory of its processes.
+func TestAttackTakesAllDescriptors(t *testing.T) {
+	pid, socket, _, port := attackedServer(t)
+	for at, network := range map[string]string{socket: "unix", port: "tcp"} {
+		for n := range 1500 {
+			conn, err := net.DialTimeout(network, at, watchdog)
+			if err != nil {
+				t.Fatalf("connection %d to %s: %v", n, at, err)
+			}
+			defer conn.Close()
+		}
+		time.Sleep(200 * time.Millisecond) // the last ones are taken
+		open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+		if err != nil || len(open) > 600 {
+			t.Errorf("%s: the agent has %d of 1,024 files open, %v", at, len(open), err)
+		}
+	}
+	local := Dial(socket)
+	defer local.Close()
+	if _, err := local.State(patience(t)); err != nil {
+		t.Errorf("the agent's socket: %v", err)
 	}
 }

@@ -102,9 +102,11 @@ func Handler(s Source) http.Handler {
 	return mux
 }
 
-// Serve answers until ctx is done; what was asked before is still answered.
+// Serve answers until ctx is done; what was asked before is still answered. The process, which may ask too, must leave
+// the agent its descriptors: of each user so many connections stay, the newest.
 func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
-	return serveWith(ctx, &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}, l)
+	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	return serveWith(ctx, server, newConnections(l, connectionBudget()))
 }
 
 func serveWith(ctx context.Context, server *http.Server, l net.Listener) error {
