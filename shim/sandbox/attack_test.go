@@ -104,6 +104,25 @@ func TestAttackOnTheGuard(t *testing.T) {
 	}
 }
 
+// A process that has the guard's ids stops it, so that nobody ends the process or holds it to its limits.
+func TestAttackStopsTheGuard(t *testing.T) {
+	g := processGuard(t, Options{})
+	fifo := filepath.Join(fifoOnly(t), "alive")
+	held := openFifo(t, fifo)
+	start(t, g, Spec{Argv: []string{self(t), "as-rebel", fifo, "3"}})
+	held.wantReady(t)
+	if err := syscall.Kill(g.PID(), syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if e := await[Gone](t, g); len(e.Left) > 0 {
+		t.Errorf("left: %v", e.Left)
+	}
+	held.wantEnd(t)
+}
+
 func asTracer(args []string) error {
 	var pid int
 	if _, err := fmt.Sscan(args[0], &pid); err != nil {

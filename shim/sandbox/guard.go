@@ -274,7 +274,35 @@ func (g *Guard) Kill() error {
 	if now, _, _ := g.starts.current(); now == idle && was != idle {
 		return err // Empty was told meanwhile
 	}
-	return errors.Join(err, g.link.send(guard.Message{Kind: guard.Kill, Start: uint32(attempt)}))
+	err = errors.Join(err, g.link.send(guard.Message{Kind: guard.Kill, Start: uint32(attempt)}))
+	g.work.Go(func() { g.unstopped(attempt) })
+	return err
+}
+
+// stoppedPeriod is how often a guard that kills is looked at.
+const stoppedPeriod = 200 * time.Millisecond
+
+// unstopped sees that a Kill comes about. A process that has the guard's ids may have stopped the guard (SIGSTOP): it is
+// killed then, and leaves its processes to the agent.
+func (g *Guard) unstopped(attempt int) {
+	for {
+		now, current, _ := g.starts.current()
+		if now == idle || now == gone || current != attempt {
+			return
+		}
+		if s, err := (proc.Host{}).Stat(g.PID()); err == nil && s.ID() == g.id && s.State == 'T' {
+			g.options.Logger.Warn("guard is stopped, and is killed with its processes", "guard", g.PID())
+			if err := g.process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+				g.options.Logger.Warn("guard not killed", "err", err)
+			}
+			return
+		}
+		select {
+		case <-g.ending.ended:
+			return
+		case <-time.After(stoppedPeriod):
+		}
+	}
 }
 
 // Grow sets another memory limit, in bytes, for what is started from now on.
