@@ -136,6 +136,25 @@ func TestTableOfOthersIsRefused(t *testing.T) {
 	}
 }
 
+// Block -28672 of the default range begins at 0, so that root inside would be the host's root.
+func TestAttackDamagedTable(t *testing.T) {
+	for _, text := range []string{
+		`{"a": {"block": -28672}}`, `{"a": {"block": 1}, "b": {"block": 1}}`, `{"a": {"block": 99999999999999999999}}`, `[]`, "",
+	} {
+		dir := filepath.Join(t.TempDir(), "subids")
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, tableName), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		pool := Pool{UIDs: span{defaultFirst, defaultCount}, GIDs: span{defaultFirst, defaultCount}}
+		if l, _, err := Take(dir, "a", pool); err == nil || !strings.Contains(err.Error(), "remove it when no agent runs") {
+			t.Errorf("%s: got %v, %v", text, l, err)
+		}
+	}
+}
+
 func TestNamespaced(t *testing.T) {
 	for text, want := range map[string]bool{
 		"         0          0 4294967295\n":                                   false,

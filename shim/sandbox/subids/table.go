@@ -77,10 +77,25 @@ func read(root *os.Root) (map[string]entry, error) {
 	if err == nil {
 		err = json.Unmarshal(text, &table)
 	}
+	if err == nil {
+		err = check(table)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w; remove it when no agent runs", filepath.Join(root.Name(), tableName), err)
 	}
 	return table, nil
+}
+
+// check refuses a damaged table: blocks before the first would be ids of the host's users, root among them.
+func check(table map[string]entry) error {
+	owner := map[int]string{}
+	for app, e := range table {
+		if other, had := owner[e.Block]; had || e.Block < 0 {
+			return fmt.Errorf("block %d of %q and %q: want each from 0 and once", e.Block, app, other)
+		}
+		owner[e.Block] = app
+	}
+	return nil
 }
 
 func write(root *os.Root, table map[string]entry) error {
