@@ -74,11 +74,15 @@ func (u User) Find(folder *os.Root) (Found, error) {
 	return found, err
 }
 
-// walk calls do for all below a folder. Links are not followed, and what is removed meanwhile is left out.
+// walk calls do for all below a folder that is not too deep. Links are not followed, and what is removed meanwhile is left
+// out.
 func walk(folder *os.Root, do func(path string, info fs.FileInfo) error) error {
-	return fs.WalkDir(folder.FS(), ".", func(path string, _ fs.DirEntry, err error) error {
-		if path == "." && err == nil {
+	return fs.WalkDir(folder.FS(), ".", func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err == nil && path == ".":
 			return nil
+		case err == nil && e.IsDir() && tooDeep(path):
+			return fs.SkipDir
 		}
 		var info fs.FileInfo
 		if err == nil {
@@ -96,7 +100,7 @@ func walk(folder *os.Root, do func(path string, info fs.FileInfo) error) error {
 
 // OwnAll makes a folder the user's, and all in it that is its owner's, or that the agent has laid out since found was
 // there; nil: nothing. A file that has another name elsewhere keeps its owner, and so does one of a third user: a
-// process may have moved it here from a folder of the host that it may write to.
+// process may have moved it here from a folder of the host that it may write to. What is too deep keeps its owner too.
 func (u User) OwnAll(folder *os.Root, found Found) error {
 	if !u.another() {
 		return nil

@@ -248,10 +248,17 @@ func listed(dir fs.FS) (files map[string]File, folders []string, err error) {
 // hidden tells names that are no checkpoint's: those that begin with a dot are in the making, or set aside by us.
 func hidden(name string) bool { return strings.HasPrefix(name, ".") }
 
+// deepest is how many nested folders are looked into.
+const deepest = 64
+
 // below are all files of a folder and of those in it; bounded, since a program may put anything there.
 func below(dir fs.FS, top string) ([]File, error) {
 	var files []File
+	entries := 0
 	err := fs.WalkDir(dir, top, func(name string, d fs.DirEntry, err error) error {
+		if entries++; entries > 2*MostFiles || strings.Count(name, "/") > deepest {
+			return fmt.Errorf("%s has more than %d folders, or deeper ones than %d", top, MostFiles, deepest)
+		}
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
