@@ -50,7 +50,8 @@ func puppet() int {
 	if me.Ticks, ok = aliveSince(me.Pid); !ok {
 		return 96
 	}
-	lock, err := os.OpenFile(filepath.Join(folder, locksFolder, me.App+"."+me.Instance+".lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	name := filepath.Join(folder, locksFolder, me.App+"."+me.Instance+".lock")
+	lock, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return 97
 	}
