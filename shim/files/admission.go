@@ -257,20 +257,23 @@ func (a Admission) Read(path string, most int64) (text string, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return "", err
 	}
-	if !a.bounded() || a.User.limited() {
+	truth := Resolve(path)
+	top, listed := a.secretFile(truth)
+	if !a.bounded() || a.User.limited() && !listed {
 		err = a.User.Do(func() (err error) { text, err = a.User.read(path, most); return err })
 		if a.User.limited() && errors.Is(err, fs.ErrPermission) {
-			err = fault.NotPermitted(fmt.Errorf("%w: let it read the file, or name a variable of the agent, "+
-				"env:MUSTER_SECRET_…", err))
+			err = fault.NotPermitted(fmt.Errorf("%w: let it read the file, let the operator add "+
+				`"secret_files": [%q] in %s, or name a variable of the agent, env:MUSTER_SECRET_…`, err, truth,
+				a.Policy.File))
 		}
 		return text, err
 	}
-	truth := Resolve(path)
-	top, err := a.reading(truth)
-	if err != nil {
-		return "", err
+	if !listed {
+		if top, err = a.reading(truth); err != nil {
+			return "", err
+		}
 	}
-	in, err := top.folder(filepath.Dir(truth), filepath.Dir(path), a.User)
+	in, err := top.folder(filepath.Dir(truth), filepath.Dir(path), User{})
 	if err != nil {
 		return "", err
 	}
@@ -297,6 +300,15 @@ func (a Admission) ReadFolder(path string) (UserFolder, error) {
 		return UserFolder{}, err
 	}
 	return top.folder(truth, path, a.User)
+}
+
+// secretFile tells whether the operator lets definitions name a file as a secret whoever may read it, and its folder.
+func (a Admission) secretFile(truth string) (reach, bool) {
+	return reachOf(filepath.Dir(truth)), slices.ContainsFunc(a.Policy.SecretFiles, func(entry string) bool {
+		dir, all := strings.CutSuffix(entry, "/*")
+		dir = Resolve(dir)
+		return truth == dir && !all || all && truth != dir && Within(truth, dir)
+	})
 }
 
 // reading is where an agent that is root may read a file that a definition names, with root's rights.

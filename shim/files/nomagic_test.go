@@ -75,9 +75,22 @@ func TestReadForAnotherUser(t *testing.T) {
 		t.Errorf("got %q, %v", text, err)
 	}
 	_, err = a.Read("closed", 100)
-	for _, want := range []string{"uid 64001", "closed: permission denied: let it read the file, or name"} {
+	for _, want := range []string{"uid 64001", "closed: permission denied: let it read the file, let the operator add " + `"secret_files": ["` + filepath.Join(top, "closed") + `"]`} {
 		if !fault.Is(err, registry.ClassNotPermitted) || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
+	}
+	for entry, want := range map[string]bool{filepath.Join(top, "closed"): true, top + "/*": true, top: false, filepath.Join(top, "open"): false} {
+		a.Policy.SecretFiles = []string{entry}
+		if _, err := a.Read("closed", 100); (err == nil) != want {
+			t.Errorf("with %s among the secret files: %v", entry, err)
+		}
+	}
+	if err := os.Symlink("/etc/shadow", filepath.Join(top, "link")); err != nil {
+		t.Fatal(err)
+	}
+	a.Policy.SecretFiles = []string{top + "/*"}
+	if _, err := a.Read("link", 100); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("a link out of the folder of secret files: %v", err)
 	}
 }

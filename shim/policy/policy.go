@@ -34,6 +34,9 @@ type Policy struct {
 	SecretEnv []string `json:"secret_env"`
 	// SecretKeyring are the agent's keys that definitions may name as secrets: NAME, or PREFIX_*.
 	SecretKeyring []string `json:"secret_keyring"`
+	// SecretFiles are files of the host that definitions may name as secrets whoever may read them: PATH, or DIR/* for
+	// all below a folder.
+	SecretFiles []string `json:"secret_files"`
 	// Ulimits are the limits of setrlimit(2) that definitions may raise although they tell on the whole host.
 	Ulimits []string `json:"ulimits"`
 	// Seccomp says which system calls processes may make.

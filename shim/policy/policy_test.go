@@ -26,6 +26,7 @@ func TestPolicy(t *testing.T) {
 		{"everything", `{"version":1,"refuse_root":true,"ulimits":["nice"],"mounts":[{"path":"/data"},{"path":"/a","to":"/b","read_only":true}],"seccomp":"` + filter + `"}`, 0o644, ""},
 		{"a userns that there is not", `{"version":1,"userns":"none"}`, 0o644, `userns: got "none", want private or host`},
 		{"a limit that needs no line", `{"version":1,"ulimits":["rtprio","nofile"]}`, 0o644, `ulimits[1]: got "nofile", want one of msgqueue, nice,`},
+		{"a secret anywhere", `{"version":1,"secret_files":["/etc/keys/*","/*"]}`, 0o644, `secret_files[1]: got "/*", want an absolute path, or DIR/*`},
 		{"no version", `{}`, 0o644, "got 0, want 1"},
 		{"a slip", `{"version":1,"mount":[]}`, 0o644, `unknown field "mount"`},
 		{"writable by all", `{"version":1}`, 0o666, "may be written by others (mode 0666)"},

@@ -47,5 +47,10 @@ func (p Policy) checkSecrets() error {
 			return fmt.Errorf("secret_keyring[%d]: got %q, want NAME or PREFIX*", i, entry)
 		}
 	}
+	for i, entry := range p.SecretFiles {
+		if !belowRoot(strings.TrimSuffix(entry, "/*")) || strings.Contains(strings.TrimSuffix(entry, "/*"), "*") {
+			return fmt.Errorf("secret_files[%d]: got %q, want an absolute path, or DIR/* for all below it", i, entry)
+		}
+	}
 	return nil
 }
