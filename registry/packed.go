@@ -89,8 +89,16 @@ func Unpack(ref RosterRef, packed []byte) (Roster, []byte, error) {
 	return r, text, nil
 }
 
+// mostRoster bounds a roster, in bytes: a gang of a hundred thousand has a tenth. A few packed bytes can be any number
+// of zeros.
+const mostRoster = 256 << 20
+
 // text is the roster file's bytes, not verified.
 func (ref RosterRef) text(packed []byte) ([]byte, error) {
+	if ref.Bytes > mostRoster {
+		return nil, fmt.Errorf("%w: roster %s: got %d bytes, want at most %d", ErrRosterDiffers, ref.ID, ref.Bytes,
+			mostRoster)
+	}
 	z, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
 		return nil, fmt.Errorf("unpack roster %s: %w", ref.ID, err)
