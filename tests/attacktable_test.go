@@ -28,6 +28,7 @@ const (
 	beforeStart  = "not tried in each engine: the agent refuses it before an engine is asked"
 	noEngine     = "not tried with `muster.user`: the process's user takes no part"
 	rootsOwn     = "not tried: what is attacked is root's agent alone"
+	rootsRun     = "not an attack: root's own folder is in one of root's"
 	sameCode     = "not tried as an ordinary user: the same code, and the tests run as root"
 	notAsUser    = "not tried as an ordinary user: the same code, with fewer rights"
 )
@@ -140,6 +141,11 @@ func attempts() []attempt {
 		ofRoot(submitter, "a file of another user in place of its own", "shim/files TestAttackMovedFileIsAdopted"),
 		ofAnyUser(submitter, "a folder behind a closed one, mounted", "shim/data/stores TestAttackFolderBehindAClosedOne"),
 		ofAnyUser(submitter, "set-user-ID bits of others' programs", "shim/prepare TestAttackDisarmsProgramsOfOthers"),
+		ofRoot(submitter, "a file of another user in place of a log, for its agent to read", "shim/files TestAttackLogIsRead"),
+		ofRoot(submitter, "swaps a file while the agent gives or disarms it", "shim/files TestAttackFileIsSwapped"),
+		ofRoot(submitter, "nests folders without end", "shim/files TestAttackDeepFolders"),
+		outside(submitter, "nests folders without end in a checkpoint", "shim/checkpoint/format TestAttackDeepCheckpoint"),
+		outside(submitter, "stops its guard", "shim/sandbox TestAttackStopsTheGuard"),
 		ofRoot(submitter, "a key of root's keyring", "shim/secret TestAttackKeyOfRoot"),
 		outside(submitter, "the agent's variables as secrets", "shim/secret TestAttackVariablesOfTheAgent"),
 		outside(submitter, "another policy", "shim/policy TestAttackOtherPolicy"),
@@ -157,6 +163,11 @@ func attempts() []attempt {
 		ofRoot(neighbour, "takes root's locks", "shim/hostlock TestAttackAnotherUserTakesRootsLocks"),
 		ofRoot(neighbour, "announces all ports", "shim/ports TestAttackAllPortsAnnounced"),
 		ofRoot(neighbour, "announces all GPUs", "shim/gpu TestAttackAllDevicesAnnounced"),
+		attempt{
+			neighbour, "a state folder in place of a user's", "any", no(rootsRun), no(noEngine),
+			anywhere("tests/confine TestAttackStateFolderOfAnother"),
+		},
+		outside(neighbour, "takes all descriptors of an agent", "shim/status TestAttackTakesAllDescriptors"),
 		outside(neighbour, "reads or turns the folder of secrets", "shim/secret TestAttackFolderOfSecrets"),
 		outside(neighbour, "reads values in command lines", "shim/mask TestAttackCommandLine"),
 		outside(neighbour, "reads values in what is shown", "cmd/muster attack_shown_values.txtar"),
@@ -173,6 +184,7 @@ func attempts() []attempt {
 		outside(gang, "a record names a socket", "shim/status TestAttackSocketOfARecord"),
 		outside(gang, "a record names another user's socket", "shim/status TestAttackSocketOfAnotherUser"),
 		outside(gang, "a directive's time is a path", "shim/data/manager TestAttackStampOfTheDirective"),
+		outside(gang, "a roster that unpacks without end", "registry TestAttackRosterWithoutEnd"),
 		outside(gang, "a token of another app", "tests/gang TestAttackWithTheTokenOfAnotherApp"),
 		outside(network, "man in the middle of peers", "shim/status TestAttackManInTheMiddle"),
 		outside(network, "plain HTTP to a peer", "shim/status TestAttackPlainHTTP"),

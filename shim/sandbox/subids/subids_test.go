@@ -137,7 +137,7 @@ func TestTableOfOthersIsRefused(t *testing.T) {
 }
 
 // Block -28672 of the default range begins at 0, so that root inside would be the host's root.
-func TestAttackDamagedTable(t *testing.T) {
+func TestDamagedTableIsRefused(t *testing.T) {
 	for _, text := range []string{
 		`{"a": {"block": -28672}}`, `{"a": {"block": 1}, "b": {"block": 1}}`, `{"a": {"block": 99999999999999999999}}`, `[]`, "",
 	} {
