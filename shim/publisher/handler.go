@@ -69,8 +69,8 @@ func Guarded(prefix string, next http.Handler) http.Handler {
 			w.WriteHeader(http.StatusNotFound)
 			return
 		}
-		if c, ok := r.Context().Value(connectionKey{}).(interface{ Known() }); ok { // of a listener that bounds strangers
-			c.Known()
+		if c, ok := r.Context().Value(connectionKey{}).(interface{ Known() }); ok {
+			c.Known() // to a listener that bounds strangers
 		}
 		if err := fromHere(r); err != nil {
 			refuse(w, err)

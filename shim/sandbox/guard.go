@@ -282,8 +282,8 @@ func (g *Guard) Kill() error {
 // stoppedPeriod is how often a guard that kills is looked at.
 const stoppedPeriod = 200 * time.Millisecond
 
-// unstopped sees that a Kill comes about. A process that has the guard's ids may have stopped the guard (SIGSTOP): it is
-// killed then, and leaves its processes to the agent.
+// unstopped sees that a Kill comes about. A process that has the guard's ids may have stopped the guard (SIGSTOP): it
+// is killed then, and leaves its processes to the agent.
 func (g *Guard) unstopped(attempt int) {
 	for {
 		now, current, _ := g.starts.current()
