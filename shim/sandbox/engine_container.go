@@ -28,6 +28,11 @@ func (e Container) StartGuard(ctx context.Context, o Options) (*Guard, error) {
 	if err := e.options(&o); err != nil {
 		return nil, fmt.Errorf("start guard: %w", err)
 	}
+	own, restore := openUmask()
+	defer restore()
+	if o.Umask == nil {
+		o.Umask = &own
+	}
 	var w *containerBoundary
 	g, err := startGuard(ctx, o, func(lifeline, socket, exe *os.File) (_ child, _ boundary, err error) {
 		if w, err = e.build(ctx, o, lifeline, socket, exe); err != nil {

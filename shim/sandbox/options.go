@@ -20,6 +20,7 @@ type Options struct {
 	OOMScoreAdj, Nice int
 	// NoNewPrivs forbids set-user-id and file capabilities to give anything (PR_SET_NO_NEW_PRIVS).
 	NoNewPrivs bool
+	Umask      *uint32 // of all processes that name none; nil: the guard's own
 }
 
 func (o Options) withDefaults() (Options, error) {

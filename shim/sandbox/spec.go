@@ -25,7 +25,7 @@ type Spec struct {
 	User        *guard.User // nil: that of Options.Confine, else the agent's own
 	// Caps are the most capabilities that it may have, within those of Options; nil: those. Only root has any.
 	Caps  *Caps
-	Umask *uint32 // nil: the guard's own
+	Umask *uint32 // nil: that of Options
 	// Linger says that Argv may be a starter, which leaves a daemon behind, here or elsewhere, and exits with 0. Then
 	// the event Lingers asks for Adopt, Finish or Kill.
 	Linger bool
@@ -48,7 +48,7 @@ func (s Spec) payload(o Options) (guard.Payload, error) {
 		RotateBytes: uint64(o.RotateBytes), Keep: uint32(o.Keep),
 		OOMScoreAdj: int32(cmp.Or(s.OOMScoreAdj, o.OOMScoreAdj)), Nice: int32(cmp.Or(s.Nice, o.Nice)),
 		User: cmp.Or(s.User, o.Confine.User),
-		Caps: within(s.Caps, o.Caps), NoNewPrivs: o.NoNewPrivs, Umask: s.Umask, Filter: o.Confine.Seccomp,
+		Caps: within(s.Caps, o.Caps), NoNewPrivs: o.NoNewPrivs, Umask: cmp.Or(s.Umask, o.Umask), Filter: o.Confine.Seccomp,
 	}
 	for name, limit := range s.Rlimits {
 		at := slices.Index(rlimitNames, name)
