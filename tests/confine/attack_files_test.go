@@ -269,8 +269,13 @@ func TestAttackStateFolderOfAnother(t *testing.T) {
 	j.env = append(j.env, "CONSUL_HTTP_TOKEN=secret")
 	instance := j.app + "/worker-0"
 	for _, args := range [][]string{
-		{"status", j.app}, {"stop", j.app}, {"ps"}, {"logs", instance}, {"signal", instance, "TERM"},
-		{"exec", instance, "--", "true"}, {"forget", j.app},
+		{"status", j.app},
+		{"stop", j.app},
+		{"ps"},
+		{"logs", instance},
+		{"signal", instance, "TERM"},
+		{"exec", instance, "--", "true"},
+		{"forget", j.app},
 	} {
 		_, said, code := j.verb(args...)
 		if code != 77 || !strings.Contains(said, "belongs to uid 4242") {
