@@ -157,7 +157,7 @@ func TestAttackFoldersOfOthers(t *testing.T) {
 		lay   func(j *job) // the work folder and what is above it
 		words []string
 	}{
-		"another user's": {func(j *job) { j.must(os.Chown(j.work, 4242, 4242)) }, []string{"belongs to uid 4242 (mode 0755), want uid 0", "chown"}},
+		"another user's": {func(j *job) { j.must(os.Chown(j.work, 4242, 4242)) }, []string{"belongs to uid 4242 (mode 0700), want uid 0", "chown"}},
 		"open to all":    {func(j *job) { j.must(os.Chmod(j.work, 0o777)) }, []string{"may be written by others (uid 0, mode 0777)", "chmod go-w"}},
 		"below another user's": {func(j *job) {
 			above := j.folderOf("theirs", 4242, 0o755)

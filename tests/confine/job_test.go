@@ -73,7 +73,9 @@ func blankJob(t testing.TB, as *syscall.Credential) *job {
 			j.must(os.Chown(dir, int(as.Uid), int(as.Gid)))
 		}
 	}
-	j.must(os.Chmod(j.state, 0o700)) //nolint:gosec // a folder
+	for _, dir := range []string{j.work, j.state} { // as muster makes them
+		j.must(os.Chmod(dir, 0o700)) //nolint:gosec // a folder
+	}
 	t.Cleanup(func() {
 		if t.Failed() {
 			for _, path := range glob(t, filepath.Join(j.work, "log", "*", "*.log")) {
