@@ -15,6 +15,7 @@ import (
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/launcher"
 	"github.com/muster-agent/muster/shim/openapp"
+	"github.com/muster-agent/muster/shim/ownfolder"
 )
 
 // signedPath is the PATH of an agent, and of its process, where packages must be signed.
@@ -51,12 +52,13 @@ func (o Options) admitHadoop() error {
 		return nil
 	}
 	var st unix.Stat_t
-	if err := unix.Stat(conf, &st); err == nil && st.Uid == 0 && st.Mode&0o022 == 0 {
+	if err := unix.Stat(conf, &st); err == nil && st.Uid == 0 && st.Mode&0o022 == 0 &&
+		ownfolder.Fixed(conf, 0) == nil {
 		return nil
 	}
 	return exit.With(exit.Forbidden, fmt.Errorf("the policy of this host (%s) takes what runs from signed packages "+
 		"only, and refuses --hadoop-conf %s: it names Java and classes, and others than root can write it; name a "+
-		"folder that belongs to root and that only root can write", o.Policy.File, conf))
+		"folder that belongs to root and that only root can write or replace", o.Policy.File, conf))
 }
 
 var (

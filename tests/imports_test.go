@@ -78,9 +78,9 @@ var rooms = []room{
 	{path: "shim/store/schemes", may: []string{"shim/store", "shim/store/file", "shim/store/web", "shim/store/hdfs"}},
 	{path: "shim/store/storetest", may: []string{"shim/store"}},
 	{path: "shim/files", may: []string{
-		"shim/plan", "registry", "shim/fault", "shim/policy", "shim/sandbox/subids", "shim/store", "shim/store/file",
+		"shim/plan", "registry", "shim/fault", "shim/ownfolder", "shim/policy", "shim/sandbox/subids", "shim/store", "shim/store/file",
 	}},
-	{path: "shim/policy", may: []string{"appdef", "packages/sign", "shim/exit", "shim/sandbox/seccomp"}},
+	{path: "shim/policy", may: []string{"appdef", "packages/sign", "shim/exit", "shim/ownfolder", "shim/sandbox/seccomp"}},
 	{
 		path: "shim/doctor",
 		may: []string{
@@ -149,7 +149,7 @@ var rooms = []room{
 		"shim/launcher/yarn/client",
 	}},
 	{path: "shim/launcher/route"},
-	{path: "shim/sandbox", may: []string{"shim/ownfolder"}}, // of its subids alone
+	{path: "shim/sandbox", may: []string{"shim/ownfolder"}}, // of its subids and container alone
 	{path: "shim/gpu", may: []string{"shim/plan", "registry", "shim/hostlock"}},
 	{path: "shim/gpu/grant", may: []string{"appdef", "shim/plan", "registry", "shim/fault", "shim/gpu", "shim/sandbox", "shim/sandbox/container"}},
 	{path: "shim/ports", may: []string{"appdef", "shim/plan", "registry", "shim/hostlock", "shim/fault"}},

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/muster-agent/muster/shim/ownfolder"
 )
 
 // othersWrite are the mode bits of a folder in which others than its owner make and rename files.
@@ -32,46 +34,8 @@ func Private(dir string) error {
 	if err := Mine(dir); err != nil {
 		return err
 	}
-	for at := filepath.Clean(dir); at != "/" && at != "."; at = filepath.Dir(at) {
-		if err := ownLink(at); err != nil {
-			return err
-		}
-	}
-	for _, path := range []string{filepath.Clean(dir), Resolve(dir)} {
-		if err := fixed(path); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// ownLink refuses a link of another user's.
-func ownLink(path string) error {
-	var is unix.Stat_t
-	if err := unix.Lstat(path, &is); err != nil {
-		return &fs.PathError{Op: "stat", Path: path, Err: err}
-	}
-	if is.Mode&unix.S_IFMT == unix.S_IFLNK && is.Uid != 0 && int(is.Uid) != os.Geteuid() {
-		return fmt.Errorf("link %s belongs to uid %d, who could lead it elsewhere: name the folder itself", path, is.Uid)
-	}
-	return nil
-}
-
-// fixed refuses a path that another user could make lead elsewhere by renaming a folder on it.
-func fixed(path string) error {
-	for above := filepath.Dir(path); above != "/" && above != "."; above = filepath.Dir(above) {
-		var is unix.Stat_t
-		if err := unix.Stat(above, &is); err != nil {
-			return &fs.PathError{Op: "stat", Path: above, Err: err}
-		}
-		roots, sticky := is.Uid == 0, is.Mode&unix.S_ISVTX != 0
-		if roots && os.Geteuid() != 0 {
-			return nil
-		}
-		if !roots && int(is.Uid) != os.Geteuid() || writable(is) && !sticky {
-			return fmt.Errorf("folder %s lies in %s, which belongs to uid %d (mode %04o): others could put another in "+
-				"its place; name a folder in one of root's or of the agent's own", path, above, is.Uid, is.Mode&0o7777)
-		}
+	if err := ownfolder.Fixed(dir, os.Geteuid()); err != nil {
+		return fmt.Errorf("folder %s: %w", dir, err)
 	}
 	return nil
 }
@@ -88,7 +52,7 @@ func Mine(dir string) error {
 	case int(is.Uid) != os.Geteuid():
 		return fmt.Errorf("folder %s belongs to uid %d (mode %04o), want uid %d, who runs the agent: name another, or "+
 			"chown it", dir, is.Uid, is.Mode&0o7777, os.Geteuid())
-	case writable(is):
+	case ownfolder.Writable(is):
 		return fmt.Errorf("folder %s may be written by others (uid %d, mode %04o): chmod go-w, or name another", dir,
 			is.Uid, is.Mode&0o7777)
 	}
@@ -106,17 +70,7 @@ func Laid(dir string) error {
 // OpenToOthers tells whether others than the owner of a folder may write to it.
 func OpenToOthers(dir string) bool {
 	var is unix.Stat_t
-	return unix.Stat(dir, &is) == nil && writable(is)
-}
-
-// writable tells whether others than its owner, and root, may write to a folder. A user's own group has nobody else in
-// it where it has the user's number.
-func writable(is unix.Stat_t) bool {
-	bits := is.Mode & othersWrite
-	if is.Gid == 0 || is.Gid == is.Uid {
-		bits &^= 0o020
-	}
-	return bits != 0
+	return unix.Stat(dir, &is) == nil && ownfolder.Writable(is)
 }
 
 // Tighten takes a folder that a launcher has made for this agent alone from others: the right to write to it, and where
@@ -138,7 +92,7 @@ func Tighten(dir string) error {
 		}
 		is.Uid, is.Gid = 0, 0
 	}
-	if int(is.Uid) == os.Geteuid() && writable(is) {
+	if int(is.Uid) == os.Geteuid() && ownfolder.Writable(is) {
 		if err := unix.Fchmod(fd, is.Mode&0o777&^othersWrite); err != nil {
 			return fail("chmod", err)
 		}

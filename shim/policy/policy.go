@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/ownfolder"
 )
 
 // DefaultFile is where the operator of a host says what jobs may have beyond the defaults.
@@ -174,7 +175,7 @@ func belowRoot(path string) bool {
 	return filepath.IsAbs(path) && filepath.Clean(path) == path && path != "/"
 }
 
-// trusted refuses a file that somebody else could have written.
+// trusted refuses a file that somebody else could have written, or put in its place.
 func trusted(path string) error {
 	var st unix.Stat_t
 	if err := unix.Stat(path, &st); err != nil {
@@ -186,5 +187,5 @@ func trusted(path string) error {
 	if st.Mode&0o022 != 0 {
 		return fmt.Errorf("%s may be written by others (mode %04o): chmod go-w", path, st.Mode&0o7777)
 	}
-	return nil
+	return ownfolder.Fixed(path, os.Geteuid())
 }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"github.com/muster-agent/muster/tests/need"
 )
 
 func TestPolicy(t *testing.T) {
@@ -208,5 +211,37 @@ func TestAttackOtherPolicy(t *testing.T) {
 	}
 	if err := replaces(mine, filepath.Join(host, "below"), owner+1); err == nil {
 		t.Error("a policy that cannot be looked up: got nil")
+	}
+}
+
+// Whoever can rename a folder above the policy, or leads a link to it, can put another policy in its place.
+func TestAttackPolicyIsReplaced(t *testing.T) {
+	need.Root(t)
+	const stranger = 64001
+	below := func(uid int, mode os.FileMode) string {
+		dir := filepath.Join(t.TempDir(), "above")
+		if err := errors.Join(os.MkdirAll(filepath.Join(dir, "muster"), 0o755), os.Chmod(dir, mode),
+			os.Chown(dir, uid, uid)); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, "muster", "policy.json")
+		writeMode(t, path, `{"version":1}`, 0o644)
+		return path
+	}
+	link := filepath.Join(t.TempDir(), "policy.json")
+	safe := below(0, 0o755)
+	if err := errors.Join(os.Symlink(safe, link), os.Lchown(link, stranger, stranger)); err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct{ path, want string }{
+		"in root's folders":          {safe, ""},
+		"below another's folder":     {below(stranger, 0o755), "others could put another in its place"},
+		"below a folder open to all": {below(0, 0o777), "others could put another in its place"},
+		"by another's link":          {link, "belongs to uid 64001, who could lead it elsewhere"},
+	} {
+		_, err := Examine(tt.path, true)
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got %v, want %q", name, err, tt.want)
+		}
 	}
 }
