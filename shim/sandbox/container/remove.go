@@ -13,6 +13,7 @@ import (
 	"github.com/opencontainers/runc/libcontainer"
 	"golang.org/x/sys/unix"
 
+	"github.com/muster-agent/muster/shim/ownfolder"
 	"github.com/muster-agent/muster/shim/sandbox/cgroup"
 )
 
@@ -64,7 +65,7 @@ func own(dir string) error {
 		if err != nil {
 			return &fs.PathError{Op: "stat", Path: path, Err: err}
 		}
-		if int(is.Uid) != os.Geteuid() || is.Mode&0o002 != 0 && is.Mode&unix.S_ISVTX == 0 {
+		if int(is.Uid) != os.Geteuid() || ownfolder.Writable(is) && is.Mode&unix.S_ISVTX == 0 {
 			return fmt.Errorf("%s belongs to uid %d (mode %04o), want uid %d and nobody else: remove it, or give "+
 				"--work-dir another: %w", path, is.Uid, is.Mode&0o7777, os.Geteuid(), errNotOurs)
 		}

@@ -101,3 +101,28 @@ func TestNothingOfOthersIsCleared(t *testing.T) {
 		}
 	}
 }
+
+// A group of others that may write to the folder could have written its mark and its record.
+func TestAttackFolderOfAGroup(t *testing.T) {
+	need.Root(t)
+	for name, tt := range map[string]struct {
+		gid  int
+		mode os.FileMode
+		fine bool
+	}{
+		"root's alone":        {64001, 0o755, true},
+		"root's group writes": {0, 0o775, true},
+		"a group writes":      {64001, 0o775, false},
+		"all write":           {0, 0o777, false},
+	} {
+		dir := filepath.Join(t.TempDir(), "c")
+		err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, markName), nil, 0o600),
+			os.Chown(dir, 0, tt.gid), os.Chmod(dir, tt.mode))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := Clear(t.Context(), dir); (err == nil) != tt.fine || err != nil && !errors.Is(err, errNotOurs) {
+			t.Errorf("%s: got %v, want it cleared: %t", name, err, tt.fine)
+		}
+	}
+}
