@@ -5,8 +5,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 )
 
 func TestNew(t *testing.T) {
@@ -208,4 +210,38 @@ func TestRememberedBlockOfAnAccount(t *testing.T) {
 		t.Errorf("got block %d, %v, want 1", number, err)
 	}
 	_ = held.Close()
+}
+
+// An agent that is stuck with the lock holds up another start for a while, and no longer.
+func TestLockOfAStuckAgent(t *testing.T) {
+	patience := lockPatience
+	t.Cleanup(func() { lockPatience = patience })
+	lockPatience = 300 * time.Millisecond
+	dir := filepath.Join(t.TempDir(), "subids")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "lock")
+	stuck, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stuck.Close()
+	if err := unix.Flock(int(stuck.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	pool := Pool{UIDs: span{1 << 30, BlockSize}, GIDs: span{1 << 30, BlockSize}}
+	want := "lock " + path + ": another agent has held it"
+	if _, _, err := Take(dir, "a", pool); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want the lock's path", err)
+	}
+	lockPatience = patience
+	time.AfterFunc(100*time.Millisecond, func() { _ = unix.Flock(int(stuck.Fd()), unix.LOCK_UN) })
+	_, release, err := Take(dir, "a", pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := release(); err != nil {
+		t.Error(err)
+	}
 }

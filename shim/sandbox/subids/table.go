@@ -39,7 +39,7 @@ func Take(dir, key string, pool Pool) (_ Block, release func() error, err error)
 		return Block{}, nil, fail(err)
 	}
 	defer lock.Close()
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+	if err := await(lock); err != nil {
 		return Block{}, nil, fail(err)
 	}
 	table, err := read(root)
@@ -55,6 +55,23 @@ func Take(dir, key string, pool Pool) (_ Block, release func() error, err error)
 		return Block{}, nil, fail(errors.Join(err, held.Close()))
 	}
 	return pool.block(number), held.Close, nil
+}
+
+// lockPatience is the limit for the table's lock, which an agent holds for milliseconds.
+var lockPatience = 30 * time.Second
+
+// await locks the table's file. An agent that is stuck while it holds the lock must not hold up all other starts.
+func await(lock *os.File) error {
+	for end := time.Now().Add(lockPatience); ; time.Sleep(20 * time.Millisecond) {
+		err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
+			return err
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("lock %s: another agent has held it for %v: end the agent that fuser names for this "+
+				"file, then start again", lock.Name(), lockPatience)
+		}
+	}
 }
 
 // open opens the folder of the table, which is root's alone. Others pass above it to the work folders of apps.
