@@ -42,19 +42,35 @@ func (w *Writer) FetchedBinary() error {
 	return nil
 }
 
-// verified is the shell text that starts a binary whose digest must be $1. It checks and starts a copy in a folder of
-// the agent's own, so that nobody exchanges the binary between the check and the start. %s makes that folder, $d.
-const verified = `%s && cp "$2" "$d/muster" && chmod 500 "$d/muster" && ` +
-	`echo "$1  $d/muster" | sha256sum -c - >/dev/null && b=$d/muster || ` +
-	`{ echo "muster: $2: refused: its sha256 is not $1, as submitted; submit the job again" >&2; exit 77; }; ` +
-	`shift 2; exec "$b" "$@"`
+// CheckedCopy are the steps, in the words of a shell, that copy a program to a folder of the agent's own and check the
+// copy: nobody exchanges it between the check and the start. place makes the folder and puts its name into $d. from is
+// the program, digest its sha256. When a step fails, $why says what is wrong.
+func CheckedCopy(place, from, digest string) []string {
+	return []string{
+		`why="cannot make a folder for its copy, as said above"; ` + place,
+		`why="cannot be copied to $d; let the agent read it, or free space there"`,
+		`cp "` + from + `" "$d/muster" && chmod 500 "$d/muster"`,
+		`why="cannot be checked, as this host has no sha256sum; install coreutils"`,
+		`command -v sha256sum >/dev/null`,
+		`why="refused: its sha256 is not ` + digest + `, as submitted; submit the job again"`,
+		`echo "` + digest + `  $d/muster" | sha256sum -c - >/dev/null`,
+		`why="cannot be run in $d, which is mounted noexec; mount it without (Slurm: or set TMPDIR)"`,
+		`[ -x "$d/muster" ]`,
+	}
+}
 
 // Start are the words that start the binary at a path: itself, or what checks its digest first. folder is where the
 // copy goes, in the words of a shell.
 func (w *Writer) Start(binary, folder string) []string {
+	return w.StartIn(binary, `d=`+folder+` && rm -rf "$d" && mkdir -m 700 "$d"`)
+}
+
+// StartIn is Start with what makes the folder of the copy, whose name it puts into $d.
+func (w *Writer) StartIn(binary, place string) []string {
 	if w.Options.BinarySHA256 == "" {
 		return []string{binary}
 	}
-	place := `d=` + folder + ` && rm -rf "$d" && mkdir -m 700 "$d"`
-	return []string{"/bin/sh", "-c", fmt.Sprintf(verified, place), "muster", w.Options.BinarySHA256, binary}
+	steps := strings.Join(CheckedCopy(place, "$2", "$1"), " && ")
+	text := steps + ` || { echo "muster: $2: $why" >&2; exit 77; }; shift 2; exec "$d/muster" "$@"`
+	return []string{"/bin/sh", "-c", text, "muster", w.Options.BinarySHA256, binary}
 }

@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -10,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/muster-agent/muster/tests/need"
 )
 
 // starts are the formats that start a binary of a store, and how the words of a task are had of what was rendered. In
@@ -149,6 +152,57 @@ func TestAttackBinarySwapped(t *testing.T) {
 				t.Errorf("another binary ran: %v", err)
 			}
 		})
+	}
+}
+
+// TestBinaryIsNotStarted has a step before the start fail: the task says which.
+func TestBinaryIsNotStarted(t *testing.T) {
+	need.Root(t)         // for a mount
+	tools := t.TempDir() // all but sha256sum
+	for _, name := range []string{"sh", "bash", "cp", "chmod", "chown", "id", "mkdir", "mktemp", "rm"} {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(path, filepath.Join(tools, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const content = "#!/bin/sh\necho started\n"
+	sum := sha256.Sum256([]byte(content))
+	for _, tt := range starts {
+		for _, how := range []struct{ name, mount, path, want string }{
+			{"full disk", "size=4k", "", "cannot be copied to"},
+			{"no sha256sum", "size=1m", tools, "cannot be checked, as this host has no sha256sum"},
+			{"noexec", "noexec", "", "which is mounted noexec"},
+		} {
+			t.Run(tt.name+", "+how.name, func(t *testing.T) {
+				dir, stored := t.TempDir(), filepath.Join(t.TempDir(), "muster")
+				if err := os.WriteFile(stored, []byte(content), 0o755); err != nil { //nolint:gosec // a program
+					t.Fatal(err)
+				}
+				o := options()
+				o.Binary = stored + "#sha256=" + hex.EncodeToString(sum[:])
+				if tt.fetched {
+					o.Binary = "hdfs://nn/m/muster#sha256=" + hex.EncodeToString(sum[:])
+				}
+				words := tt.words(t, rendered(t, tt.launcher, tt.format, small(t), o), dir)
+				cmd := exec.CommandContext(t.Context(), "unshare", append([]string{"--mount", "sh", "-c", `set -e
+mount -t tmpfs -o "$1" none "$2"
+mkdir "$2/task" "$2/state"
+cd "$2/task"
+case $1 in size=4k) dd if=/dev/zero of=../full bs=4k count=1 status=none ;; esac
+ln -s "$3" muster
+PATH=$4
+shift 4
+exec "$@"`, "-", how.mount, dir, stored, cmp.Or(how.path, os.Getenv("PATH"))}, words...)...)
+				cmd.Env = append(os.Environ(), "STATE_DIRECTORY="+dir+"/state", "SLURM_PROCID=0", "TMPDIR="+dir+"/state")
+				out, err := cmd.CombinedOutput()
+				if err == nil || !strings.Contains(string(out), how.want) || strings.Contains(string(out), "its sha256 is not") {
+					t.Errorf("got %v, want %q:\n%s", err, how.want, out)
+				}
+			})
+		}
 	}
 }
 

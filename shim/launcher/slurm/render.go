@@ -272,18 +272,17 @@ func (w writer) agentLines(index string) string {
 	if w.Options.BinarySHA256 == "" {
 		return `"$@"` + index + "\ncode=$?\n"
 	}
+	steps := render.CheckedCopy("d=$(mktemp -d)", "$1", w.Options.BinarySHA256)
 	return `code=77
-own=$(mktemp -d) && cp "$1" "$own/muster" && chmod 500 "$own/muster" &&
-	echo "` + w.Options.BinarySHA256 + `  $own/muster" | sha256sum -c - >/dev/null && code=
+` + strings.Join(steps, " &&\n\t") + ` && code=
 if [ -n "$code" ]; then
-	echo "muster: $1: refused: its sha256 is not ` + w.Options.BinarySHA256 +
-		`, as submitted; submit the job again" >&2
+	echo "muster: $1: $why" >&2
 else
 	shift
-	"$own/muster" "$@"` + index + `
+	"$d/muster" "$@"` + index + `
 	code=$?
 fi
-if [ -n "$own" ]; then rm -rf "$own"; fi
+if [ -n "$d" ]; then rm -rf "$d"; fi
 `
 }
 
