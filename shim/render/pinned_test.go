@@ -10,8 +10,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
+	"github.com/muster-agent/muster/shim/ownfolder"
 	"github.com/muster-agent/muster/tests/need"
 )
 
@@ -203,6 +205,52 @@ exec "$@"`, "-", how.mount, dir, stored, cmp.Or(how.path, os.Getenv("PATH"))}, w
 				}
 			})
 		}
+	}
+}
+
+// TestAttackNomadTaskFolder: Nomad's task folder is open to all, who could put another folder in the place of the one
+// that the checked copy lies in.
+func TestAttackNomadTaskFolder(t *testing.T) {
+	need.Root(t)
+	const content = "#!/bin/sh\necho \"$0\"\n"
+	sum := sha256.Sum256([]byte(content))
+	for _, tt := range []struct {
+		name       string
+		owner, uid int
+	}{
+		{"root's agent", 65534, 0}, {"a user's agent in its own", 64001, 64001}, {"a user's agent in nobody's", 65534, 64001},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			top, err := os.MkdirTemp("", "muster-nomad-task-")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = os.RemoveAll(top) })
+			task, stored := filepath.Join(top, "task"), filepath.Join(top, "muster")
+			if err := errors.Join(os.Chmod(top, 0o755), os.Mkdir(task, 0o755), os.Chmod(task, 0o777), os.Chown(task, tt.owner, tt.owner),
+				os.WriteFile(stored, []byte(content), 0o755)); err != nil { //nolint:gosec // a program
+				t.Fatal(err)
+			}
+			o := options()
+			o.Binary = stored + "#sha256=" + hex.EncodeToString(sum[:])
+			words := firstOf(hclWords)(t, rendered(t, "nomad", "hcl", small(t), o), "")
+			cmd := exec.CommandContext(t.Context(), words[0], words[1:]...)
+			cmd.Dir = task
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(tt.uid), Gid: uint32(tt.uid)}}
+			out, err := cmd.Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir := filepath.Dir(strings.TrimSpace(string(out)))
+			if !strings.HasPrefix(dir, task) {
+				t.Cleanup(func() { _ = os.RemoveAll(dir) })
+			}
+			for _, err := range []error{ownfolder.Fixed(dir, tt.uid), ownfolder.Fixed(filepath.Join(dir, "muster"), tt.uid)} {
+				if err != nil {
+					t.Errorf("the program ran in %s: %v", dir, err)
+				}
+			}
+		})
 	}
 }
 

@@ -274,11 +274,17 @@ func (w writer) task(g render.Group) (taskSpec, error) {
 	return task, nil
 }
 
+// ownFolder makes the folder of the program's copy. Nomad's task folder is open to all users of the host, who could put
+// another in the place of a folder there: it is taken from them, as the agent does with its work folder. Where it is
+// not the agent's to take, the copy lies in /tmp; TMPDIR is in the task folder.
+const ownFolder = `{ { [ "$(id -u)" != 0 ] || chown 0:0 "$PWD"; } && chmod go-w "$PWD" 2>/dev/null && ` +
+	`d=$PWD/.muster-bin && rm -rf "$d" && mkdir -m 700 "$d" || d=$(TMPDIR=/tmp mktemp -d); }`
+
 // start is what a task runs. Nomad's clients check what they fetch; what lies on the host is checked at the start.
 func (w writer) start(g render.Group) config {
 	words := []string{w.Local("local")}
 	if !render.Remote(w.Options.Binary) {
-		words = w.Start(words[0], `"$PWD/.muster-bin"`)
+		words = w.StartIn(words[0], ownFolder)
 	}
 	return config{Command: driverText.Replace(words[0]), Args: driverTexts(slices.Concat(words[1:], g.Command))}
 }
