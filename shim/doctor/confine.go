@@ -31,7 +31,8 @@ func checkConfinement(ctx context.Context, operators string) []Check {
 	}
 	tree := choice.Support.Tree
 	return []Check{
-		checkEngine(choice), checkIDs(operators), checkContainer(choice.Support), checkCgroup(tree),
+		checkEngine(choice), checkIDs(operators), checkNetworkFiles(operators, magicOf),
+		checkContainer(choice.Support), checkCgroup(tree),
 		checkDelegation(tree), checkFeatures(tree), checkEnvelope(tree),
 		checkImages(choice.Support, filepath.Join(cachedir.Default(), "image"), operators),
 	}
@@ -185,13 +186,7 @@ func checkImages(s sandbox.Support, cache, operators string) Check {
 	if s.Container != "" {
 		return bad(name, "see containers above", "muster.image needs engine container")
 	}
-	there := cache
-	for there != "/" {
-		if _, err := os.Stat(there); err == nil {
-			break
-		}
-		there = filepath.Dir(there)
-	}
+	there := existing(cache)
 	if err := unix.Access(there, unix.W_OK|unix.X_OK); err != nil {
 		return bad(name, "set XDG_CACHE_HOME to a folder that can be written", "the cache %s cannot be made: %v", cache,
 			err)

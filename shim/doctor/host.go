@@ -25,13 +25,7 @@ func checkWorkFolder() Check {
 		return bad(name, "give --work-dir", "%v", err)
 	}
 	dir = filepath.Dir(dir)
-	there := dir
-	for there != "/" {
-		if _, err := os.Stat(there); err == nil {
-			break
-		}
-		there = filepath.Dir(there)
-	}
+	there := existing(dir)
 	if err := unix.Access(there, unix.W_OK|unix.X_OK); err != nil {
 		return bad(name, "give --work-dir a folder that can be written", "%s: %s cannot be written: %v", dir, there,
 			err)
@@ -41,6 +35,17 @@ func checkWorkFolder() Check {
 		return good(name, "%s", dir)
 	}
 	return good(name, "%s, %d GiB free", dir, disk.Bavail*uint64(disk.Bsize)>>30)
+}
+
+// existing is a folder, or the one above it that is there.
+func existing(dir string) string {
+	for dir != "/" {
+		if _, err := os.Stat(dir); err == nil {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	return dir
 }
 
 // enoughFiles is enough for an agent, its guard and a process with some hundred peers.
