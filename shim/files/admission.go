@@ -269,7 +269,7 @@ func (a Admission) Read(path string, most int64) (text string, err error) {
 		return text, err
 	}
 	if !listed {
-		if top, err = a.reading(truth); err != nil {
+		if top, err = a.reading(truth, fmt.Sprintf(`"secret_files": [%q]`, truth)); err != nil {
 			return "", err
 		}
 	}
@@ -284,7 +284,11 @@ func (a Admission) Read(path string, most int64) (text string, err error) {
 // ReadFolder opens a folder of this host that the definition names for the agent to read files in, as Read reads one.
 func (a Admission) ReadFolder(path string) (UserFolder, error) {
 	if a.User.limited() {
-		return a.User.folder(path)
+		in, err := a.User.folder(path)
+		if errors.Is(err, fs.ErrPermission) {
+			err = fault.NotPermitted(fmt.Errorf("%w: open it to everybody (chmod -R o+rX, and o+x above it)", err))
+		}
+		return in, err
 	}
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -295,7 +299,7 @@ func (a Admission) ReadFolder(path string) (UserFolder, error) {
 		return UserFolder{root, path, a.User}, err
 	}
 	truth := Resolve(path)
-	top, err := a.reading(truth)
+	top, err := a.reading(truth, rootLine(truth, true))
 	if err != nil {
 		return UserFolder{}, err
 	}
@@ -311,8 +315,9 @@ func (a Admission) secretFile(truth string) (reach, bool) {
 	})
 }
 
-// reading is where an agent that is root may read a file that a definition names, with root's rights.
-func (a Admission) reading(truth string) (reach, error) {
+// reading is where an agent that is root may read a file that a definition names, with root's rights. line is what
+// would admit it elsewhere.
+func (a Admission) reading(truth, line string) (reach, error) {
 	if top, ok := a.root(truth, false); ok {
 		return top, nil
 	}
@@ -320,8 +325,8 @@ func (a Admission) reading(truth string) (reach, error) {
 		return a.ofWork(truth, work)
 	}
 	return reach{}, fault.NotPermitted(fmt.Errorf("%s: an agent that is root reads for a definition only below its "+
-		"work folder: set muster.user to a user who may read it, or let the operator add %s in %s", truth,
-		rootLine(truth, true), a.Policy.File))
+		"work folder: set muster.user to a user who may read it, or let the operator add %s in %s", truth, line,
+		a.Policy.File))
 }
 
 func (r reach) open(write bool) (store.Store, error) {

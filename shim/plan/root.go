@@ -47,7 +47,7 @@ func (b *builder) root() Root {
 		}
 		return r
 	case b.req.Engine.Name != engineContainer:
-		if limits.Root == appdef.RootOverlay {
+		if limits.Root == appdef.RootOverlay && b.req.Engine.Name != "" {
 			b.warn(b.key("muster.root"), limits.Root+" with engine "+b.req.Engine.Name, "engine container",
 				"the process sees the host's root, and its writes stay")
 		}

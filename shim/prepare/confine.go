@@ -57,8 +57,9 @@ func (c *Container) refuseRoot(p plan.Plan) error {
 	if uid != 0 || p.Root.Kind == plan.RootImage || !asked || !c.Policy.RefusesRoot() {
 		return nil
 	}
-	return fmt.Errorf("the process would be root of this host, which its policy refuses: set muster.user, or let the "+
-		"operator take userns host out of %s, or set refuse_root to false there", c.Policy.File)
+	return fmt.Errorf("the process would be root of this host, which its policy refuses: set muster.user, leave "+
+		"userns host out (--userns, MUSTER_AGENT_USERNS and %[1]s say it), or let the operator set refuse_root to false "+
+		"in %[1]s", c.Policy.File)
 }
 
 // confinement is the plan's limits and root in the form of an engine.

@@ -39,6 +39,9 @@ func imageFault(err error) error {
 
 // pullImage prepares the layers of the plan's image and reads its configuration.
 func (c *Container) pullImage(ctx context.Context, p plan.Plan) (*plan.ImageFacts, error) {
+	if err := c.takeIDs(p); err != nil { // with whose rights a login and a layout are read
+		return nil, err
+	}
 	options := image.Options{
 		Cache: cachedir.Default(), Insecure: c.Policy.InsecureRegistries, Logger: c.Log, Progress: c.tellPull(),
 		Layout: func(dir string) (image.Folder, error) { return c.Admission(p).ReadFolder(dir) },
@@ -49,9 +52,6 @@ func (c *Container) pullImage(ctx context.Context, p plan.Plan) (*plan.ImageFact
 			return nil, imageFault(err)
 		}
 		options.Auth = auth
-	}
-	if err := c.takeIDs(p); err != nil { // with whose rights a layout is read
-		return nil, err
 	}
 	pulled, err := c.pullMakingRoom(ctx, p.Root.Image, options)
 	if err != nil {

@@ -183,7 +183,7 @@ func TestAttackLoginFromRootsFiles(t *testing.T) {
 	}
 	c := New(Config{Stores: realStores{}, WorkDir: t.TempDir()})
 	got, err := c.imageAuthText(t.Context(), plan.Plan{Root: plan.Root{Kind: plan.RootImage, Auth: "file:" + secret}})
-	if !fault.Is(err, registry.ClassNotPermitted) || !strings.Contains(err.Error(), `"roots": [{"path": "`+secret+`", "read_only": true}]`) {
+	if !fault.Is(err, registry.ClassNotPermitted) || !strings.Contains(err.Error(), `"secret_files": ["`+secret+`"]`) {
 		t.Errorf("got %q, %v, want a refusal that names the policy's line", got, err)
 	}
 	c.setUser(&plan.UserFacts{UID: 65534, GID: 65534})
@@ -267,8 +267,8 @@ func TestAttackLayoutOfRoot(t *testing.T) {
 		class     registry.Class
 	}{
 		{"anybody's", open, own, nil, read, registry.ClassImage},
-		{"root's", closed, own, nil, "permission denied", registry.ClassImage},
-		{"root's of a tag", closed + ":latest", own, nil, "permission denied", registry.ClassImage},
+		{"root's", closed, own, nil, "permission denied: open it to everybody", registry.ClassNotPermitted},
+		{"root's of a tag", closed + ":latest", own, nil, "permission denied: open it to everybody", registry.ClassNotPermitted},
 		{"/proc", "/proc/self/cwd", own, nil, "one of /proc", registry.ClassImage},
 		{"ids of the host", open, nil, nil, `"roots": [{"path": "` + open + `", "read_only": true}]`, registry.ClassNotPermitted},
 		{"that the operator names", closed, nil, roots, read, registry.ClassImage},

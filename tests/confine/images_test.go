@@ -133,13 +133,16 @@ func imageUsers(t *testing.T, s shared) {
 	}
 }
 
-// imageLayout: an image that lies on this host, for root alone, has its files belong to its own users.
+// imageLayout: an image that lies on this host has its files belong to its own users.
 func imageLayout(t *testing.T, s shared) {
 	owned := registryserver.Tar(t, registryserver.File{Header: tar.Header{Name: "srv/owned", Uid: 1000, Gid: 50}})
 	layers := append(slices.Clone(s.root), registryserver.Pack(t, ispec.MediaTypeImageLayerGzip, owned))
 	dir := registryserver.WriteLayout(t, "v1",
 		registryserver.NewImage(t, ispec.ImageConfig{User: "app"}, ispec.Platform{}, layers...),
 		registryserver.NewImage(t, ispec.ImageConfig{}, ispec.Platform{}, s.root...))
+	if err := os.Chmod(filepath.Dir(dir), 0o711); err != nil {
+		t.Fatal(err)
+	}
 	j := imageJob(t, whoami+"; echo owners $(stat -c %u:%g /etc/passwd /srv/owned)", "oci:"+dir+":v1", nil)
 	has(t, j.succeeds(), settings{
 		"ids": "1000 1000 1000 50", "home": "/home/app", "written": "4", "owners": "0:0 1000:50",
@@ -180,7 +183,7 @@ func imageMissing(t *testing.T, s shared) {
 			if path, ok := strings.CutPrefix(c.auth, "file:"); ok {
 				j.env = append(j.env, "MUSTER_AGENT_POLICY="+j.policy(object{
 					"users": object{"names": []string{"4"}, "groups": []string{"5"}},
-					"roots": []object{{"path": filepath.Dir(path), "read_only": true}},
+					"secret_files": []string{path},
 				}))
 			}
 			e := j.run()

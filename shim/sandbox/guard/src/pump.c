@@ -75,11 +75,16 @@ static int refusal(const struct stream *s, struct stat *st)
 
 static void open_file(struct stream *s)
 {
-	struct stat st;
+	const int how = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+	struct stat st, folder;
+	bool made;
 
 	s->opened_ms = now_ms();
 	/* Not O_APPEND: splice refuses it. No other process writes here; seek_end follows a truncation. */
-	s->file = openat(s->dir, s->name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
+	s->file = openat(s->dir, s->name, how | O_EXCL, 0644);
+	made = s->file >= 0;
+	if (!made && errno == EEXIST)
+		s->file = openat(s->dir, s->name, how, 0644);
 	if (s->file < 0) {
 		s->err = errno;
 		return;
@@ -90,6 +95,9 @@ static void open_file(struct stream *s)
 		s->file = -1;
 		return;
 	}
+	/* The guard of a later start, which may have other ids, writes to what is the folder's owner's. */
+	if (made && !fstat(s->dir, &folder) && fchown(s->file, folder.st_uid, folder.st_gid))
+		made = false; /* only root may: the guard has the owner's ids then */
 	fchmod(s->file, 0644); /* Whatever the umask: the agent reads what the folder's owner may read. */
 	s->size = (uint64_t)st.st_size;
 	s->limit = s->rotate_bytes;
