@@ -41,8 +41,8 @@ func Disarm(folder *os.Root, own func(uid int) bool) error {
 // armed are the bits by which a file gives its owner's or group's rights.
 const armed = fs.ModeSetuid | fs.ModeSetgid
 
-// deepest is how many folders below a process's own the agent goes down. Each costs a path that is longer than the last:
-// thousands of them would cost the agent hours, and the host its memory.
+// deepest is how many folders below a process's own the agent goes down. Each costs a path that is longer than the
+// last: thousands of them would cost the agent hours, and the host its memory.
 const deepest = 256
 
 func tooDeep(path string) bool { return strings.Count(path, "/") >= deepest }

@@ -31,7 +31,7 @@ func MakePrivate(dir string) error {
 // another in the place of. For root all folders above count, and links on the way; for an ordinary user those up to one
 // of root's.
 func Private(dir string) error {
-	if err := Mine(dir); err != nil {
+	if err := mine(dir); err != nil {
 		return err
 	}
 	if err := ownfolder.Fixed(dir, os.Geteuid()); err != nil {
@@ -40,8 +40,8 @@ func Private(dir string) error {
 	return nil
 }
 
-// Mine refuses a folder that belongs to another user, or that others may write to.
-func Mine(dir string) error {
+// mine refuses a folder that belongs to another user, or that others may write to.
+func mine(dir string) error {
 	var is unix.Stat_t
 	if err := unix.Stat(dir, &is); err != nil {
 		return &fs.PathError{Op: "stat", Path: dir, Err: err}
@@ -64,7 +64,7 @@ func Laid(dir string) error {
 	if info, err := os.Lstat(dir); err == nil && info.Mode()&fs.ModeSymlink != 0 {
 		return fmt.Errorf("folder %s is a link, which muster has not made: remove it", dir)
 	}
-	return Mine(dir)
+	return mine(dir)
 }
 
 // OpenToOthers tells whether others than the owner of a folder may write to it.
@@ -97,7 +97,7 @@ func Tighten(dir string) error {
 			return fail("chmod", err)
 		}
 	}
-	return Mine(dir)
+	return mine(dir)
 }
 
 // LetPass lets a process's user pass through a folder of the agent's to what is the user's in it. Where the folder's

@@ -74,8 +74,8 @@ func (u User) Find(folder *os.Root) (Found, error) {
 	return found, err
 }
 
-// walk calls do for all below a folder that is not too deep. Links are not followed, and what is removed meanwhile is left
-// out.
+// walk calls do for all below a folder that is not too deep. Links are not followed, and what is removed meanwhile is
+// left out.
 func walk(folder *os.Root, do func(path string, info fs.FileInfo) error) error {
 	return fs.WalkDir(folder.FS(), ".", func(path string, e fs.DirEntry, err error) error {
 		switch {

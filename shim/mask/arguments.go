@@ -100,8 +100,8 @@ func Take() ([]string, error) {
 			return nil, err
 		}
 		if flag, _, _ := strings.Cut(arg, "="); !slices.Contains(handed, flag) {
-			return nil, fmt.Errorf("variable %s: got %s, want --env or --set: unset it, only muster itself sets it", name,
-				flag)
+			return nil, fmt.Errorf("variable %s: got %s, want --env or --set: unset it, only muster itself sets it",
+				name, flag)
 		}
 		args = append(args, arg)
 	}

@@ -39,7 +39,7 @@ func fixedLink(path string, uid int) error {
 	if err := unix.Lstat(path, &is); err != nil {
 		return &fs.PathError{Op: "stat", Path: path, Err: err}
 	}
-	if is.Mode&unix.S_IFMT == unix.S_IFLNK && is.Uid != 0 && int(is.Uid) != uid {
+	if is.Mode&unix.S_IFMT == unix.S_IFLNK && is.Uid != 0 && int(is.Uid) != uid && !beyond(is.Uid) {
 		return fmt.Errorf("link %s belongs to uid %d, who could lead it elsewhere: name its target", path, is.Uid)
 	}
 	return nil
@@ -52,7 +52,7 @@ func fixedBelow(path string, uid int) error {
 		if err := unix.Stat(above, &is); err != nil {
 			return &fs.PathError{Op: "stat", Path: above, Err: err}
 		}
-		roots, sticky := is.Uid == 0, is.Mode&unix.S_ISVTX != 0
+		roots, sticky := is.Uid == 0 || beyond(is.Uid), is.Mode&unix.S_ISVTX != 0
 		if roots && uid != 0 {
 			return nil
 		}

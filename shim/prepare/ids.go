@@ -9,6 +9,7 @@ import (
 
 	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/files"
+	"github.com/muster-agent/muster/shim/ownfolder"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/policy"
 	"github.com/muster-agent/muster/shim/sandbox/guard"
@@ -22,7 +23,7 @@ func MakesIDs(p policy.Policy) bool { return RootOfHost() && !p.HostIDs() }
 
 // RootOfHost tells whether the agent has the rights of the host's root.
 func RootOfHost() bool {
-	if os.Geteuid() != 0 || subids.Namespaced() {
+	if os.Geteuid() != 0 || ownfolder.Namespaced() {
 		return false
 	}
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}

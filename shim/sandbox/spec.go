@@ -48,7 +48,8 @@ func (s Spec) payload(o Options) (guard.Payload, error) {
 		RotateBytes: uint64(o.RotateBytes), Keep: uint32(o.Keep),
 		OOMScoreAdj: int32(cmp.Or(s.OOMScoreAdj, o.OOMScoreAdj)), Nice: int32(cmp.Or(s.Nice, o.Nice)),
 		User: cmp.Or(s.User, o.Confine.User),
-		Caps: within(s.Caps, o.Caps), NoNewPrivs: o.NoNewPrivs, Umask: cmp.Or(s.Umask, o.Umask), Filter: o.Confine.Seccomp,
+		Caps: within(s.Caps, o.Caps), NoNewPrivs: o.NoNewPrivs, Umask: cmp.Or(s.Umask, o.Umask),
+		Filter: o.Confine.Seccomp,
 	}
 	for name, limit := range s.Rlimits {
 		at := slices.Index(rlimitNames, name)

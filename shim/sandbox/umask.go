@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// everybody is the umask under which folders can be passed by all: a container's users go through those that make it up.
+// everybody is the umask under which all may pass through folders, as users do through those that make a container up.
 const everybody = 0o022
 
 // umask is one for all threads: the first start that needs an open one opens it, and the last one restores it.

@@ -3,12 +3,8 @@ package subids
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"slices"
-	"strconv"
-	"strings"
 
 	idmap "github.com/moby/sys/user"
 )
@@ -71,24 +67,6 @@ func readPool(uids, gids string) (Pool, error) {
 		p.From = uids + " and " + gids
 	}
 	return p, nil
-}
-
-// Namespaced tells whether this process is in a user namespace that does not have all ids of the host: what is root
-// there is not root on the host.
-func Namespaced() bool {
-	f, err := os.Open("/proc/self/uid_map")
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, 1<<12))
-	return err == nil && namespaced(string(text))
-}
-
-func namespaced(uidMap string) bool {
-	fields := strings.Fields(uidMap)
-	const all = 1<<32 - 1
-	return len(fields) != 3 || fields[0] != "0" || fields[1] != "0" || fields[2] != strconv.Itoa(all)
 }
 
 // ids are those of a host's accounts and groups.

@@ -157,18 +157,6 @@ func TestDamagedTableIsRefused(t *testing.T) {
 	}
 }
 
-func TestNamespaced(t *testing.T) {
-	for text, want := range map[string]bool{
-		"         0          0 4294967295\n":                                   false,
-		"         0       1000          1\n         1     100000      65536\n": true,
-		"0 0 65536\n": true,
-	} {
-		if got := namespaced(text); got != want {
-			t.Errorf("%q: got %t", text, got)
-		}
-	}
-}
-
 // A block in which an account or a group of the host lies anywhere is no app's.
 func TestBlockOfAnAccount(t *testing.T) {
 	dir := t.TempDir()
