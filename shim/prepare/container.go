@@ -284,7 +284,7 @@ func (c *Container) LayOut(
 	}
 	c.App.Close() // all of it is laid out
 	// Data in the work folder is the process's to reach.
-	if err := errors.Join(c.letPass(c.WorkDir), c.reach(p)); err != nil {
+	if err := errors.Join(c.letPass(p, c.WorkDir), c.reach(p)); err != nil {
 		return err
 	}
 	if err := bring(work); err != nil {
@@ -350,13 +350,13 @@ func (c *Container) giveFolders(p plan.Plan, in registry.Instance, work files.Fo
 	if err == nil {
 		err = errors.Join(user.OwnAll(logs, nil), logs.Close())
 	}
-	return errors.Join(err, top.Close(), c.letPass(c.LogDir), c.disarm(p, in))
+	return errors.Join(err, top.Close(), c.letPass(p, c.LogDir), c.disarm(p, in))
 }
 
 // letPass lets the process, and the root inside that makes its container, pass through a folder of the agent's.
-func (c *Container) letPass(dir string) error {
+func (c *Container) letPass(p plan.Plan, dir string) error {
 	err := files.As(c.Owner()).LetPass(dir)
-	if c.ids != nil {
+	if c.ids != nil && p.Root.Kind != plan.RootHost {
 		err = errors.Join(err, files.As(ids{block: c.ids.block}.owner(nil)).LetPass(dir))
 	}
 	return err

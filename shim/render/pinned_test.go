@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/muster-agent/muster/shim/ownfolder"
+	"github.com/muster-agent/muster/tests/folder"
 	"github.com/muster-agent/muster/tests/need"
 )
 
@@ -221,13 +222,9 @@ func TestAttackNomadTaskFolder(t *testing.T) {
 		{"root's agent", 65534, 0}, {"a user's agent in its own", 64001, 64001}, {"a user's agent in nobody's", 65534, 64001},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			top, err := os.MkdirTemp("", "muster-nomad-task-")
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = os.RemoveAll(top) })
+			top := folder.Temp(t, "muster-nomad-task-")
 			task, stored := filepath.Join(top, "task"), filepath.Join(top, "muster")
-			if err := errors.Join(os.Chmod(top, 0o755), os.Mkdir(task, 0o755), os.Chmod(task, 0o777), os.Chown(task, tt.owner, tt.owner),
+			if err := errors.Join(os.Mkdir(task, 0o755), os.Chmod(task, 0o777), os.Chown(task, tt.owner, tt.owner),
 				os.WriteFile(stored, []byte(content), 0o755)); err != nil { //nolint:gosec // a program
 				t.Fatal(err)
 			}
