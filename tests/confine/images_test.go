@@ -182,7 +182,7 @@ func imageMissing(t *testing.T, s shared) {
 			j := imageJob(t, "id -u", c.image, more)
 			if path, ok := strings.CutPrefix(c.auth, "file:"); ok {
 				j.env = append(j.env, "MUSTER_AGENT_POLICY="+j.policy(object{
-					"users": object{"names": []string{"4"}, "groups": []string{"5"}},
+					"users":        object{"names": []string{"4"}, "groups": []string{"5"}},
 					"secret_files": []string{path},
 				}))
 			}
