@@ -224,9 +224,10 @@ func TestLockOfAStuckAgent(t *testing.T) {
 		t.Errorf("got %v, want the lock's path", err)
 	}
 	lockPatience = patience
-	time.AfterFunc(100*time.Millisecond, func() { _ = unix.Flock(int(stuck.Fd()), unix.LOCK_UN) })
+	freed := make(chan error, 1)
+	time.AfterFunc(100*time.Millisecond, func() { freed <- unix.Flock(int(stuck.Fd()), unix.LOCK_UN) })
 	_, release, err := Take(dir, "a", pool)
-	if err != nil {
+	if err := errors.Join(err, <-freed); err != nil {
 		t.Fatal(err)
 	}
 	if err := release(); err != nil {
