@@ -93,7 +93,7 @@ func TestContainerInPartOfTheHierarchies(t *testing.T) {
 }
 
 // The JVM takes the first cgroups that it finds for its own, and those of the host would have it fail.
-func TestContainerShowsNoCgroupsButItsOwn(t *testing.T) {
+func TestSysfsOfAContainerIsItsOwn(t *testing.T) {
 	need.Root(t) // else it is the host's sysfs
 	g := containerGuard(t, nil)
 	seen := map[string]bool{}

@@ -1,6 +1,7 @@
 package subids
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
