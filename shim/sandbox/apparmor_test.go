@@ -35,6 +35,9 @@ profile docker-default flags=(attach_disconnected,mediate_deleted) {
 // with one that is not loaded. In the machine it stays loaded: the tests after this one run under it.
 func TestContainerHasTheHostsProfile(t *testing.T) {
 	if os.Getenv("MUSTER_MACHINE") != "v2-root" { // a host's own profiles are let alone
+		if os.Geteuid() != 0 {
+			return // who may not read which are loaded
+		}
 		if _, err := container.AppArmor("muster-none"); err == nil || !strings.Contains(err.Error(), "muster-none") {
 			t.Errorf("a profile that is not there: got %v", err)
 		}
