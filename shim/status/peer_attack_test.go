@@ -397,14 +397,23 @@ func TestAttackIdleConnections(t *testing.T) {
 func TestAttackTakesAllDescriptors(t *testing.T) {
 	pid, socket, _, port := attackedServer(t)
 	for at, network := range map[string]string{socket: "unix", port: "tcp"} {
+		var last net.Conn
 		for n := range 1500 {
 			conn, err := net.DialTimeout(network, at, watchdog)
 			if err != nil {
 				t.Fatalf("connection %d to %s: %v", n, at, err)
 			}
 			defer conn.Close()
+			last = conn
 		}
-		time.Sleep(200 * time.Millisecond) // the last ones are taken
+		// They are taken in their order: the last one has its answer when all have been.
+		_, err := io.WriteString(last, "GET / HTTP/1.0\r\n\r\n")
+		if err = errors.Join(err, last.SetReadDeadline(time.Now().Add(watchdog))); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := last.Read(make([]byte, 1)); err != nil {
+			t.Errorf("%s: the newest connection: %v", at, err)
+		}
 		open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 		if err != nil || len(open) > 600 {
 			t.Errorf("%s: the agent has %d of 1,024 files open, %v", at, len(open), err)
