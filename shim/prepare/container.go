@@ -183,6 +183,9 @@ func (c *Container) Plan(ctx context.Context, request plan.Request) (plan.Plan, 
 
 // withImage pulls the plan's image, finds the process's user, and plans again with what the image says.
 func (c *Container) withImage(ctx context.Context, request *plan.Request, p plan.Plan) (_ plan.Plan, err error) {
+	if err := c.takeIDs(p); err != nil { // with whose rights an image's login and layout are read
+		return p, err
+	}
 	if p.Root.Kind == plan.RootImage {
 		if request.Image, err = c.pullImage(ctx, p); err != nil {
 			return p, err
@@ -195,7 +198,7 @@ func (c *Container) withImage(ctx context.Context, request *plan.Request, p plan
 		return p, err
 	}
 	c.setUser(request.User)
-	if err := errors.Join(c.takeIDs(p), c.nameIDs(p)); err != nil {
+	if err := c.nameIDs(p); err != nil {
 		return p, err
 	}
 	if err := c.mayBe(p); err != nil {

@@ -39,9 +39,6 @@ func imageFault(err error) error {
 
 // pullImage prepares the layers of the plan's image and reads its configuration.
 func (c *Container) pullImage(ctx context.Context, p plan.Plan) (*plan.ImageFacts, error) {
-	if err := c.takeIDs(p); err != nil { // with whose rights a login and a layout are read
-		return nil, err
-	}
 	options := image.Options{
 		Cache: cachedir.Default(), Insecure: c.Policy.InsecureRegistries, Logger: c.Log, Progress: c.tellPull(),
 		Layout: func(dir string) (image.Folder, error) { return c.Admission(p).ReadFolder(dir) },
