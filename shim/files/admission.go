@@ -281,7 +281,8 @@ func (a Admission) Read(path string, most int64) (text string, err error) {
 	return text, errors.Join(err, in.Close())
 }
 
-// ReadFolder opens a folder of this host that the definition names for the agent to read files in, as Read reads one.
+// ReadFolder opens a folder of this host that the definition names for the agent to read files in, with the rights of
+// the app's process. Where that is root's right, the folder lies below the work folder or where the operator says.
 func (a Admission) ReadFolder(path string) (UserFolder, error) {
 	if a.User.limited() {
 		in, err := a.User.folder(path)

@@ -59,7 +59,8 @@ func mine(dir string) error {
 	return nil
 }
 
-// Laid is Mine of a folder of the agent's in one of its launcher's. A link there is somebody else's.
+// Laid refuses a folder of the agent's in one of its launcher's that belongs to another user, that others may write to,
+// or that is a link: muster makes none there.
 func Laid(dir string) error {
 	if info, err := os.Lstat(dir); err == nil && info.Mode()&fs.ModeSymlink != 0 {
 		return fmt.Errorf("folder %s is a link, which muster has not made: remove it", dir)

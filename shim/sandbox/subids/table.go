@@ -107,8 +107,11 @@ func read(root *os.Root) (map[string]entry, error) {
 func check(table map[string]entry) error {
 	owner := map[int]string{}
 	for app, e := range table {
-		if other, had := owner[e.Block]; had || e.Block < 0 {
-			return fmt.Errorf("block %d of %q and %q: want each from 0 and once", e.Block, app, other)
+		if e.Block < 0 {
+			return fmt.Errorf("block %d of %q: want one from 0 on", e.Block, app)
+		}
+		if other, had := owner[e.Block]; had {
+			return fmt.Errorf("block %d of %q and %q: want one app's", e.Block, app, other)
 		}
 		owner[e.Block] = app
 	}

@@ -96,8 +96,8 @@ static void open_file(struct stream *s)
 		return;
 	}
 	/* The guard of a later start, which may have other ids, writes to what is the folder's owner's. */
-	if (made && !fstat(s->dir, &folder) && fchown(s->file, folder.st_uid, folder.st_gid))
-		made = false; /* only root may: the guard has the owner's ids then */
+	if (made && !fstat(s->dir, &folder))
+		fchown(s->file, folder.st_uid, folder.st_gid); /* Only root may; else the guard has the owner's ids. */
 	fchmod(s->file, 0644); /* Whatever the umask: the agent reads what the folder's owner may read. */
 	s->size = (uint64_t)st.st_size;
 	s->limit = s->rotate_bytes;
