@@ -38,7 +38,7 @@ func TestAttackDeepFolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	if err := errors.Join(Disarm(root, nil), As(&plan.UserFacts{UID: 4242, GID: 4242}).OwnAll(root, nil)); err != nil {
+	if err := errors.Join(Disarm(root, nil), As(&plan.UserFacts{UID: 4242, GID: 4242}).OwnAll(root)); err != nil {
 		t.Error(err)
 	}
 	deep := strings.Repeat(strings.Repeat("d", 200)+"/", deepest)

@@ -25,10 +25,12 @@ type Folder struct {
 }
 
 // Rel is an absolute path as a name in the folder.
-func (f Folder) Rel(path string) (string, error) {
-	name, err := filepath.Rel(f.Name(), path)
+func (f Folder) Rel(path string) (string, error) { return relative(f.Name(), path) }
+
+func relative(dir, path string) (string, error) {
+	name, err := filepath.Rel(dir, path)
 	if err == nil && !filepath.IsLocal(name) {
-		err = fmt.Errorf("%s is not in the folder %s", path, f.Name())
+		err = fmt.Errorf("%s is not in the folder %s", path, dir)
 	}
 	return name, err
 }
@@ -72,22 +74,13 @@ func enter(at *os.Root, element string) (*os.Root, error) {
 // Filled is the name of what Replace has written, in the folder that it is written in.
 const Filled = "whole"
 
-// MakeFilled makes Filled as a folder and opens it.
-func MakeFilled(tmp *os.Root) (*os.Root, error) {
-	if err := tmp.Mkdir(Filled, 0o755); err != nil {
-		return nil, err
-	}
-	return tmp.OpenRoot(Filled)
-}
-
 // Unfinished begins the name of the folder beside a name in which Replace has Filled written.
 const Unfinished = ".stage-"
 
-// Replace has Filled written in a folder that nobody else may enter, dir by its path, and renames it to name when it is
-// complete, in the place of what has that name.
-func (f Folder) Replace(name string, fill func(tmp *os.Root, dir string) error) (err error) {
-	first, _, _ := strings.Cut(name, "/")
-	tmp := Unfinished + first // one agent has this index: what is there is of one that was killed
+// Replace has Filled written in a folder beside an instance's that nobody else may enter, dir by its path. When that is
+// complete it is the instance's user's, and gets its name in the instance's folder, in the place of what has that name.
+func (f Folder) Replace(in UserFolder, name string, fill func(tmp *os.Root, dir string) error) (err error) {
+	tmp := Unfinished + filepath.Base(in.Name()) // one agent has this index: what is there is of one that was killed
 	if err := errors.Join(f.RemoveAll(tmp), f.Mkdir(tmp, 0o700)); err != nil {
 		return err
 	}
@@ -96,16 +89,23 @@ func (f Folder) Replace(name string, fill func(tmp *os.Root, dir string) error) 
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(fill(folder, filepath.Join(f.Name(), tmp)), folder.Close()); err != nil {
+	defer func() { err = errors.Join(err, folder.Close()) }()
+	if err := fill(folder, filepath.Join(f.Name(), tmp)); err != nil {
 		return err
 	}
-	return f.moveIn(tmp, name)
+	if err := in.user.ownMade(folder); err != nil {
+		return err
+	}
+	return in.take(folder, name)
 }
 
-// moveIn renames Filled of the folder tmp to name. The folder above that name is opened without links, and kept: its
-// process may put a link in its place meanwhile.
-func (f Folder) moveIn(tmp, name string) (err error) {
-	above, err := f.Make(filepath.Join(f.Name(), filepath.Dir(name)))
+// take gives what is Filled in the folder tmp its name. The folder above that name is opened and kept: its process may
+// put a link in its place meanwhile.
+func (f UserFolder) take(tmp *os.Root, name string) (err error) {
+	if err := f.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	above, err := f.OpenFolder(filepath.Dir(name))
 	if err != nil {
 		return err
 	}
@@ -113,19 +113,19 @@ func (f Folder) moveIn(tmp, name string) (err error) {
 	if err := above.RemoveAll(filepath.Base(name)); err != nil {
 		return err
 	}
-	to, err := above.Open(".")
+	to, err := above.OpenFile(".", os.O_RDONLY, 0)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
-	from, err := f.Open(tmp)
+	from, err := tmp.Open(".")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, from.Close()) }()
 	err = unix.Renameat(int(from.Fd()), Filled, int(to.Fd()), filepath.Base(name))
 	if err != nil {
-		return &fs.PathError{Op: "rename", Path: filepath.Join(f.Name(), name), Err: err}
+		return &fs.PathError{Op: "rename", Path: filepath.Join(f.name, name), Err: err}
 	}
 	return nil
 }
@@ -167,8 +167,8 @@ func (f Folder) WriteHere(name, text string, private bool) error {
 	return f.Rename(tmp, name)
 }
 
-// CopyIn copies a regular file of the host into the place of what has the name. The definition named the source.
-func (f Folder) CopyIn(from, name string) (err error) {
+// CopyIn makes Filled a copy of a regular file of the host. The definition named the file.
+func CopyIn(tmp *os.Root, from string) (err error) {
 	source, err := os.Open(from)
 	if err != nil {
 		return fault.Definition(err)
@@ -181,10 +181,7 @@ func (f Folder) CopyIn(from, name string) (err error) {
 	if err != nil {
 		return fault.Definition(err)
 	}
-	if err := f.RemoveAll(name); err != nil {
-		return err
-	}
-	to, err := f.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, info.Mode().Perm()|0o600)
+	to, err := tmp.OpenFile(Filled, os.O_CREATE|os.O_EXCL|os.O_WRONLY, info.Mode().Perm()|0o600)
 	if err != nil {
 		return err
 	}

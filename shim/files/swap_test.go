@@ -19,7 +19,7 @@ func TestAttackFileIsSwapped(t *testing.T) {
 	const attacker, victim = 4242, 4243
 	for name, act := range map[string]func(*os.Root) error{
 		"while it is given": func(dir *os.Root) error {
-			return As(&plan.UserFacts{UID: 4244, GID: 4244}).OwnAll(dir, nil)
+			return As(&plan.UserFacts{UID: 4244, GID: 4244}).OwnAll(dir)
 		},
 		"while it is disarmed": func(dir *os.Root) error { return Disarm(dir, nil) },
 	} {

@@ -47,33 +47,6 @@ func (u User) Own(folder *os.Root, name string) error {
 	return folder.Lchown(name, u.facts.UID, u.facts.GID)
 }
 
-// Found is what has been in a folder before the agent laid anything out in it.
-type Found map[foundFile]bool
-
-// foundFile tells a file from a later one that got its number.
-type foundFile struct {
-	inode   uint64
-	changed syscall.Timespec
-}
-
-func fileOf(info fs.FileInfo) foundFile {
-	is := ownerOf(info)
-	return foundFile{is.Ino, is.Ctim}
-}
-
-// Find is what is in a folder.
-func (u User) Find(folder *os.Root) (Found, error) {
-	found := Found{}
-	if !u.another() {
-		return found, nil
-	}
-	err := walk(folder, func(_ string, info fs.FileInfo) error {
-		found[fileOf(info)] = true
-		return nil
-	})
-	return found, err
-}
-
 // walk calls do for all below a folder that is not too deep. Links are not followed, and what is removed meanwhile is
 // left out.
 func walk(folder *os.Root, do func(path string, info fs.FileInfo) error) error {
@@ -98,10 +71,10 @@ func walk(folder *os.Root, do func(path string, info fs.FileInfo) error) error {
 	})
 }
 
-// OwnAll makes a folder the user's, and all in it that is its owner's, or that the agent has laid out since found was
-// there; nil: nothing. A file that has another name elsewhere keeps its owner, and so does one of a third user: a
-// process may have moved it here from a folder of the host that it may write to. What is too deep keeps its owner too.
-func (u User) OwnAll(folder *os.Root, found Found) error {
+// OwnAll makes a folder the user's, and all in it that is its owner's. A file that has another name elsewhere keeps its
+// owner, and so does one of a third user: a process may have moved it here from a folder of the host that it may write
+// to. What is too deep keeps its owner too.
+func (u User) OwnAll(folder *os.Root) error {
 	if !u.another() {
 		return nil
 	}
@@ -110,15 +83,10 @@ func (u User) OwnAll(folder *os.Root, found Found) error {
 		return err
 	}
 	was := ownerOf(top)
-	owned := was.Uid == uint32(u.facts.UID) && was.Gid == uint32(u.facts.GID) //nolint:gosec // ids have 32 bits
-	if owned && found == nil {
+	if was.Uid == uint32(u.facts.UID) && was.Gid == uint32(u.facts.GID) { //nolint:gosec // ids have 32 bits
 		return nil
 	}
-	give := func(info fs.FileInfo) bool {
-		uid := ownerOf(info).Uid
-		laidOut := found != nil && uid == 0 && !found[fileOf(info)]
-		return !hasOtherNames(info) && (laidOut || !owned && uid == was.Uid)
-	}
+	give := func(info fs.FileInfo) bool { return !hasOtherNames(info) && ownerOf(info).Uid == was.Uid }
 	err = walk(folder, func(path string, _ fs.FileInfo) error {
 		err := u.ownIf(folder, path, give)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -130,6 +98,14 @@ func (u User) OwnAll(folder *os.Root, found Found) error {
 		return err
 	}
 	return u.Own(folder, ".")
+}
+
+// ownMade makes the user's what the agent has made in a folder that nobody else may enter.
+func (u User) ownMade(folder *os.Root) error {
+	if !u.another() {
+		return nil
+	}
+	return walk(folder, func(path string, _ fs.FileInfo) error { return u.Own(folder, path) })
 }
 
 // ownIf makes a file the user's if give says so. It is looked at and given as one open file: another one may take its

@@ -39,7 +39,7 @@ func TestOwnAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	if err := As(&plan.UserFacts{UID: 4242, GID: 4243}).OwnAll(root, nil); err != nil {
+	if err := As(&plan.UserFacts{UID: 4242, GID: 4243}).OwnAll(root); err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]uint32{dir: 4242, filepath.Join(dir, "a", "b"): 4242, filepath.Join(dir, "link"): 4242, outside: 0, shared: 0} {
@@ -67,19 +67,31 @@ func TestAttackMovedFileIsAdopted(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
+	work, err := As(nil).Below(top)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer work.Close()
 	first, second := As(&plan.UserFacts{UID: 4242, GID: 4242}), As(&plan.UserFacts{UID: 4243, GID: 4243})
 	own := filepath.Join(dir, "own")
-	if err := errors.Join(first.OwnAll(root, nil), os.Rename(moved, filepath.Join(dir, "moved")), os.WriteFile(own, nil, 0o600),
+	if err := errors.Join(first.OwnAll(root), os.Rename(moved, filepath.Join(dir, "moved")), os.WriteFile(own, nil, 0o600),
 		os.Lchown(own, 4242, 4242)); err != nil {
 		t.Fatal(err)
 	}
 	for i, user := range []User{first, second} {
-		found, err := user.Find(root)
-		laid := fmt.Sprint("laid-", i) // by the agent, at this start
-		if err := errors.Join(err, root.WriteFile(laid, nil, 0o644), user.OwnAll(root, found)); err != nil {
+		laid, late := fmt.Sprint("laid-", i), fmt.Sprint("late-", i)
+		err := user.OwnAll(root)
+		if err == nil {
+			err = work.Replace(user.In(root), laid, func(tmp *os.Root, _ string) error {
+				// A file of the host's root comes while the agent lays out.
+				return errors.Join(tmp.WriteFile(Filled, nil, 0o644), root.WriteFile(late, nil, 0o600))
+			})
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
-		for name, want := range map[string]int{"moved": 0, "own": 4242 + i, laid: 4242 + i, "laid-0": 4242 + i, ".": 4242 + i} {
+		want := map[string]int{"moved": 0, late: 0, "late-0": 0, "own": 4242 + i, laid: 4242 + i, "laid-0": 4242 + i, ".": 4242 + i}
+		for name, want := range want {
 			info, err := root.Lstat(name)
 			if err != nil {
 				t.Fatal(err)

@@ -22,10 +22,13 @@ type UserFolder struct {
 }
 
 // In is an open folder in which everything is done with the user's rights. The folder closes root.
-func (u User) In(root *os.Root) UserFolder { return UserFolder{root, root.Name(), u} }
+func (u User) In(root *os.Root) UserFolder { return UserFolder{root, filepath.Clean(root.Name()), u} }
 
 // Name is the folder's path.
 func (f UserFolder) Name() string { return f.name }
+
+// Rel is an absolute path as a name in the folder.
+func (f UserFolder) Rel(path string) (string, error) { return relative(f.name, path) }
 
 // Close closes the folder.
 func (f UserFolder) Close() error { return f.root.Close() }
@@ -63,6 +66,11 @@ func (f UserFolder) Mkdir(name string, perm fs.FileMode) error {
 // MkdirAll is os.Root's.
 func (f UserFolder) MkdirAll(name string, perm fs.FileMode) error {
 	return f.user.Do(func() error { return f.root.MkdirAll(name, perm) })
+}
+
+// Symlink is os.Root's.
+func (f UserFolder) Symlink(target, name string) error {
+	return f.user.Do(func() error { return f.root.Symlink(target, name) })
 }
 
 // Rename is os.Root's.

@@ -261,16 +261,13 @@ func (c *Container) LayOut(
 		return err
 	}
 	defer func() { err = errors.Join(err, work.Close()) }()
-	found, err := c.found(p, work)
+	folder, err := c.giveFolder(p, work)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, folder.Close()) }()
 	for _, dir := range []string{"app/install", "app/run", "app/log", "app/tmp", "app/conf"} {
-		folder, err := work.Make(filepath.Join(p.Process.Folder, dir))
-		if err != nil {
-			return err
-		}
-		if err := folder.Close(); err != nil {
+		if err := folder.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
 	}
@@ -278,11 +275,11 @@ func (c *Container) LayOut(
 		if item.FromStore() {
 			continue
 		}
-		if err := stageItem(ctx, work, item); err != nil {
+		if err := stageItem(ctx, work, folder, item); err != nil {
 			return fmt.Errorf("stage %s: %w", item.Name, err)
 		}
 	}
-	if err := layProgram(ctx, work, p); err != nil {
+	if err := layProgram(ctx, work, folder, p); err != nil {
 		return err
 	}
 	c.App.Close() // all of it is laid out
@@ -293,17 +290,21 @@ func (c *Container) LayOut(
 	if err := bring(work); err != nil {
 		return err
 	}
-	return c.giveFolders(p, in, work, found)
+	return c.giveFolders(p, in, work)
 }
 
-// found is what is in the instance's folder.
-func (c *Container) found(p plan.Plan, work files.Folder) (files.Found, error) {
+// giveFolder makes the process the owner of its instance's folder. From then on the agent does in it what the process
+// may.
+func (c *Container) giveFolder(p plan.Plan, work files.Folder) (files.UserFolder, error) {
+	user := files.As(c.Owner())
 	folder, err := work.Make(p.Process.Folder)
 	if err != nil {
-		return nil, err
+		return files.UserFolder{}, err
 	}
-	found, err := files.As(c.Owner()).Find(folder)
-	return found, errors.Join(err, folder.Close())
+	if err := errors.Join(user.OwnAll(folder), folder.Chmod(".", 0o700)); err != nil {
+		return files.UserFolder{}, errors.Join(err, folder.Close())
+	}
+	return user.In(folder), nil
 }
 
 // unpack unpacks the package beside the instances' folders.
@@ -318,25 +319,18 @@ func (c *Container) unpack() error {
 	return err
 }
 
-// giveFolders makes the process the owner of what it may write: its own folder, a checkpoint folder in the work folder,
-// its logs.
-func (c *Container) giveFolders(p plan.Plan, in registry.Instance, work files.Folder, found files.Found) error {
+// giveFolders makes the process the owner of what else it may write, a checkpoint folder in the work folder and its
+// logs, and lets it read the package.
+func (c *Container) giveFolders(p plan.Plan, in registry.Instance, work files.Folder) error {
 	user := files.As(c.Owner())
 	if files.Within(p.Checkpoint.Dir, c.WorkDir) && p.Checkpoint.Dir != p.Process.Folder {
 		checkpoints, err := work.Make(p.Checkpoint.Dir)
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(user.OwnAll(checkpoints, nil), checkpoints.Close()); err != nil {
+		if err := errors.Join(user.OwnAll(checkpoints), checkpoints.Close()); err != nil {
 			return err
 		}
-	}
-	folder, err := work.Make(p.Process.Folder)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(user.OwnAll(folder, found), folder.Chmod(".", 0o700), folder.Close()); err != nil {
-		return err
 	}
 	pack, err := work.Make(filepath.Join(c.WorkDir, "package"))
 	if err == nil {
@@ -351,7 +345,7 @@ func (c *Container) giveFolders(p plan.Plan, in registry.Instance, work files.Fo
 	}
 	logs, err := top.Make(filepath.Join(c.LogDir, in.String()))
 	if err == nil {
-		err = errors.Join(user.OwnAll(logs, nil), logs.Close())
+		err = errors.Join(user.OwnAll(logs), logs.Close())
 	}
 	return errors.Join(err, top.Close(), c.letPass(p, c.LogDir), c.disarm(p, in))
 }

@@ -13,7 +13,7 @@ import (
 
 // layProgram puts a copy of muster where mpirun finds it: for an image, which does not have it, and for a user who may
 // not read the folder of this program. A change of the copy does not change the host's.
-func layProgram(ctx context.Context, work files.Folder, p plan.Plan) error {
+func layProgram(ctx context.Context, work files.Folder, folder files.UserFolder, p plan.Plan) error {
 	if p.MPI == nil {
 		return nil
 	}
@@ -24,7 +24,7 @@ func layProgram(ctx context.Context, work files.Folder, p plan.Plan) error {
 	if !p.MPI.Launches {
 		return nil
 	}
-	return stageItem(ctx, work, plan.StageItem{
+	return stageItem(ctx, work, folder, plan.StageItem{
 		Name: "muster", Kind: plan.StageFile, From: "/proc/self/exe",
 		To: filepath.Join(p.Process.Folder, plan.MPIProgram),
 	})

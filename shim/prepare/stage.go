@@ -2,7 +2,6 @@ package prepare
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,32 +13,14 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 )
 
-// stageItem replaces the file or folder of an item's name in the work folder.
-func stageItem(ctx context.Context, work files.Folder, item plan.StageItem) (err error) {
-	name, err := work.Rel(item.To)
+// stageItem replaces the file or folder of an item's name in the instance's folder, which lies in the work folder.
+func stageItem(ctx context.Context, work files.Folder, folder files.UserFolder, item plan.StageItem) error {
+	name, err := folder.Rel(item.To)
 	if err != nil {
 		return err
 	}
-	root, err := work.Make(filepath.Dir(item.To))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, root.Close()) }()
-	above, last := files.Folder{Root: root}, filepath.Base(name)
 	item.From = source(work, item.From)
-	switch item.Kind {
-	case plan.StagePackage:
-		target, err := filepath.Rel(filepath.Dir(item.To), item.From)
-		if err != nil {
-			return err
-		}
-		return errors.Join(above.RemoveAll(last), above.Symlink(target, last))
-	case plan.StageFile:
-		return above.CopyIn(item.From, last)
-	case plan.StageLibrary:
-		return slidershell.LayOut(root, last)
-	}
-	return work.Replace(name, func(tmp *os.Root, dir string) error {
+	return work.Replace(folder, name, func(tmp *os.Root, dir string) error {
 		return fillItem(ctx, item, tmp, filepath.Join(dir, files.Filled))
 	})
 }
@@ -57,9 +38,21 @@ func source(work files.Folder, from string) string {
 	return from
 }
 
-// fillItem makes files.Filled, at the path to, with an item's content: the files of a folder or of an archive.
+// fillItem makes files.Filled, at the path to, with an item's content: a link to the package, a file, Slider's library,
+// or the files of a folder or of an archive.
 func fillItem(ctx context.Context, item plan.StageItem, tmp *os.Root, to string) error {
-	if item.Kind == plan.StageTarball || item.Kind == plan.StageZip {
+	switch item.Kind {
+	case plan.StagePackage:
+		target, err := filepath.Rel(filepath.Dir(item.To), item.From)
+		if err != nil {
+			return err
+		}
+		return tmp.Symlink(target, files.Filled)
+	case plan.StageFile:
+		return files.CopyIn(tmp, item.From)
+	case plan.StageLibrary:
+		return slidershell.LayOut(tmp, files.Filled)
+	case plan.StageTarball, plan.StageZip:
 		if _, err := packages.Extract(ctx, item.From, to, packages.ExtractOptions{Name: item.Name}); err != nil {
 			return fault.Definition(err)
 		}

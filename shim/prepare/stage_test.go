@@ -25,6 +25,18 @@ func hostile(t *testing.T) (w files.Folder, outside string) {
 	return w, outside
 }
 
+// stage stages an item into the folder of the instance w-0.
+func stage(t *testing.T, w files.Folder, item plan.StageItem) error {
+	t.Helper()
+	root, err := w.Make(filepath.Join(w.Name(), "w-0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := files.As(nil).In(root)
+	defer in.Close()
+	return stageItem(t.Context(), w, in, item)
+}
+
 func TestStageFollowsNoLink(t *testing.T) {
 	from := t.TempDir()
 	if err := os.WriteFile(filepath.Join(from, "run.sh"), []byte("#!"), 0o755); err != nil {
@@ -43,7 +55,7 @@ func TestStageFollowsNoLink(t *testing.T) {
 				w, outside := hostile(t)
 				folder.Plant(t, w.Name(), tt.link, outside)
 				to := filepath.Join(w.Name(), "w-0", "app", "install")
-				err := stageItem(t.Context(), w, plan.StageItem{Kind: kind, From: from, To: to})
+				err := stage(t, w, plan.StageItem{Kind: kind, From: from, To: to})
 				if (err != nil) != tt.refused {
 					t.Fatalf("got %v, want refused: %v", err, tt.refused)
 				}
@@ -72,7 +84,7 @@ func TestAttackStageThroughATurnedLink(t *testing.T) {
 			}
 			folder.Plant(t, w.Name(), "w-0/app/definition", outside)
 			item := plan.StageItem{Kind: kind, From: filepath.Join(to, "definition", "package", name), To: filepath.Join(to, "install")}
-			if err := stageItem(t.Context(), w, item); err != nil {
+			if err := stage(t, w, item); err != nil {
 				t.Fatal(err)
 			}
 			read := filepath.Join(to, "install")
@@ -95,7 +107,7 @@ func TestStageReplaces(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := stageItem(t.Context(), w, plan.StageItem{Kind: plan.StageFolder, From: from, To: to}); err != nil {
+	if err := stage(t, w, plan.StageItem{Kind: plan.StageFolder, From: from, To: to}); err != nil {
 		t.Fatal(err)
 	}
 	for dir, want := range map[string]string{to: "new", w.Name(): "w-0"} {
@@ -104,7 +116,7 @@ func TestStageReplaces(t *testing.T) {
 			t.Errorf("in %s are %v, %v; want %s", dir, entries, err, want)
 		}
 	}
-	if err := stageItem(t.Context(), w, plan.StageItem{Kind: plan.StageFolder, From: filepath.Join(from, "none"), To: to}); err == nil {
+	if err := stage(t, w, plan.StageItem{Kind: plan.StageFolder, From: filepath.Join(from, "none"), To: to}); err == nil {
 		t.Error("a folder that is not there: got no error")
 	}
 	if info, err := os.Stat(to); err != nil || info.Mode().Perm() != 0o755 {

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
+	"os"
 	"strings"
 
 	"github.com/muster-agent/muster/shim/data/transfer"
@@ -47,7 +47,9 @@ func (m *Manager) makeOutput(ctx context.Context, p plan.Plan, item plan.StageIt
 const mostCode = 200_000_000
 
 // bringCode brings codeDir to its folder.
-func (m *Manager) bringCode(ctx context.Context, p plan.Plan, item plan.StageItem, work files.Folder) error {
+func (m *Manager) bringCode(
+	ctx context.Context, p plan.Plan, item plan.StageItem, work files.Folder, folder files.UserFolder,
+) error {
 	opened, path, err := m.cfg.Stores.Open(ctx, p, item.From, false)
 	if err != nil {
 		return err
@@ -76,16 +78,18 @@ func (m *Manager) bringCode(ctx context.Context, p plan.Plan, item plan.StageIte
 		return fault.Definition(fmt.Errorf("got %d bytes, want at most %d; put larger files where dataDir is", bytes,
 			mostCode))
 	}
-	name, err := work.Rel(item.To)
+	name, err := folder.Rel(item.To)
 	if err != nil {
 		return err
 	}
-	copies, from := transfer.Below(path, found), whole
-	if !top.Dir { // a file alone gets the name itself
-		copies[0].To = filepath.Base(name)
-		from = whole + "/" + copies[0].To
-	}
-	return m.placeCode(ctx, work, name, from, copies)
+	return work.Replace(folder, name, func(tmp *os.Root, _ string) error {
+		copies := transfer.Below(path, found)
+		if !top.Dir { // a file alone gets the name itself
+			copies[0].To = files.Filled
+			return m.Transfer().Bring(ctx, tmp, copies)
+		}
+		return m.fill(ctx, tmp, copies)
+	})
 }
 
 // ofTheRun tells which files lie in the work folder, where a folder around the work folder is read. The agents' own
@@ -101,28 +105,4 @@ func (m *Manager) ofTheRun(read string) func(path string) bool {
 		}
 		return files.Within(path, work)
 	}
-}
-
-// whole is the folder that files come into before they get their name.
-const whole = "whole"
-
-// placeCode brings the files and gives what is then at from its name: all of them or none.
-func (m *Manager) placeCode(
-	ctx context.Context, work files.Folder, name, from string, copies []transfer.Copy,
-) (err error) {
-	first, _, _ := strings.Cut(name, "/")
-	tmp := files.Unfinished + first // one agent has this index: an older folder is of a killed one
-	if err := errors.Join(work.RemoveAll(tmp), work.Mkdir(tmp, 0o700), work.Mkdir(tmp+"/"+whole, 0o755)); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, work.RemoveAll(tmp)) }()
-	root, err := work.OpenRoot(tmp + "/" + whole)
-	if err != nil {
-		return err
-	}
-	err = m.Transfer().Bring(ctx, root, copies)
-	if err = errors.Join(err, root.Close()); err != nil {
-		return err
-	}
-	return errors.Join(work.RemoveAll(name), work.Rename(tmp+"/"+from, name))
 }

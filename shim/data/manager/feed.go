@@ -234,7 +234,7 @@ func (s *Pipes) inputCache(in *plan.Inputs) *stream.Cache {
 }
 
 func (s *Pipes) newCache(limit int64) (_ *stream.Cache, err error) {
-	folder, err := s.m.instanceFolder(s.plan)
+	folder, err := s.m.instanceRoot(s.plan)
 	if err != nil {
 		return nil, err
 	}

@@ -32,7 +32,9 @@ import (
 
 // bringFiles brings the instance its own copies of files, folders and archives. It checks that all of them exist before
 // it brings the first.
-func (m *Manager) bringFiles(ctx context.Context, p plan.Plan, work files.Folder) error {
+func (m *Manager) bringFiles(
+	ctx context.Context, p plan.Plan, work files.Folder, folder files.UserFolder,
+) error {
 	items := slices.DeleteFunc(slices.Clone(p.Stage), func(item plan.StageItem) bool {
 		return !slices.Contains([]string{plan.StageCopy, plan.StageUnpacked, plan.StageResource}, item.Kind)
 	})
@@ -49,7 +51,7 @@ func (m *Manager) bringFiles(ctx context.Context, p plan.Plan, work files.Folder
 	}
 	begun := time.Now()
 	for _, item := range items {
-		if err := m.bringFile(ctx, p, item, work); err != nil {
+		if err := m.bringFile(ctx, p, item, work, folder); err != nil {
 			return fileFault(item, err)
 		}
 	}
@@ -107,23 +109,18 @@ func (m *Manager) lookFor(ctx context.Context, p plan.Plan, item plan.StageItem)
 }
 
 // bringFile replaces the file or folder of an item's name by the complete item.
-func (m *Manager) bringFile(ctx context.Context, p plan.Plan, item plan.StageItem, work files.Folder) error {
+func (m *Manager) bringFile(
+	ctx context.Context, p plan.Plan, item plan.StageItem, work files.Folder, folder files.UserFolder,
+) error {
 	from, err := m.lookFor(ctx, p, item)
 	if err != nil {
 		return err
 	}
-	name, err := work.Rel(item.To)
+	name, err := folder.Rel(item.To)
 	if err != nil {
 		return err
 	}
-	above, err := work.Make(filepath.Dir(item.To))
-	if err == nil {
-		err = above.Close()
-	}
-	if err != nil {
-		return err
-	}
-	return work.Replace(name, func(tmp *os.Root, dir string) error {
+	return work.Replace(folder, name, func(tmp *os.Root, dir string) error {
 		if from.dir {
 			return m.copyTree(ctx, from, tmp)
 		}
@@ -150,11 +147,19 @@ func (m *Manager) copyTree(ctx context.Context, from remote, tmp *os.Root) error
 	if err != nil {
 		return err
 	}
-	whole, err := files.MakeFilled(tmp)
+	return m.fill(ctx, tmp, transfer.Below(from.Path, found))
+}
+
+// fill brings files into files.Filled.
+func (m *Manager) fill(ctx context.Context, tmp *os.Root, copies []transfer.Copy) error {
+	if err := tmp.Mkdir(files.Filled, 0o755); err != nil {
+		return err
+	}
+	whole, err := tmp.OpenRoot(files.Filled)
 	if err != nil {
 		return err
 	}
-	err = m.Transfer().Bring(ctx, whole, transfer.Below(from.Path, found))
+	err = m.Transfer().Bring(ctx, whole, copies)
 	return errors.Join(err, whole.Close())
 }
 

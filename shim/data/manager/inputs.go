@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,7 +21,9 @@ import (
 )
 
 // bringInputs brings the instance's share of each input, or keeps its list for the start.
-func (m *Manager) bringInputs(ctx context.Context, p plan.Plan, work files.Folder, folder *os.Root) error {
+func (m *Manager) bringInputs(
+	ctx context.Context, p plan.Plan, work files.Folder, folder files.UserFolder,
+) error {
 	in := p.Inputs
 	if in == nil {
 		return nil
@@ -77,7 +78,7 @@ func (m *Manager) bringInputs(ctx context.Context, p plan.Plan, work files.Folde
 // bringMissing brings the files that an earlier agent or attempt has not brought. came is how many bytes were
 // moved, those of failed tries included.
 func (m *Manager) bringMissing(
-	ctx context.Context, p plan.Plan, work files.Folder, folder *os.Root, copies []transfer.Copy,
+	ctx context.Context, p plan.Plan, work files.Folder, folder files.UserFolder, copies []transfer.Copy,
 ) (came int64, err error) {
 	ledger, err := transfer.OpenLedger(work.Root, workdir.InputsLedger(filepath.Base(p.Process.Folder)))
 	if err != nil {
@@ -97,7 +98,7 @@ func (m *Manager) bringMissing(
 }
 
 // emptyFolders makes the folders of an instance that reads nothing.
-func emptyFolders(in *plan.Inputs, folder *os.Root) error {
+func emptyFolders(in *plan.Inputs, folder files.UserFolder) error {
 	for _, one := range in.From {
 		if err := errors.Join(folder.RemoveAll(one.Name), folder.Mkdir(one.Name, 0o755)); err != nil {
 			return err

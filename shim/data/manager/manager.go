@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -230,11 +231,16 @@ func (m *Manager) Bring(ctx context.Context, p plan.Plan, in registry.Instance) 
 		return err
 	}
 	defer func() { err = errors.Join(err, work.Close()) }()
+	folder, err := m.instanceFolder(p)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, folder.Close()) }()
 	for _, item := range p.Stage {
 		var err error
 		switch item.Kind {
 		case plan.StageCode:
-			err = m.bringCode(ctx, p, item, work)
+			err = m.bringCode(ctx, p, item, work, folder)
 		case plan.StageOutput:
 			err = m.makeOutput(ctx, p, item)
 		}
@@ -242,22 +248,34 @@ func (m *Manager) Bring(ctx context.Context, p plan.Plan, in registry.Instance) 
 			return Fault(fmt.Errorf("%s %s: %w", item.Name, item.From, err))
 		}
 	}
-	if err := m.bringFiles(ctx, p, work); err != nil {
+	if err := m.bringFiles(ctx, p, work, folder); err != nil {
 		return Fault(err)
 	}
 	if p.PAI != nil {
 		m.checkDataDir(p.PAI.DataDir)
 	}
-	if p.Inputs == nil && p.Outputs == nil {
-		return nil
-	}
-	folder, err := work.Make(p.Process.Folder)
-	if err != nil {
-		return err
-	}
 	err = m.bringInputs(ctx, p, work, folder)
 	if err == nil {
 		err = m.prepareOutputs(ctx, p, in, work, folder)
 	}
-	return Fault(errors.Join(err, folder.Close()))
+	return Fault(err)
+}
+
+// instanceFolder opens the instance's folder, to do in it what the process may.
+func (m *Manager) instanceFolder(p plan.Plan) (files.UserFolder, error) {
+	folder, err := m.instanceRoot(p)
+	if err != nil {
+		return files.UserFolder{}, err
+	}
+	return files.As(m.cfg.Stores.Owner()).In(folder), nil
+}
+
+// instanceRoot opens the instance's folder for the agent's own files without a name.
+func (m *Manager) instanceRoot(p plan.Plan) (*os.Root, error) {
+	work, err := files.As(nil).Below(m.cfg.WorkDir)
+	if err != nil {
+		return nil, err
+	}
+	folder, err := work.Make(p.Process.Folder)
+	return folder, errors.Join(err, work.Close())
 }

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,7 +27,7 @@ const warnOutputs = "outputs"
 
 // prepareOutputs makes the local folders of outputs, and makes sure that their content can be left later.
 func (m *Manager) prepareOutputs(
-	ctx context.Context, p plan.Plan, in registry.Instance, work files.Folder, folder *os.Root,
+	ctx context.Context, p plan.Plan, in registry.Instance, work files.Folder, folder files.UserFolder,
 ) error {
 	if p.Outputs == nil {
 		return nil
@@ -96,7 +94,7 @@ func (m *Manager) withinStaging(ctx context.Context) (context.Context, context.C
 }
 
 // dropOlder empties the local folders that another run left in this work folder.
-func (m *Manager) dropOlder(p plan.Plan, in registry.Instance, work files.Folder, folder *os.Root) error {
+func (m *Manager) dropOlder(p plan.Plan, in registry.Instance, work files.Folder, folder files.UserFolder) error {
 	owner, mark := m.outputsOwner(), workdir.OutputsMark(in.String())
 	if text, err := work.ReadFile(mark); err == nil && string(text) == owner {
 		return nil
@@ -218,18 +216,13 @@ func (m *Manager) CallOff(s machine.State) {
 }
 
 // leaveOutputs copies the process's folders to their stores.
-func (m *Manager) leaveOutputs(ctx context.Context, p plan.Plan) (err error) {
-	work, err := files.As(nil).Below(m.cfg.WorkDir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, work.Close()) }()
+func (m *Manager) leaveOutputs(ctx context.Context, p plan.Plan) error {
 	for _, one := range p.Outputs.To {
 		if one.To == "" {
 			continue
 		}
 		begun := time.Now()
-		left, err := m.leaveOutput(ctx, p, one, work)
+		left, err := m.leaveOutput(ctx, p, one)
 		if err != nil {
 			return fmt.Errorf("output %s: %w", one.Name, err)
 		}
@@ -243,9 +236,7 @@ func (m *Manager) leaveOutputs(ctx context.Context, p plan.Plan) (err error) {
 	return nil
 }
 
-func (m *Manager) leaveOutput(
-	ctx context.Context, p plan.Plan, one plan.Output, work files.Folder,
-) (_ data.Left, err error) {
+func (m *Manager) leaveOutput(ctx context.Context, p plan.Plan, one plan.Output) (_ data.Left, err error) {
 	leave, err := m.leaveOf(ctx, p, one)
 	if err != nil {
 		return data.Left{}, err
@@ -253,12 +244,25 @@ func (m *Manager) leaveOutput(
 	if p.Outputs.Strategy == appdef.StrategyStream {
 		return m.leaveStdout(ctx, leave)
 	}
-	folder, err := work.Make(filepath.Join(p.Process.Folder, one.Name))
+	folder, err := m.outputFolder(p, one)
 	if err != nil {
 		return data.Left{}, err
 	}
 	defer func() { err = errors.Join(err, folder.Close()) }()
-	return leave.Upload(ctx, files.As(m.cfg.Stores.Owner()).In(folder), m.outputTransfer(p.Outputs))
+	return leave.Upload(ctx, folder, m.outputTransfer(p.Outputs))
+}
+
+// outputFolder opens the local folder of an output, which the process may have removed.
+func (m *Manager) outputFolder(p plan.Plan, one plan.Output) (_ files.UserFolder, err error) {
+	folder, err := m.instanceFolder(p)
+	if err != nil {
+		return files.UserFolder{}, err
+	}
+	defer func() { err = errors.Join(err, folder.Close()) }()
+	if err := folder.MkdirAll(one.Name, 0o755); err != nil {
+		return files.UserFolder{}, err
+	}
+	return folder.OpenFolder(one.Name)
 }
 
 // notLeft is the end of a process that succeeded and whose outputs could not be left. A failure stays as it was.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -14,7 +13,6 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/data"
-	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/wait"
@@ -114,16 +112,11 @@ func (m *Manager) save(s registry.Save, answer *registry.Saved) (err error) {
 	})
 	bounded, stop := m.withinStaging(ctx)
 	defer stop()
-	work, err := files.As(nil).Below(m.cfg.WorkDir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, work.Close()) }()
 	for _, one := range p.Outputs.To {
 		if one.To == "" {
 			continue
 		}
-		if err := m.saveOutput(bounded, p, one, s.Stamp, work, answer); err != nil {
+		if err := m.saveOutput(bounded, p, one, s.Stamp, answer); err != nil {
 			return fmt.Errorf("output %s: %w", one.Name, err)
 		}
 	}
@@ -131,13 +124,13 @@ func (m *Manager) save(s registry.Save, answer *registry.Saved) (err error) {
 }
 
 func (m *Manager) saveOutput(
-	ctx context.Context, p plan.Plan, one plan.Output, stamp string, work files.Folder, answer *registry.Saved,
+	ctx context.Context, p plan.Plan, one plan.Output, stamp string, answer *registry.Saved,
 ) (err error) {
 	leave, err := m.leaveOf(ctx, p, one)
 	if err != nil {
 		return err
 	}
-	folder, err := work.Make(filepath.Join(p.Process.Folder, one.Name))
+	folder, err := m.outputFolder(p, one)
 	if err != nil {
 		return err
 	}
@@ -146,7 +139,7 @@ func (m *Manager) saveOutput(
 	if p.Outputs.Incremental {
 		save.Since = m.saves.seen[one.Name]
 	}
-	saved, err := save.Run(ctx, files.As(m.cfg.Stores.Owner()).In(folder), m.outputTransfer(p.Outputs))
+	saved, err := save.Run(ctx, folder, m.outputTransfer(p.Outputs))
 	if err != nil {
 		return err
 	}

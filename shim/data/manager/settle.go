@@ -373,7 +373,7 @@ func (m *Manager) leaveLate(ctx context.Context, o owedOutput, p plan.Plan, in r
 	}
 	for _, one := range p.Outputs.To {
 		if one.Name == o.name {
-			_, err = m.leaveOutput(ctx, p, one, work)
+			_, err = m.leaveOutput(ctx, p, one)
 		}
 	}
 	return err

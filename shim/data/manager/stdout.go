@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
@@ -98,23 +97,13 @@ func (s *Pipes) gatherAll(ctx context.Context) (data.Left, error) {
 	if files.LocalPath(one.To) != "" { // on this host
 		return to.Run(ctx, s.said)
 	}
-	folder, err := s.m.instanceFolder(s.plan)
+	folder, err := s.m.instanceRoot(s.plan)
 	if err != nil {
 		return data.Left{}, err
 	}
 	to.Beside = folder
 	left, err := to.Run(ctx, s.said)
 	return left, errors.Join(err, folder.Close())
-}
-
-// instanceFolder opens the instance's own folder.
-func (m *Manager) instanceFolder(p plan.Plan) (*os.Root, error) {
-	work, err := files.As(nil).Below(m.cfg.WorkDir)
-	if err != nil {
-		return nil, err
-	}
-	folder, err := work.Make(p.Process.Folder)
-	return folder, errors.Join(err, work.Close())
 }
 
 // leaveStdout completes the output that the process has written to stdout.

@@ -173,10 +173,19 @@ func own(folder Folder, name string, how int) (*os.File, error) {
 	return f, nil
 }
 
-// Sweep removes the files of a folder below a root, except those that these copies can resume from. The rest was
+// swept is a folder of which parts are removed.
+type swept interface {
+	Lstat(name string) (fs.FileInfo, error)
+	Remove(name string) error
+	RemoveAll(name string) error
+	// View has the folder's content read.
+	View(read func(fs.FS) error) error
+}
+
+// Sweep removes the files of a folder below another, except those that these copies can resume from. The rest was
 // brought for other instances, or made by a process.
-func (l *Ledger) Sweep(root *os.Root, dir string, copies []Copy) error {
-	info, err := root.Lstat(dir)
+func (l *Ledger) Sweep(folder swept, dir string, copies []Copy) error {
+	info, err := folder.Lstat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -189,23 +198,24 @@ func (l *Ledger) Sweep(root *os.Root, dir string, copies []Copy) error {
 		}
 	}
 	if err != nil || !info.IsDir() || len(stays) == 0 {
-		return errors.Join(err, root.RemoveAll(dir))
+		return errors.Join(err, folder.RemoveAll(dir))
 	}
-	var folders []string
-	err = fs.WalkDir(root.FS(), dir, func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
+	var gone, folders []string
+	err = folder.View(func(in fs.FS) error {
+		return fs.WalkDir(in, dir, func(name string, d fs.DirEntry, err error) error {
+			if d != nil && d.IsDir() {
+				folders = append(folders, name)
+			} else if err == nil && !stays[name] {
+				gone = append(gone, name)
+			}
 			return err
-		case d.IsDir():
-			folders = append(folders, name)
-			return nil
-		case stays[name]:
-			return nil
-		}
-		return root.Remove(name)
+		})
 	})
+	for _, name := range gone {
+		err = errors.Join(err, folder.Remove(name))
+	}
 	for _, name := range slices.Backward(folders) {
-		if gone := root.Remove(name); !errors.Is(gone, syscall.ENOTEMPTY) && !errors.Is(gone, fs.ErrExist) {
+		if gone := folder.Remove(name); !errors.Is(gone, syscall.ENOTEMPTY) && !errors.Is(gone, fs.ErrExist) {
 			err = errors.Join(err, gone)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,13 +63,18 @@ func (b *brought) bring() error {
 		}
 	}}
 	folder := folder.Root(b.t, b.to)
-	if err := ledger.Sweep(folder, "in", copies); err != nil {
+	if err := ledger.Sweep(viewed{folder}, "in", copies); err != nil {
 		b.t.Fatal(err)
 	}
 	err = errors.Join(how.Bring(ctx, folder, copies), ledger.Close())
 	b.moved = moved.Load()
 	return err
 }
+
+// viewed is a folder that is read and changed with the same rights.
+type viewed struct{ *os.Root }
+
+func (v viewed) View(read func(fs.FS) error) error { return read(v.FS()) }
 
 var errEnded = errors.New("the agent ends")
 
