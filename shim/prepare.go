@@ -269,7 +269,13 @@ func (a *agent) safeFolders(f Folders, found launcher.Found) error {
 	if f.Work == "" && found.WorkDir != "" {
 		safe = files.Tighten
 	}
-	if err := safe(a.workDir); err != nil {
+	err := safe(a.workDir)
+	for _, name := range []string{"package", "root"} { // whose content agents go by
+		if err == nil {
+			err = files.Laid(filepath.Join(a.workDir, name))
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("work folder: %w", err)
 	}
 	if err := os.MkdirAll(filepath.Join(a.workDir, "checkpoint"), 0o755); err != nil {

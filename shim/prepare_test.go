@@ -21,6 +21,7 @@ func TestAttackFoldersOfALauncher(t *testing.T) {
 		link string // in the launcher's folder; "": none
 	}{
 		"log folder": {true, "muster"}, "work folder": {false, "log"}, "neither": {true, ""},
+		"package": {false, "package"}, "containers": {false, "root"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			work, logs, victim := t.TempDir(), t.TempDir(), t.TempDir()

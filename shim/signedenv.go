@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/launcher"
@@ -51,14 +49,13 @@ func (o Options) admitHadoop() error {
 	if conf == "" {
 		return nil
 	}
-	var st unix.Stat_t
-	if err := unix.Stat(conf, &st); err == nil && st.Uid == 0 && st.Mode&0o022 == 0 &&
-		ownfolder.Fixed(conf, 0) == nil {
+	err := ownfolder.Trusted(conf, 0)
+	if err == nil {
 		return nil
 	}
 	return exit.With(exit.Forbidden, fmt.Errorf("the policy of this host (%s) takes what runs from signed packages "+
-		"only, and refuses --hadoop-conf %s: it names Java and classes, and others than root can write it; name a "+
-		"folder that belongs to root and that only root can write or replace", o.Policy.File, conf))
+		"only, and refuses --hadoop-conf %s: it names Java and classes, and others than root could write it: %w; name "+
+		"a folder that belongs to root and that only root can write or replace", o.Policy.File, conf, err))
 }
 
 var (

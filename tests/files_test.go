@@ -41,7 +41,6 @@ var fileCalls = map[string][]string{
 // ownFiles are the functions, as ROOM.FUNCTION, that reach files of the agent's own or of the host's, which no app names,
 // and which files those are.
 var ownFiles = map[string]string{
-	"shim.Options.admitHadoop":          "Hadoop's configuration that the command line names",
 	"shim.agent.forget":                 "the agent's record in the state folder",
 	"shim.agent.linkLogs":               "the launcher's log folder",
 	"shim.agent.logsOfLauncher":         "the launcher's log folder",
@@ -67,7 +66,6 @@ var ownFiles = map[string]string{
 	"shim/prepare.oomScore":             "/proc",
 	"shim/prepare.outlast":              "/proc",
 	"shim/prepare.overlayOfHost":        "the names in /",
-	"shim/prepare.ownFile":              "the agents' records in the state folder",
 	"shim/sandbox.Guard.sendStart":      "the process's log folder",
 	"shim/sandbox.execGuardIn":          "the guard's program, and /proc",
 	"shim/sandbox.Guard.execHint":       "whether the program is there, for the error's text",

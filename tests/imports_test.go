@@ -68,7 +68,7 @@ var rooms = []room{
 	{path: "shim/render", may: []string{"appdef", "registry", "shim/plan", "shim/launcher"}, pure: true},
 	{path: "shim/submit", may: []string{
 		"appdef", "appdef/hbox", "packages", "shim/store", "registry", "registry/consul", "shim/exit", "shim/launcher", "shim/launcher/job",
-		"shim/launcher/known", "shim/openapp", "shim/plan", "shim/render", "shim/status",
+		"shim/launcher/known", "shim/openapp", "shim/ownfolder", "shim/plan", "shim/render", "shim/status",
 	}},
 	{path: "shim/store", may: []string{"shim/wait"}}, // knows no package format
 	{path: "shim/store/file", may: []string{"shim/store"}},
@@ -150,7 +150,7 @@ var rooms = []room{
 	}},
 	{path: "shim/launcher/route"},
 	{path: "shim/sandbox", may: []string{"shim/ownfolder"}}, // of its subids and container alone
-	{path: "shim/gpu", may: []string{"shim/plan", "registry", "shim/hostlock"}},
+	{path: "shim/gpu", may: []string{"shim/plan", "registry", "shim/hostlock", "shim/ownfolder"}},
 	{path: "shim/gpu/grant", may: []string{"appdef", "shim/plan", "registry", "shim/fault", "shim/gpu", "shim/sandbox", "shim/sandbox/container"}},
 	{path: "shim/ports", may: []string{"appdef", "shim/plan", "registry", "shim/hostlock", "shim/fault"}},
 	{path: "shim/script", may: []string{"appdef", "shim/plan", "registry"}, pure: true},

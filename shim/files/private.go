@@ -60,9 +60,13 @@ func mine(dir string) error {
 }
 
 // Laid refuses a folder of the agent's in one of its launcher's that belongs to another user, that others may write to,
-// or that is a link: muster makes none there.
+// or that is a link: muster makes none there. What is not there is nobody's.
 func Laid(dir string) error {
-	if info, err := os.Lstat(dir); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+	info, err := os.Lstat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err == nil && info.Mode()&fs.ModeSymlink != 0:
 		return fmt.Errorf("folder %s is a link, which muster has not made: remove it", dir)
 	}
 	return mine(dir)

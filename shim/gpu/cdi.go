@@ -13,8 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
 	"tags.cncf.io/container-device-interface/pkg/cdi"
+
+	"github.com/muster-agent/muster/shim/ownfolder"
 )
 
 const (
@@ -74,7 +75,7 @@ func (r *cdiReader) device(cache *cdi.Cache, d Device) error {
 	spec := entry.GetSpec()
 	path := spec.GetPath()
 	if !r.used[path] {
-		if err := trusted(path); err != nil {
+		if err := ownfolder.Trusted(path, os.Geteuid()); err != nil {
 			return fmt.Errorf("spec %s: %w", path, err)
 		}
 		r.used[path] = true
@@ -198,7 +199,7 @@ func (r *cdiReader) node(n cdi.DeviceNode) error {
 
 func (r *cdiReader) hook(h cdi.Hook) error {
 	path := filepath.Join(r.options.Root, h.Path)
-	if err := trusted(path); err != nil {
+	if err := ownfolder.Trusted(path, os.Geteuid()); err != nil {
 		return fmt.Errorf("hook %s: %w", h.Path, err)
 	}
 	hook := cdiHook{Stage: h.HookName, Path: path, Args: h.Args, Env: hookEnv(h.Env)}
@@ -228,41 +229,6 @@ func hookEnv(env []string) []string {
 		}
 	}
 	return out
-}
-
-// trusted refuses a file that another user than root or the agent's can change or replace, where it lies and where
-// a link to it does: a spec chooses what of the host gets into containers and which programs run beside them.
-func trusted(path string) error {
-	file, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return fmt.Errorf("it is stale: %w", err)
-	}
-	for _, p := range []string{filepath.Dir(path), file} {
-		for ; ; p = filepath.Dir(p) {
-			if err := closed(p, p == file); err != nil {
-				return err
-			}
-			if p == "/" {
-				break
-			}
-		}
-	}
-	return nil
-}
-
-// closed refuses what others own or may write to. In a sticky folder they cannot replace what is not theirs.
-func closed(path string, file bool) error {
-	var st unix.Stat_t
-	if err := unix.Stat(path, &st); err != nil {
-		return fmt.Errorf("it is stale: %s: %w", path, err)
-	}
-	switch {
-	case st.Uid != 0 && st.Uid != uint32(os.Geteuid()):
-		return fmt.Errorf("not trusted: %s belongs to user %d", path, st.Uid)
-	case st.Mode&0o022 != 0 && (file || st.Mode&unix.S_ISVTX == 0):
-		return fmt.Errorf("not trusted: %s can be written by others", path)
-	}
-	return nil
 }
 
 // toolkitFloor is the oldest NVIDIA container toolkit that draws no warning. 1.17.8 closed CVE-2025-23266 and

@@ -301,19 +301,19 @@ func TestInjectCDIRefused(t *testing.T) {
 			if err := errors.Join(os.Chmod(filepath.Dir(elsewhere), 0o777), os.Remove(file(root)), os.Symlink(elsewhere, file(root))); err != nil {
 				t.Fatal(err)
 			}
-		}, "srv can be written by others"},
-		{"below a folder of anybody's", mode("etc", 0o777), "etc can be written by others"},
+		}, "srv, which belongs to uid 0 (mode 0777)"},
+		{"below a folder of anybody's", mode("etc", 0o777), "etc, which belongs to uid 0 (mode 0777)"},
 		{"an old library", change("550.54.15", "535.1.1"), "it is stale: stat"},
 		{"an old node", change("/dev/nvidiactl", "/dev/nvidiactl9"), "it is stale: device node /dev/nvidiactl9"},
 		{"no YAML", change("kind:", "\t:"), "CDI spec"},
-		{"written by anybody", mode("etc/cdi/nvidia.yaml", 0o666), "can be written by others"},
-		{"a folder of anybody's", mode("etc/cdi", 0o777), "can be written by others"},
-		{"a hook of anybody's", mode("usr/bin/nvidia-cdi-hook", 0o777), "can be written by others"},
+		{"written by anybody", mode("etc/cdi/nvidia.yaml", 0o666), "may be written by others (mode"},
+		{"a folder of anybody's", mode("etc/cdi", 0o777), "cdi, which belongs to uid 0 (mode 0777)"},
+		{"a hook of anybody's", mode("usr/bin/nvidia-cdi-hook", 0o777), "may be written by others (mode"},
 		{"a stranger's", func(t *testing.T, root string) {
 			if err := os.Chown(file(root), 12345, 12345); err != nil {
 				t.Fatal(err)
 			}
-		}, "belongs to user 12345"},
+		}, "belongs to uid 12345, want root"},
 		{"no hook there", func(t *testing.T, root string) {
 			if err := os.Remove(filepath.Join(root, "usr/bin/nvidia-cdi-hook")); err != nil {
 				t.Fatal(err)

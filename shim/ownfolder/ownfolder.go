@@ -54,7 +54,7 @@ func checkAbove(fd int) error {
 	if is.Uid != 0 && int(is.Uid) != os.Geteuid() {
 		return fmt.Errorf("belongs to uid %d", is.Uid)
 	}
-	if is.Mode&0o022 != 0 && is.Mode&unix.S_ISVTX == 0 {
+	if Writable(is) && is.Mode&unix.S_ISVTX == 0 {
 		return fmt.Errorf("others may write to it (mode %04o)", is.Mode&0o7777)
 	}
 	return nil
@@ -75,7 +75,7 @@ func makeOne(at int, name string, mode uint32) (int, error) {
 	case err != nil:
 	case int(is.Uid) != os.Geteuid():
 		err = fmt.Errorf("belongs to uid %d", is.Uid)
-	case is.Mode&0o022 != 0: // what others have put there stays
+	case Writable(is): // what others have put there stays
 		err = fmt.Errorf("others may write to it (mode %04o)", is.Mode&0o7777)
 	case is.Mode&mode != mode || mode == private && is.Mode&0o077 != 0:
 		err = unix.Fchmod(fd, mode)

@@ -176,16 +176,4 @@ func belowRoot(path string) bool {
 }
 
 // trusted refuses a file that somebody else could have written, or put in its place.
-func trusted(path string) error {
-	var st unix.Stat_t
-	if err := unix.Stat(path, &st); err != nil {
-		return &fs.PathError{Op: "stat", Path: path, Err: err}
-	}
-	if st.Uid != 0 && int(st.Uid) != os.Geteuid() {
-		return fmt.Errorf("%s belongs to uid %d, want root or the agent's own user", path, st.Uid)
-	}
-	if st.Mode&0o022 != 0 {
-		return fmt.Errorf("%s may be written by others (mode %04o): chmod go-w", path, st.Mode&0o7777)
-	}
-	return ownfolder.Fixed(path, os.Geteuid())
-}
+func trusted(path string) error { return ownfolder.Trusted(path, os.Geteuid()) }

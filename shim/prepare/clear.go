@@ -10,9 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/ownfolder"
 	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/sandbox/proc"
 	"github.com/muster-agent/muster/shim/status"
@@ -29,7 +28,7 @@ func ClearDead(ctx context.Context, state status.Dir, self proc.Facts, log *slog
 	ctx, cancel := context.WithTimeout(ctx, clearPatience)
 	defer cancel()
 	for _, path := range instanceFiles(state) {
-		if !ownFile(state, path) {
+		if ownfolder.Own(string(state), path) != nil {
 			continue // root would kill and remove at a stranger's word
 		}
 		var f status.InstanceFile
@@ -53,21 +52,6 @@ func ClearDead(ctx context.Context, state status.Dir, self proc.Facts, log *slog
 		log.Info("cleared what a killed agent left", "file", path)
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			log.Warn("record of a killed agent not removed", "err", err)
-		}
-	}
-}
-
-// ownFile tells that a file, its folder and all folders up to the state folder belong to the agent's own user, and that
-// nobody else may write there: no other user has put it there.
-func ownFile(state status.Dir, path string) bool {
-	for name := path; ; name = filepath.Dir(name) {
-		var is unix.Stat_t
-		if unix.Lstat(name, &is) != nil || int(is.Uid) != os.Geteuid() || is.Mode&0o022 != 0 ||
-			is.Mode&unix.S_IFMT == unix.S_IFLNK {
-			return false
-		}
-		if len(name) <= len(state) {
-			return true
 		}
 	}
 }

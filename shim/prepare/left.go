@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/ownfolder"
 	"github.com/muster-agent/muster/shim/sandbox/proc"
 	"github.com/muster-agent/muster/shim/status"
 )
@@ -35,6 +36,10 @@ const sealedGuard = "/memfd:muster-guard (deleted)"
 // killed. A record counts if it is of the incarnation that lost the index, or if its agent is dead.
 func KillLeft(ctx context.Context, l Left, log *slog.Logger) (known bool, err error) {
 	path := filepath.Join(l.State.App(l.App), l.Instance.String()+".json")
+	if err := ownfolder.Own(string(l.State), path); err != nil {
+		log.Warn("record of the previous agent not used", "file", path, "err", err)
+		return false, nil
+	}
 	var f status.InstanceFile
 	err = status.ReadJSON(path, &f)
 	switch {
@@ -42,10 +47,6 @@ func KillLeft(ctx context.Context, l Left, log *slog.Logger) (known bool, err er
 		return false, nil
 	case err != nil:
 		log.Warn("record of the previous agent not read", "file", path, "err", err)
-		return false, nil
-	case !ownFile(l.State, path):
-		log.Warn("record of the previous agent not used", "file", path,
-			"why", "it, or a folder above it, belongs to another user or others may write there")
 		return false, nil
 	}
 	live, err := proc.Host{}.AliveHere(proc.Facts{Boot: f.BootID, PidNS: f.PidNS, PID: f.Pid, Start: f.StartTicks})

@@ -111,18 +111,18 @@ func TestAttackRecordOfAStranger(t *testing.T) {
 			f.StartTicks-- // this process
 		}},
 		"others may write it": {
-			does: func(_ status.Dir, path string) error { return os.Chmod(path, 0o666) }, says: "others may write",
+			does: func(_ status.Dir, path string) error { return os.Chmod(path, 0o666) }, says: "may be written by others",
 		},
 		"others may write the state folder": {
-			does: func(s status.Dir, _ string) error { return os.Chmod(string(s), 0o777) }, says: "others may write",
+			does: func(s status.Dir, _ string) error { return os.Chmod(string(s), 0o777) }, says: "may be written by others",
 		},
 		"another user's": {
 			root: true, does: func(_ status.Dir, path string) error { return os.Chown(path, nobody, nobody) },
-			says: "belongs to another user",
+			says: "belongs to uid 65534",
 		},
 		"in another user's folder": {
 			root: true, does: func(s status.Dir, _ string) error { return os.Chown(string(s), nobody, nobody) },
-			says: "belongs to another user",
+			says: "belongs to uid 65534",
 		},
 		"a link": {
 			does: func(s status.Dir, path string) error {

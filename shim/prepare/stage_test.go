@@ -8,9 +8,7 @@ import (
 
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/plan"
-	"github.com/muster-agent/muster/shim/status"
 	"github.com/muster-agent/muster/tests/folder"
-	"github.com/muster-agent/muster/tests/need"
 )
 
 // hostile is a work folder in which an earlier process has put links to a folder of the host's.
@@ -121,34 +119,5 @@ func TestStageReplaces(t *testing.T) {
 	}
 	if info, err := os.Stat(to); err != nil || info.Mode().Perm() != 0o755 {
 		t.Errorf("after a failure: %v, %v", info, err)
-	}
-}
-
-func TestOwnFile(t *testing.T) {
-	need.Root(t)
-	dir := filepath.Join(t.TempDir(), "app")
-	path := filepath.Join(dir, "worker-0.json")
-	if err := errors.Join(os.Mkdir(dir, 0o755), os.WriteFile(path, nil, 0o644)); err != nil {
-		t.Fatal(err)
-	}
-	if !ownFile(status.Dir(filepath.Dir(path)), path) {
-		t.Error("an agent's own record is not its own")
-	}
-	for _, name := range []string{path, dir} {
-		if err := os.Chown(name, 4242, 4243); err != nil {
-			t.Fatal(err)
-		}
-		if ownFile(status.Dir(filepath.Dir(path)), path) {
-			t.Errorf("with %s of uid 4242 the record still counts", name)
-		}
-		if err := errors.Join(os.Chown(name, 0, 0), os.Chmod(name, 0o777)); err != nil {
-			t.Fatal(err)
-		}
-		if ownFile(status.Dir(filepath.Dir(path)), path) {
-			t.Errorf("with %s open to everybody the record still counts", name)
-		}
-		if err := os.Chmod(name, 0o755); err != nil {
-			t.Fatal(err)
-		}
 	}
 }

@@ -61,16 +61,3 @@ func (s *runStore) access(ctx context.Context, at string) (store.Access, error) 
 	}
 	return store.Access{Owner: fmt.Sprintf("uid %d", st.Uid), Mode: st.Mode & 0o1777}, nil
 }
-
-// ofRoot tells that root alone can replace a file: it and the folders above it are root's, and only root writes there.
-func ofRoot(ctx context.Context, file string) bool {
-	for at := file; ; at = path.Dir(at) {
-		access, err := (&runStore{local: true}).access(ctx, at)
-		if err != nil || access.Owner != rootOwner || access.OthersWrite() {
-			return false
-		}
-		if at == path.Dir(at) {
-			return true
-		}
-	}
-}

@@ -104,31 +104,3 @@ func TestAttackSharedStoreOnHDFS(t *testing.T) {
 		}
 	}
 }
-
-// TestOfRoot: a program that an ordinary user can exchange is checked at the start of each agent.
-func TestOfRoot(t *testing.T) {
-	need.Root(t)
-	dir := t.TempDir()
-	file := filepath.Join(dir, "muster")
-	if err := os.WriteFile(file, nil, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if !ofRoot(t.Context(), file) {
-		t.Errorf("%s is root's", file)
-	}
-	if err := os.Chown(file, 12345, 0); err != nil {
-		t.Fatal(err)
-	}
-	if ofRoot(t.Context(), file) {
-		t.Errorf("%s belongs to another user", file)
-	}
-	if err := os.Chown(file, 0, 0); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if ofRoot(t.Context(), file) {
-		t.Errorf("others may rename %s", file)
-	}
-}

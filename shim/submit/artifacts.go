@@ -16,6 +16,7 @@ import (
 	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/openapp"
+	"github.com/muster-agent/muster/shim/ownfolder"
 	"github.com/muster-agent/muster/shim/render"
 )
 
@@ -151,7 +152,7 @@ func (o *Options) place(ctx context.Context, a *artifacts, app *appdef.App) erro
 		o.File.Binary = own
 		if bring = url != "" || !client.OneHost; bring {
 			a.files = append(a.files, artifact{Name: "muster", Path: own, Executable: true})
-		} else if !ofRoot(ctx, own) { // its owner could exchange it until an agent starts
+		} else if ownfolder.Trusted(own, 0) != nil { // its owner could exchange it until an agent starts
 			name, err := nameOf(ctx, artifact{Name: "muster", Path: own})
 			if err != nil {
 				return fmt.Errorf("submit: %w", err)

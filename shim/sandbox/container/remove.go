@@ -55,19 +55,9 @@ func marked(dir string) (bool, error) {
 // own refuses a folder in which another user could have written a mark and a record: what they name would be killed and
 // removed at that user's word.
 func own(dir string) error {
-	all := []string{filepath.Dir(dir), dir, filepath.Join(dir, markName), filepath.Join(dir, recordName)}
-	for _, path := range all {
-		var is unix.Stat_t
-		err := unix.Lstat(path, &is)
-		if errors.Is(err, unix.ENOENT) {
-			continue
-		}
-		if err != nil {
-			return &fs.PathError{Op: "stat", Path: path, Err: err}
-		}
-		if int(is.Uid) != os.Geteuid() || ownfolder.Writable(is) && is.Mode&unix.S_ISVTX == 0 {
-			return fmt.Errorf("%s belongs to uid %d (mode %04o), want uid %d and nobody else: remove it, or give "+
-				"--work-dir another: %w", path, is.Uid, is.Mode&0o7777, os.Geteuid(), errNotOurs)
+	for _, name := range []string{markName, recordName} {
+		if err := ownfolder.Own(filepath.Dir(dir), filepath.Join(dir, name)); err != nil {
+			return fmt.Errorf("%w: remove it, or give --work-dir another: %w", err, errNotOurs)
 		}
 	}
 	return nil
