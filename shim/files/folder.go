@@ -43,14 +43,18 @@ func (f Folder) Make(path string) (*os.Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	at, err := f.OpenRoot(".")
+	return makeIn(f.Root, name)
+}
+
+func makeIn(root *os.Root, name string) (*os.Root, error) {
+	at, err := root.OpenRoot(".")
 	if err != nil {
 		return nil, err
 	}
 	for element := range strings.SplitSeq(name, "/") {
 		next, err := enter(at, element)
 		if err = errors.Join(err, at.Close()); err != nil {
-			return nil, fmt.Errorf("make folder %s: %w", path, err)
+			return nil, fmt.Errorf("make folder %s: %w", filepath.Join(root.Name(), name), err)
 		}
 		at = next
 	}
@@ -102,10 +106,7 @@ func (f Folder) Replace(in UserFolder, name string, fill func(tmp *os.Root, dir 
 // take gives what is Filled in the folder tmp its name. The folder above that name is opened and kept: its process may
 // put a link in its place meanwhile.
 func (f UserFolder) take(tmp *os.Root, name string) (err error) {
-	if err := f.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		return err
-	}
-	above, err := f.OpenFolder(filepath.Dir(name))
+	above, err := f.Make(filepath.Dir(name))
 	if err != nil {
 		return err
 	}

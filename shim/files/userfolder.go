@@ -46,6 +46,13 @@ func (f UserFolder) OpenFolder(name string) (in UserFolder, err error) {
 	return in, err
 }
 
+// Make makes a folder, and those above it in this one, and opens it. A link on the way is refused.
+func (f UserFolder) Make(name string) (in UserFolder, err error) {
+	in = UserFolder{name: filepath.Join(f.name, name), user: f.user}
+	err = f.user.Do(func() (err error) { in.root, err = makeIn(f.root, name); return err })
+	return in, err
+}
+
 // Stat is os.Root's.
 func (f UserFolder) Stat(name string) (info fs.FileInfo, err error) {
 	err = f.user.Do(func() (err error) { info, err = f.root.Stat(name); return err })
@@ -66,11 +73,6 @@ func (f UserFolder) Mkdir(name string, perm fs.FileMode) error {
 // MkdirAll is os.Root's.
 func (f UserFolder) MkdirAll(name string, perm fs.FileMode) error {
 	return f.user.Do(func() error { return f.root.MkdirAll(name, perm) })
-}
-
-// Symlink is os.Root's.
-func (f UserFolder) Symlink(target, name string) error {
-	return f.user.Do(func() error { return f.root.Symlink(target, name) })
 }
 
 // Rename is os.Root's.

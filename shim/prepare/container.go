@@ -267,7 +267,11 @@ func (c *Container) LayOut(
 	}
 	defer func() { err = errors.Join(err, folder.Close()) }()
 	for _, dir := range []string{"app/install", "app/run", "app/log", "app/tmp", "app/conf"} {
-		if err := folder.MkdirAll(dir, 0o755); err != nil {
+		made, err := folder.Make(dir)
+		if err != nil {
+			return err
+		}
+		if err := made.Close(); err != nil {
 			return err
 		}
 	}

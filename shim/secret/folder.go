@@ -20,7 +20,8 @@ const folderName = "secrets"
 // ErrNoMemory says that the host has no filesystem in memory for this user.
 var ErrNoMemory = errors.New("no tmpfs that this agent may write to")
 
-// Folder has the secrets of one instance as files, in memory. Its files are the process's to read, and end with it.
+// Folder has the secrets of one instance as files, in memory. Its files are the process's to read, and end with it; the
+// folder is another user's process's to look into, not to write to.
 type Folder struct {
 	Path string
 	uid  int
@@ -63,7 +64,11 @@ func MakeFolder(instance string, owner *Owner) (f *Folder, err error) {
 	if f.root, err = os.OpenRoot(f.Path); err != nil {
 		return f, err
 	}
-	return f, f.root.Lchown(".", f.uid, f.gid)
+	if f.uid == os.Geteuid() {
+		return f, nil
+	}
+	const look = 0o750 // the process may not fill the host's memory here
+	return f, errors.Join(f.root.Lchown(".", -1, f.gid), f.root.Chmod(".", look))
 }
 
 // Write replaces the files by one for each value, which its owner alone may read.
@@ -76,7 +81,7 @@ func (f *Folder) Write(values map[string]string) error {
 	return nil
 }
 
-// write makes each file anew: the process owns the folder, and what stands there may lead elsewhere.
+// write makes each file anew: the process may own the folder, and what stands there may lead elsewhere.
 func (f *Folder) write(name, value string) (err error) {
 	half := "." + name
 	if err := f.root.Remove(half); err != nil && !errors.Is(err, fs.ErrNotExist) {

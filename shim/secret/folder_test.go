@@ -108,7 +108,8 @@ func TestSweepAfterKill(t *testing.T) {
 	}
 }
 
-// The process owns the folder; it puts links there, and no user but itself reads the files.
+// A link in the folder is not followed; no user but the process's own reads the files, and it cannot fill the host's
+// memory there.
 func TestAttackFolderOfSecrets(t *testing.T) {
 	need.Root(t)
 	const owner, stranger = 54321, 54322
@@ -134,6 +135,11 @@ func TestAttackFolderOfSecrets(t *testing.T) {
 	}
 	if path := filepath.Join(f.Path, "TOKEN"); !reads(owner, path) || reads(stranger, path) {
 		t.Errorf("the owner reads it: %t; another user: %t", reads(owner, path), reads(stranger, path))
+	}
+	fill := exec.CommandContext(t.Context(), "touch", filepath.Join(f.Path, "more"))
+	fill.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: owner, Gid: owner}}
+	if out, err := fill.CombinedOutput(); !strings.Contains(string(out), "Permission denied") {
+		t.Errorf("the process writes to the folder: got %q, %v", out, err)
 	}
 	for _, dir := range []string{f.Path, filepath.Dir(f.Path)} {
 		cmd := exec.CommandContext(t.Context(), "ls", dir)

@@ -259,10 +259,7 @@ func (m *Manager) outputFolder(p plan.Plan, one plan.Output) (_ files.UserFolder
 		return files.UserFolder{}, err
 	}
 	defer func() { err = errors.Join(err, folder.Close()) }()
-	if err := folder.MkdirAll(one.Name, 0o755); err != nil {
-		return files.UserFolder{}, err
-	}
-	return folder.OpenFolder(one.Name)
+	return folder.Make(one.Name)
 }
 
 // notLeft is the end of a process that succeeded and whose outputs could not be left. A failure stays as it was.
