@@ -220,7 +220,7 @@ func (a *agent) checkpointConfig() checkpoint.Config {
 		Registry: func() checkpoint.Registry { return a.member.Membership() },
 		Facts:    func() conductor.Facts { return plan.Gang(a.app.App, a.request(registry.Instance{})) },
 		Open:     a.stores.Open, Folder: a.stores.Folder, Transfer: a.data.Transfer,
-		User:   func() files.User { return files.As(a.container.Owner()) },
+		Owner: func() *plan.UserFacts { return a.container.Owner() }, Overrides: a.container.Overrides,
 		Signal: func(name string) error { return a.runs().SignalNamed(name) },
 	}
 }

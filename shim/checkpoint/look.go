@@ -87,7 +87,7 @@ func (m *Manager) view(ctx context.Context, l location, read func(fs.FS) error) 
 		}
 		return read(format.OnStore(ctx, store, path.Join(top, l.place)))
 	case m.plan.Root.Kind == plan.RootHost:
-		return m.cfg.User().ViewHost(filepath.Join(l.dir, l.place), read)
+		return files.As(m.cfg.Owner()).ViewHost(filepath.Join(l.dir, l.place), read)
 	}
 	root, err := m.open(l) // a container has no more of the host than that
 	if err != nil {

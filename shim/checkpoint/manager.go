@@ -63,8 +63,10 @@ type Config struct {
 	Facts func() conductor.Facts
 	// Open finds the store of a URL that a plan names.
 	Open func(ctx context.Context, p plan.Plan, url string, write bool) (store.Store, string, error)
-	// User is who the process is to the host's files.
-	User func() files.User
+	// Owner is who the process is to the host's files; nil: the agent's own user.
+	Owner func() *plan.UserFacts
+	// Overrides tells whether the process may write whatever a user of the host owns.
+	Overrides func(p plan.Plan, uid int) bool
 	// Folder opens a checkpoint folder of this host with the process's rights, where a plan may name it.
 	Folder func(p plan.Plan, dir string) (files.UserFolder, error)
 	// Transfer copies files.

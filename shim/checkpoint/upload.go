@@ -67,10 +67,14 @@ const (
 	quietFailures  = 3               // that may pass by themselves, before the user is warned
 )
 
-// Prepare opens the checkpoint store of a plan. It removes what an earlier agent of this index uploaded in part, and
-// commits what the store has where the registry knows of nothing.
+// Prepare refuses a checkpoint folder that the process may not write to, and opens the checkpoint store of a plan. It
+// removes what an earlier agent of this index uploaded in part, and commits what the store has where the registry knows
+// of nothing.
 func (m *Manager) Prepare(ctx context.Context, p plan.Plan, in registry.Instance) error {
 	m.plan = p
+	if err := m.refuseUnwritable(ctx); err != nil {
+		return err
+	}
 	if p.Checkpoint.Sync == "" || m.isService() {
 		return nil
 	}

@@ -153,6 +153,17 @@ func (c *Container) owns(uid int) bool {
 	return uid == os.Geteuid()
 }
 
+// Overrides tells whether the process may write whatever a user of the host owns, as root of a user namespace that has
+// this user.
+func (c *Container) Overrides(p plan.Plan, uid int) bool {
+	u := c.User()
+	if u != nil && u.UID != 0 {
+		return false
+	}
+	namespaced := c.ids != nil || os.Geteuid() != 0 && p.Root.Kind != plan.RootHost
+	return namespaced && c.owns(uid)
+}
+
 // checkIDs refuses a user of an image that has no id on the host.
 func (c *Container) checkIDs() error {
 	u := c.User()
