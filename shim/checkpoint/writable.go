@@ -58,8 +58,8 @@ func (m *Manager) tryWrite(l location) error {
 	return nil
 }
 
-// unwritable says why the process cannot save in the folder want, by what it is refused in the folder at, and what would
-// do. It is nil where the process may do more than the agent in its name.
+// unwritable says why the process cannot save in the folder want, by what it is refused in the folder at, and what
+// would do. It is nil where the process may do more than the agent in its name.
 func (m *Manager) unwritable(want, at string, refusal syscall.Errno) error {
 	uid, whose := os.Geteuid(), ""
 	if owner := m.cfg.Owner(); owner != nil {

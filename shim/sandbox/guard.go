@@ -194,6 +194,9 @@ func (g *Guard) explain(err error, s Spec, dir string) error {
 	if !errors.As(err, &e) {
 		return err
 	}
+	if name, ok := strings.CutPrefix(e.Act, "set limit "); ok && errors.Is(e.Err, unix.EPERM) {
+		e.Hint = g.limitHint(name, s.Rlimits[name])
+	}
 	switch e.Act {
 	case "start":
 		return errBusy // of a session that is being killed
@@ -201,6 +204,13 @@ func (g *Guard) explain(err error, s Spec, dir string) error {
 		e.Path = dir
 	case "exec":
 		e.Path = s.Argv[0]
+		if errors.Is(e.Err, fs.ErrPermission) {
+			hint, absent := g.closedHint(s, dir)
+			if e.Hint = hint; absent {
+				e.Err = unix.ENOENT
+			}
+			break
+		}
 		e.Hint = g.execHint(e.Err, s, dir)
 	}
 	return e
@@ -214,13 +224,6 @@ func (g *Guard) execHint(err error, s Spec, dir string) string {
 		return "no program of this machine and no #! line"
 	case errors.Is(err, unix.E2BIG):
 		return "arguments and environment are too long; one string holds at most 131071 bytes"
-	case errors.Is(err, fs.ErrPermission) && g.options.Confine.IDs != nil:
-		const closed = "closed to the process, which is not root of this host"
-		if strings.Contains(path, "/") {
-			return "the file or a folder on the way to it is " + closed
-		}
-		return "looked for in PATH, of which the program or a folder is " + closed + ": install it in another, or in " +
-			"the image that muster.image names"
 	case !errors.Is(err, fs.ErrNotExist):
 		return ""
 	case !strings.Contains(path, "/"):

@@ -74,6 +74,11 @@ func TestStartSaysWhyNot(t *testing.T) {
 	lost := write("lost", "#!/no/such/interpreter\n", 0o755)
 	junk := write("junk", "\x01\x02\x03 not a program", 0o755)
 	g := processGuard(t, Options{})
+	var own unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &own); err != nil {
+		t.Fatal(err)
+	}
+	hard := fmt.Sprint(own.Max)
 	for _, c := range []struct {
 		name string
 		spec Spec
@@ -82,12 +87,12 @@ func TestStartSaysWhyNot(t *testing.T) {
 	}{
 		{"absolute", Spec{Argv: []string{"/no/such/program"}}, "start program: exec /no/such/program: no such file or directory", fs.ErrNotExist},
 		{"PATH", Spec{Argv: []string{"nosuchprogram"}, Env: []string{"PATH=/bin:/usr/bin"}}, "start nosuchprogram: exec nosuchprogram: no such file or directory (looked for in PATH: install it on the host, or in the image that muster.image names)", fs.ErrNotExist},
-		{"not executable", Spec{Argv: []string{plain}}, "start plain: exec " + plain + ": permission denied", fs.ErrPermission},
+		{"not executable", Spec{Argv: []string{plain}}, "start plain: exec " + plain + ": permission denied (" + plain + " has mode 0644, by which the process, uid " + fmt.Sprint(os.Geteuid()) + " on this host, may not execute it)", fs.ErrPermission},
 		{"interpreter", Spec{Argv: []string{lost}}, "start lost: exec " + lost + ": no such file or directory (the file is there: the interpreter or loader that it names is not)", fs.ErrNotExist},
 		{"format", Spec{Argv: []string{junk}}, "start junk: exec " + junk + ": exec format error (no program of this machine and no #! line)", syscall.ENOEXEC},
 		{"folder", Spec{Argv: []string{"true"}, Dir: "/no/such/folder"}, "start true: chdir /no/such/folder: no such file or directory", fs.ErrNotExist},
 		{"too long", Spec{Argv: []string{"true"}, Env: []string{"X=" + strings.Repeat("x", 1<<18)}}, "start true: exec true: argument list too long (arguments and environment are too long; one string holds at most 131071 bytes)", syscall.E2BIG},
-		{"limit", Spec{Argv: []string{"true"}, Rlimits: map[string]Rlimit{"nofile": {1, Unlimited}}}, "start true: set limit nofile: operation not permitted", fs.ErrPermission},
+		{"limit", Spec{Argv: []string{"true"}, Rlimits: map[string]Rlimit{"nofile": {1, Unlimited}}}, "start true: set limit nofile: operation not permitted (muster.ulimit.nofile asks for 1:unlimited, and the agent's hard limit on this host is " + hard + ": ask for no more, or let the operator raise that, as by limits.conf(5) or the unit's LimitNOFILE)", fs.ErrPermission},
 		{"unknown limit", Spec{Argv: []string{"true"}, Rlimits: map[string]Rlimit{"files": {1, 1}}}, `start true: limit "files": want one of ` + fmt.Sprint(rlimitNames), nil},
 		{"empty", Spec{}, "start: argv is empty", nil},
 	} {

@@ -61,6 +61,35 @@ func Raised(limits map[string]Rlimit) ([]string, error) {
 	return raised, nil
 }
 
+// limitHint says what the guard may set a limit to at most, and who could change that.
+func (g *Guard) limitHint(name string, asked Rlimit) string {
+	var has unix.Rlimit
+	if err := unix.Prlimit(g.PID(), slices.Index(rlimitNames, name), nil, &has); err != nil {
+		return ""
+	}
+	by := "muster.ulimit." + name
+	if name == "memlock" {
+		by += " (or muster.rdma)"
+	}
+	if asked.Hard <= has.Max { // of files the kernel has a bound of its own, for root too
+		return fmt.Sprintf("%s asks for %s, above what the kernel of this host permits, as fs.nr_open: ask for less, or "+
+			"let the operator raise that", by, asked)
+	}
+	return fmt.Sprintf("%s asks for %s, and the agent's hard limit on this host is %s: ask for no more, or let the "+
+		"operator raise that, as by limits.conf(5) or the unit's Limit%s", by, asked, limitText(has.Max),
+		strings.ToUpper(name))
+}
+
+// String is a limit as definitions write it.
+func (l Rlimit) String() string { return limitText(l.Soft) + ":" + limitText(l.Hard) }
+
+func limitText(n uint64) string {
+	if n == Unlimited {
+		return "unlimited"
+	}
+	return strconv.FormatUint(n, 10)
+}
+
 func parseRlimit(text string) (Rlimit, error) {
 	first, second, both := strings.Cut(text, ":")
 	soft, err := parseRlimitValue(first)

@@ -107,17 +107,29 @@ func TestRootInsideIsASubordinateIDOutside(t *testing.T) {
 func TestProgramsThatAreRootsAlone(t *testing.T) {
 	withIDs(t, nil, func(t *testing.T, g *Guard, work string) {
 		tool := filepath.Join(work, "closed", "tool")
+		unfit := filepath.Join(work, "unfit")
 		err := os.Mkdir(filepath.Dir(tool), 0o700)
-		if err = errors.Join(err, os.WriteFile(tool, nil, 0o755)); err != nil { //nolint:gosec // a program
+		err = errors.Join(err, os.WriteFile(tool, nil, 0o755), os.WriteFile(unfit, nil, 0o644)) //nolint:gosec // programs
+		if err != nil {
 			t.Fatal(err)
 		}
-		for _, c := range []struct{ name, want string }{
-			{tool, " permission denied (the file or a folder on the way to it is closed to the process, which is not root "},
-			{"tool", " permission denied (looked for in PATH, of which the program or a folder is closed to the process"},
+		closed := fmt.Sprintf("%s is closed to the process, uid %d on this host", filepath.Dir(tool), firstID)
+		path := "PATH=" + filepath.Dir(tool) + ":/usr/bin"
+		for _, c := range []struct {
+			argv0, env string
+			is         error
+			want       string
+		}{
+			{tool, path, fs.ErrPermission, "exec " + tool + ": permission denied (" + closed + ")"},
+			{tool + "/../absent", path, fs.ErrPermission, " permission denied (" + closed + ")"},
+			{"tool", path, fs.ErrNotExist, "exec tool: no such file or directory (looked for in PATH, of which " + closed + ": install it in another"},
+			{"nowhere", path, fs.ErrNotExist, "exec nowhere: no such file or directory (looked for in PATH, of which " + closed},
+			{"nowhere", "PATH=/usr/bin", fs.ErrNotExist, "exec nowhere: no such file or directory (looked for in PATH: install it on the host"},
+			{"unfit", path + ":" + work, fs.ErrPermission, "exec unfit: permission denied (looked for in PATH: " + unfit + " has mode 0644, by which the process"},
 		} {
-			_, err := g.Start(Spec{Argv: []string{c.name}, Dir: work, Env: []string{"PATH=" + filepath.Dir(tool)}})
-			if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%s: got %v, want %s", c.name, err, c.want)
+			_, err := g.Start(Spec{Argv: []string{c.argv0}, Dir: work, Env: []string{c.env}})
+			if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: got %v, want %s", c.argv0, err, c.want)
 			}
 		}
 	})
