@@ -1,11 +1,16 @@
 package secret
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/muster-agent/muster/shim/fault"
+	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/keyring"
 	"github.com/muster-agent/muster/shim/policy"
 )
@@ -40,7 +45,12 @@ func (s Source) read(ref string) (string, error) {
 	case "env":
 		return s.variable(where)
 	case "file":
-		text, err := s.File(strings.TrimPrefix(where, "file://"))
+		path := strings.TrimPrefix(where, "file://")
+		text, err := s.File(path)
+		if errors.Is(err, fs.ErrPermission) && fault.ClassOf(err) == "" { // for the agent itself
+			err = fault.NotPermitted(fmt.Errorf("%w: %s, and the agent reads the file as uid %d: let this user read it, "+
+				"or name a variable of the agent, env:MUSTER_SECRET_…", err, whose(path), os.Geteuid()))
+		}
 		return strings.TrimRight(text, "\n"), err
 	case "keyring":
 		// An ordinary user's keys are the process's as well; root's are not.
@@ -51,6 +61,24 @@ func (s Source) read(ref string) (string, error) {
 		return keyring.Read(where)
 	}
 	return "", fmt.Errorf("got %s:…, want file:PATH, env:NAME or keyring:NAME", kind)
+}
+
+// whose is a file that the agent may not read, or the folder on the way to it that it may not enter, with the owner.
+func whose(path string) string {
+	for at := filepath.Clean(path); ; at = filepath.Dir(at) {
+		var info fs.FileInfo
+		above, err := files.HostFolder(filepath.Dir(at))
+		if err == nil {
+			info, err = fs.Stat(above, filepath.Base(at))
+		}
+		if err == nil {
+			is, _ := info.Sys().(*syscall.Stat_t) // as Linux has it
+			return fmt.Sprintf("%s belongs to uid %d and gid %d with mode %04o", at, is.Uid, is.Gid, is.Mode&0o7777)
+		}
+		if at == filepath.Dir(at) {
+			return path + " is closed"
+		}
+	}
 }
 
 // variable is a variable of the agent that definitions may name.

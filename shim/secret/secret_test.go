@@ -2,6 +2,8 @@ package secret
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,6 +37,25 @@ func TestSecretsComeFromFiles(t *testing.T) {
 		values, err := from.Read(map[string]string{"TOKEN": ref})
 		if got := values["TOKEN"]; got != want && (err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "secret TOKEN")) {
 			t.Errorf("%s: got %q, %v; want %s", ref, got, err, want)
+		}
+	}
+}
+
+// The agent of an ordinary user may not read a file: the refusal says whose the file is, who reads it, and what would do.
+func TestFileThatTheAgentMayNotRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(path, nil, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	from := Source{File: func(path string) (string, error) {
+		return "", &fs.PathError{Op: "open", Path: path, Err: unix.EACCES}
+	}}
+	uid := os.Geteuid()
+	for _, tc := range []struct{ path, at string }{{path, path + " belongs to uid "}, {path + "/in", path + " belongs to uid "}} {
+		_, err := from.Read(map[string]string{"KEY": "file:" + tc.path})
+		want := fmt.Sprintf("secret KEY: open %s: permission denied: %s%d and gid %d with mode 0640, and the agent reads the file as uid %d: let this user read it, or name a variable of the agent, env:MUSTER_SECRET_…", tc.path, tc.at, uid, os.Getegid(), uid)
+		if !fault.Is(err, registry.ClassNotPermitted) || err.Error() != want {
+			t.Errorf("got  %v\nwant %s, not permitted", err, want)
 		}
 	}
 }
