@@ -89,7 +89,7 @@ func (m *Manager) Prepare(ctx context.Context, p plan.Plan, in registry.Instance
 		err = u.adopt(ctx, in)
 	}
 	if err != nil {
-		return fmt.Errorf("muster.checkpoint.sync: %w", err)
+		return fmt.Errorf("muster.checkpoint.sync: %w", store.Refused(p.Checkpoint.Sync, err))
 	}
 	m.uploader = u
 	return nil

@@ -75,7 +75,7 @@ func (l Leave) Prepare(ctx context.Context) error {
 	if _, taken := errors.AsType[*TakenError](err); err == nil || taken {
 		return err
 	}
-	return fmt.Errorf("output %s: %w", l.Out, err)
+	return fmt.Errorf("output %s: %w", l.Out, store.Refused(l.Out, err))
 }
 
 // Rivals are runs of other apps that are leaving outputs of the same name here, or never ended. The one that ends later

@@ -15,8 +15,12 @@ import (
 	"testing"
 
 	"github.com/muster-agent/muster/shim/data/transfer"
+	"github.com/muster-agent/muster/shim/files"
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/policy"
 	"github.com/muster-agent/muster/shim/store"
 	"github.com/muster-agent/muster/tests/folder"
+	"github.com/muster-agent/muster/tests/need"
 )
 
 func leaveOf(opened store.Store, out, folder string) Leave {
@@ -614,5 +618,32 @@ func TestUploadOfLinkedFolders(t *testing.T) {
 	_, err := leaveOf(localStore(t), t.TempDir(), "w-0").Upload(ctx, folder.Root(t, from), transfer.Transfer{})
 	if !errors.Is(err, enough) {
 		t.Errorf("got %v, want that it is called off", err)
+	}
+}
+
+// A refusal names the folder of the definition, and none that muster makes in it.
+func TestPrepareRefused(t *testing.T) {
+	need.Root(t)
+	for name, lay := range map[string]func(dir string) (out string){
+		"a folder to be made": func(dir string) string { return filepath.Join(dir, "models", "m") },
+		"a folder of another": func(dir string) string { return dir },
+		"one that is closed":  func(dir string) string { must(t, os.Chmod(dir, 0o700)); return dir },
+		"one below a closed":  func(dir string) string { must(t, os.Chmod(dir, 0o700)); return filepath.Join(dir, "m") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := folder.Temp(t, "ml-")
+			out := lay(dir)
+			user := files.As(&plan.UserFacts{UID: 64001, GID: 64001})
+			opened, path, err := files.Admission{
+				Work: t.TempDir(), Root: plan.RootHost, User: user, Policy: policy.Policy{Roots: []policy.Root{{Path: dir}}},
+			}.Open(out, true)
+			must(t, err)
+			err = leaveOf(opened, path, "worker-0").Prepare(t.Context())
+			want := "output " + out + ": as uid 64001, which the process has on this host: write to " + out + ": permission denied; let this user make " +
+				out + " and write to it, or name another folder"
+			if err == nil || err.Error() != want || !errors.Is(err, fs.ErrPermission) {
+				t.Errorf("got  %v\nwant %s", err, want)
+			}
+		})
 	}
 }

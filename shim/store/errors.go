@@ -95,6 +95,20 @@ func Explain(op, url string, err error) error {
 	return &Error{Op: op, URL: Printable(url), Hint: hint(err), Err: err}
 }
 
+// Refused has the refusal of a write name a folder as the definition does, in place of what muster makes in there.
+func Refused(folder string, err error) error {
+	inner, ok := errors.AsType[*Error](err)
+	if !ok || !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	out := Error{Op: "write to", URL: Printable(folder), Hint: inner.Hint, Err: inner.Err}
+	if disk, ok := errors.AsType[*os.PathError](inner.Err); ok {
+		out.Err, out.Hint = disk.Err, "let this user make "+out.URL+" and write to it, or name another folder"
+	}
+	whose := strings.TrimSuffix(err.Error(), inner.Error())
+	return fmt.Errorf("%s%w", whose, &out)
+}
+
 // hint is what would do about an error.
 func hint(err error) string {
 	var status *StatusError
