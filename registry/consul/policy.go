@@ -24,3 +24,14 @@ func Policy(app string, nodes []string) string {
 	}
 	return b.String()
 }
+
+// TokenRemedy is what would do about a registry that forbids something to the agents or the users of an app: the rules
+// of Policy in words. Without an app it is said of any.
+func TokenRemedy(app string) string {
+	label := registry.Label(app)
+	if app == "" {
+		app, label = "APP", "APP"
+	}
+	return fmt.Sprintf("give CONSUL_HTTP_TOKEN a token with the rules that muster acl %s prints: to write key_prefix %q, "+
+		"service_prefix %q and sessions, and to read nodes", app, keysOf(app).base, label+"-")
+}

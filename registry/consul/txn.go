@@ -179,7 +179,7 @@ func refused(err error) error {
 		r.what = append(r.what, e.What)
 	}
 	if r.has(noRight) {
-		return fmt.Errorf("%w: %s", registry.ErrForbidden, strings.Join(r.what, "; "))
+		return fmt.Errorf("%w: %s", registry.ErrForbidden, strings.Join(slices.Compact(r.what), "; "))
 	}
 	return r
 }

@@ -222,7 +222,11 @@ func (d *discovery) report(err error) {
 	case errors.Is(err, registry.ErrUnreachable):
 		d.cfg.log.Debug("services not registered", "err", err)
 	default:
-		d.cfg.warn(warnDiscovery, "not found in Consul as "+d.plan.Discovery.Service+": "+err.Error())
+		remedy := ""
+		if errors.Is(err, registry.ErrForbidden) {
+			remedy = "; " + consul.TokenRemedy(d.cfg.appID)
+		}
+		d.cfg.warn(warnDiscovery, "not found in Consul as "+d.plan.Discovery.Service+": "+err.Error()+remedy)
 	}
 }
 

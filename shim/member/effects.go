@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
@@ -60,7 +61,8 @@ func (m *Member) Do(ctx context.Context, e machine.Effect, s machine.State) (mac
 func (m *Member) answer(act string, e machine.Event, err error) (machine.Event, bool) {
 	switch {
 	case errors.Is(err, registry.ErrForbidden):
-		return machine.Event{Kind: machine.Denied, Code: exit.Forbidden, Cause: act + ": " + err.Error()}, true
+		cause := act + ": " + err.Error() + "; " + consul.TokenRemedy(m.cfg.AppID)
+		return machine.Event{Kind: machine.Denied, Code: exit.Forbidden, Cause: cause}, true
 	case errors.Is(err, registry.ErrMalformed):
 		cause := act + ": " + err.Error()
 		return machine.Event{Kind: machine.Denied, Code: exit.Internal, Class: registry.ClassMuster, Cause: cause}, true

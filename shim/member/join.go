@@ -74,7 +74,7 @@ func (m *Member) refused(err error) machine.Event {
 		outcome := exit.WithCause(string(v.Outcome), v.Cause)
 		e.Cause = fmt.Sprintf("run %s is over: %s; --run NAME begins a new one", v.Run, outcome)
 	case errors.Is(err, registry.ErrForbidden):
-		e.Code = exit.Forbidden
+		e.Code, e.Cause = exit.Forbidden, e.Cause+"; "+consul.TokenRemedy(m.cfg.AppID)
 	case errors.Is(err, registry.ErrMalformed):
 		e.Code, e.Class = exit.Internal, registry.ClassMuster
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -102,6 +103,14 @@ func TestTokenWithoutTheRight(t *testing.T) {
 				}
 				if !strings.Contains(p.err(), "Permission denied") && !strings.Contains(p.err(), "Permission is denied") {
 					t.Errorf("%s: it said %q, want Consul's words in it", name, p.err())
+				}
+				remedy := "; give CONSUL_HTTP_TOKEN a token with the rules that muster acl APP prints: "
+				if at := slices.Index(args, "--app-id"); at > 0 {
+					app := args[at+1]
+					remedy = "; give CONSUL_HTTP_TOKEN a token with the rules that muster acl " + app + ` prints: to write key_prefix "muster/` + app + `/", service_prefix "`
+				}
+				if name != "run" && !strings.Contains(p.err(), remedy) { // that has agents of its own to say so
+					t.Errorf("%s: it said %q, want %q in it", name, p.err(), remedy)
 				}
 			}
 			fresh := blankGang(t, g.place)

@@ -148,8 +148,7 @@ func RegistryError(address registry.Address, err error) error {
 		return err
 	}
 	if errors.Is(err, registry.ErrForbidden) {
-		return exit.OfRegistry(fmt.Errorf("registry %s: %w; give CONSUL_HTTP_TOKEN a token with key:write and "+
-			"session:write for the app", address, err))
+		return exit.OfRegistry(fmt.Errorf("registry %s: %w; %s", address, err, consul.TokenRemedy("")))
 	}
 	return exit.OfRegistry(fmt.Errorf("registry %s: %w; give --registry another, or look at it with muster doctor",
 		address, err))

@@ -294,7 +294,7 @@ func (r *runner) chooseRun(ctx context.Context) error {
 	switch {
 	case errors.Is(err, registry.ErrNoApp):
 	case err != nil:
-		return exit.OfRegistry(fmt.Errorf("registry %s: %w", r.address, err))
+		return apps.RegistryError(r.address, err)
 	case st.Verdict == nil && st.Live > 0:
 		return exit.With(exit.Held, fmt.Errorf("%s is running already: run %s with %d live agents; muster status %s "+
 			"says more", r.appID, st.App.Run, st.Live, r.appID))
