@@ -95,15 +95,15 @@ func (r stageRoom) stage(ctx context.Context, in registry.Instance) (plan.Plan, 
 	if err := r.container.MakeSecrets(p, in); err != nil {
 		return plan.Plan{}, err
 	}
-	if lacking := r.container.LacksJava(p); lacking != "" {
-		r.journal.Warn("java", lacking)
-	}
 	r.mu.Lock()
 	r.plan, r.planDigest = p, hex.EncodeToString(digest[:])
 	r.mu.Unlock()
 	serve, err := r.open(ctx, in)
 	if err != nil {
 		return plan.Plan{}, err
+	}
+	for kind, text := range r.container.Warnings(p, in) { // once the socket is the process's
+		r.journal.Warn(kind, text)
 	}
 	r.begin(ctx, p, in)
 	if err := r.runs().StartGuard(ctx); err != nil {

@@ -32,6 +32,6 @@ func TokenRemedy(app string) string {
 	if app == "" {
 		app, label = "APP", "APP"
 	}
-	return fmt.Sprintf("give CONSUL_HTTP_TOKEN a token with the rules that muster acl %s prints: to write key_prefix %q, "+
-		"service_prefix %q and sessions, and to read nodes", app, keysOf(app).base, label+"-")
+	return fmt.Sprintf("give CONSUL_HTTP_TOKEN a token with the rules that muster acl %s prints: to write "+
+		"key_prefix %q, service_prefix %q and sessions, and to read nodes", app, keysOf(app).base, label+"-")
 }

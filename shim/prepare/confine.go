@@ -43,6 +43,9 @@ func (c *Container) Permitted(p plan.Plan) error {
 	if _, err := c.Secrets(p).Read(p.Process.SecretRefs); fault.Is(err, registry.ClassNotPermitted) {
 		return err // what is merely missing may be there at the start
 	}
+	if err := c.checkMounts(p); err != nil {
+		return err
+	}
 	return c.Admission(p).Checkpoint(p.Checkpoint.Dir)
 }
 

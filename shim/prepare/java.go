@@ -8,9 +8,9 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 )
 
-// LacksJava says that the Java which the scripts are told of is not there; empty: it is, or they are told of none. It
+// lacksJava says that the Java which the scripts are told of is not there; empty: it is, or they are told of none. It
 // is no failure: many definitions name a Java that nothing of theirs runs.
-func (c *Container) LacksJava(p plan.Plan) string {
+func (c *Container) lacksJava(p plan.Plan) string {
 	if p.Script == nil || p.Script.JavaHome == "" || len(appdef.Placeholders(p.Script.JavaHome)) > 0 {
 		return "" // of a placeholder without a value the plan warns
 	}

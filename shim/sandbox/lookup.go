@@ -97,7 +97,8 @@ func (c caller) String() string { return fmt.Sprintf("the process, uid %d on thi
 func (g *Guard) closedHint(s Spec, dir string) (hint string, absent bool) {
 	const install = ": install it in another folder, or in the image that muster.image names"
 	c, name := g.callerOf(s), s.Argv[0]
-	unknown := "the program or a folder on the way is closed to " + c.String() + ", or the file system is mounted noexec"
+	unknown := "the program or a folder on the way is closed to " + c.String() + ", or the file system is mounted " +
+		"noexec"
 	below := func(path string) string {
 		if filepath.IsAbs(path) {
 			return path

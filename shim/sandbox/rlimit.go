@@ -72,8 +72,8 @@ func (g *Guard) limitHint(name string, asked Rlimit) string {
 		by += " (or muster.rdma)"
 	}
 	if asked.Hard <= has.Max { // of files the kernel has a bound of its own, for root too
-		return fmt.Sprintf("%s asks for %s, above what the kernel of this host permits, as fs.nr_open: ask for less, or "+
-			"let the operator raise that", by, asked)
+		return fmt.Sprintf("%s asks for %s, above what the kernel of this host permits, as fs.nr_open: ask for less, "+
+			"or let the operator raise that", by, asked)
 	}
 	return fmt.Sprintf("%s asks for %s, and the agent's hard limit on this host is %s: ask for no more, or let the "+
 		"operator raise that, as by limits.conf(5) or the unit's Limit%s", by, asked, limitText(has.Max),

@@ -48,8 +48,8 @@ func (s Source) read(ref string) (string, error) {
 		path := strings.TrimPrefix(where, "file://")
 		text, err := s.File(path)
 		if errors.Is(err, fs.ErrPermission) && fault.ClassOf(err) == "" { // for the agent itself
-			err = fault.NotPermitted(fmt.Errorf("%w: %s, and the agent reads the file as uid %d: let this user read it, "+
-				"or name a variable of the agent, env:MUSTER_SECRET_…", err, whose(path), os.Geteuid()))
+			err = fault.NotPermitted(fmt.Errorf("%w: %s, and the agent reads the file as uid %d: let this user read "+
+				"it, or name a variable of the agent, env:MUSTER_SECRET_…", err, whose(path), os.Geteuid()))
 		}
 		return strings.TrimRight(text, "\n"), err
 	case "keyring":

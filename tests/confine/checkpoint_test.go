@@ -96,3 +96,20 @@ func readOnly(j *job, dir string) {
 	j.must(unix.Mount("tmpfs", dir, "tmpfs", unix.MS_RDONLY, "size=64k,mode=777"))
 	j.t.Cleanup(func() { j.must(unix.Unmount(dir, unix.MNT_DETACH)) })
 }
+
+// A checkpoint folder that the operator's policy shows read-only is no missing mount.
+func TestCheckpointFolderInAReadOnlyMount(t *testing.T) {
+	need.Root(t)
+	t.Parallel()
+	j := newJob(t, "true", nil)
+	dir := j.folderOf("saves", 0, 0o777)
+	j.define("true", settings{"muster.checkpoint.dir": dir})
+	policy := j.policy(object{"mounts": []object{{"path": dir, "read_only": true}}})
+	j.run("--engine", "container", "--policy", policy).fails(t, registry.ClassNotPermitted, 77,
+		"muster.checkpoint.dir: the process may not write to "+dir+": mounts[0] of "+policy+" is read_only: ")
+	j.app += "x"
+	policy = j.policy(object{"mounts": []object{{"path": filepath.Dir(dir), "read_only": true, "to": filepath.Dir(dir)}, {"path": dir}}})
+	if e := j.run("--engine", "container", "--policy", policy); strings.Contains(e.Cause, "read_only") {
+		t.Errorf("a folder that is mounted writable is refused: %s", e.Cause)
+	}
+}

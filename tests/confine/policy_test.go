@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -202,4 +203,55 @@ func (j *job) badFilter(path string, mode os.FileMode) {
 	j.must(os.WriteFile(filter, []byte("12345"), 0o644))
 	j.must(os.Chmod(filter, mode))
 	j.policy(object{"seccomp": filter})
+}
+
+// A mount that the host does not have is named, by its place in the policy.
+func TestPolicyMountThatIsAbsent(t *testing.T) {
+	need.Root(t)
+	t.Parallel()
+	j := newJob(t, "true", nil)
+	gone := filepath.Join(filepath.Dir(j.work), "gone")
+	policy := j.policy(object{"mounts": []object{{"path": filepath.Dir(gone), "read_only": true, "to": "/mnt"}, {"path": gone}}})
+	j.run("--engine", "container", "--policy", policy).fails(t, registry.ClassNotPermitted, 77,
+		"mounts[1] of "+policy+": path "+gone+" is not on this host: let the operator make or mount it")
+	j.app += "x"
+	j.succeeds("--engine", "process", "--policy", policy) // it has no mounts
+}
+
+// What the process of a root agent will lack although it starts is a warning: capabilities that subordinate ids bring to
+// nothing, and an agent's socket in a folder that is closed to these ids.
+func TestWhatSubordinateIDsLack(t *testing.T) {
+	need.Root(t)
+	const caps, socket = "capabilities.add of POLICY: NET_RAW, CAP_MKNOD without effect", "the process cannot ask its agent ("
+	for _, engine := range engines() {
+		for name, tc := range map[string]struct {
+			args []string
+			more settings
+			shut bool // the state folder lies in a closed one
+			want []string
+		}{
+			"ids of its own":       {shut: true, want: []string{caps, socket}},
+			"an open state folder": {want: []string{caps}},
+			"the host's ids":       {args: []string{"--userns", "host"}, shut: true},
+			"a user of the host":   {more: settings{"muster.user": "nobody"}, shut: true, want: []string{socket}},
+		} {
+			t.Run(engine+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				j := newJob(t, "true", tc.more)
+				if tc.shut {
+					j.state = filepath.Join(j.folderOf("closed", 0, 0o700), "s")
+				}
+				policy := j.policy(object{
+					"capabilities": object{"add": []string{"NET_RAW", "CAP_MKNOD", "SYS_PTRACE"}}, "users": object{"names": []string{"nobody"}},
+				})
+				e := j.run(append([]string{"--engine", engine, "--policy", policy}, tc.args...)...)
+				for _, warning := range []string{caps, socket} {
+					wanted := slices.Contains(tc.want, warning) && !(warning == socket && engine == "container") // it is shown the socket
+					if got := strings.Contains(e.said, strings.ReplaceAll(warning, "POLICY", policy)); got != wanted || e.code != 0 {
+						t.Errorf("exit code %d, warning %q: %v, want %v\n%s", e.code, warning, got, wanted, e.said)
+					}
+				}
+			})
+		}
+	}
 }
