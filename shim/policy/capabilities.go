@@ -18,7 +18,7 @@ type capabilityRules struct {
 	Added uint64 `json:"-"`
 }
 
-func (c *capabilityRules) check() error {
+func (c *capabilityRules) check(s *source) {
 	byName := map[string]capability.Cap{}
 	var known []string
 	for _, each := range capability.ListKnown() {
@@ -28,14 +28,10 @@ func (c *capabilityRules) check() error {
 	for i, name := range c.Add {
 		found, ok := byName[strings.TrimPrefix(name, "CAP_")]
 		if !ok {
-			hint := ""
-			if near, ok := appdef.Nearest(strings.TrimPrefix(strings.ToUpper(name), "CAP_"), known); ok {
-				hint = " (did you mean " + near + "?)"
-			}
-			return fmt.Errorf("add[%d]: no capability is called %q%s; known are %s", i, name, hint,
-				strings.Join(known, ", "))
+			s.bad(fmt.Sprintf("capabilities.add[%d]", i), "no capability is called %q, want %s%s", name,
+				appdef.OneOf(known, ""), also(appdef.DidYouMean(strings.TrimPrefix(name, "CAP_"), known)))
+			continue
 		}
 		c.Added |= 1 << found
 	}
-	return nil
 }

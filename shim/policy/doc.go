@@ -1,5 +1,5 @@
-// Package policy reads what the operator of a host permits and forbids: one JSON file, by default
-// /etc/muster/policy.json.
+// Package policy reads what the operator of a host permits and forbids: one file of JSON with
+// comments, by default /etc/muster/policy.json.
 //
 // It owns no state: Read gives a value, checked whole, and nobody writes the file. A definition or a command line
 // can widen nothing of it. It can widen the default filter of system calls and a root's capabilities, by name. A

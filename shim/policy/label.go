@@ -1,9 +1,6 @@
 package policy
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
 // labelRules is what the policy says of the labels by which the kernel's security modules hold containers.
 type labelRules struct {
@@ -11,9 +8,8 @@ type labelRules struct {
 	AppArmor string `json:"apparmor"`
 }
 
-func (l labelRules) check() error {
+func (l labelRules) check(s *source) {
 	if strings.ContainsAny(l.AppArmor, " \t\n\x00") {
-		return fmt.Errorf("apparmor: got %q, want the name of a profile, as aa-status shows it", l.AppArmor)
+		s.bad("label.apparmor", "got %q, want the name of a profile, as aa-status shows it", l.AppArmor)
 	}
-	return nil
 }

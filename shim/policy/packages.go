@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -19,23 +18,26 @@ type packageRules struct {
 	Trusted []sign.PublicKey `json:"-"`
 }
 
-func (p *packageRules) check() error {
+func (p *packageRules) check(s *source) {
 	for i, text := range p.Keys {
-		if filepath.IsAbs(text) {
-			if err := trusted(text); err != nil {
-				return fmt.Errorf("keys[%d]: %w", i, err)
+		field := fmt.Sprintf("packages.keys[%d]", i)
+		if !filepath.IsAbs(text) {
+			if _, err := sign.ParsePublicKey(text); err != nil {
+				s.bad(field, "got %q, want a public key (RW…) or the absolute path of one", text)
+				continue
 			}
-		} else if _, err := sign.ParsePublicKey(text); err != nil {
-			return fmt.Errorf("keys[%d]: got %q, want a public key (RW…) or the absolute path of one", i, text)
+		} else if err := trusted(text); err != nil {
+			s.bad(field, "%w", err)
+			continue
 		}
 		k, err := sign.OpenPublicKey(text)
 		if err != nil {
-			return fmt.Errorf("keys[%d]: %w", i, err)
+			s.bad(field, "%w", err)
+			continue
 		}
 		p.Trusted = append(p.Trusted, k)
 	}
-	if p.RequireSignature && len(p.Trusted) == 0 {
-		return errors.New("require_signature: got no keys, so that no package could run")
+	if p.RequireSignature && len(p.Keys) == 0 {
+		s.bad("packages.require_signature", `got no keys, so that no package could run; want "keys": ["RW…"]`)
 	}
-	return nil
 }

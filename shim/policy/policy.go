@@ -1,13 +1,12 @@
 package policy
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -100,78 +99,78 @@ func Examine(path string, named bool) (Policy, error) {
 	if err == nil {
 		err = trusted(path)
 	}
+	var text []byte
 	if err == nil {
-		err = p.read(path)
-	}
-	if err == nil {
-		err = p.check()
+		text, err = os.ReadFile(path)
 	}
 	if err != nil {
 		return p, exit.With(exit.Forbidden, fmt.Errorf("policy %s: %w", path, err))
 	}
-	return p, nil
+	return p, exit.With(exit.Forbidden, p.read(text))
 }
 
-// read decodes the file; an unknown field is a slip.
-func (p *Policy) read(path string) error {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return err
+// read decodes the file and checks it; the error has every slip.
+func (p *Policy) read(text []byte) error {
+	s := &source{path: p.File, lines: map[string]int{}}
+	if s.decode(text, p); len(s.found) == 0 {
+		p.check(s)
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(p); err != nil {
-		return fmt.Errorf("read %s: %w", path, err)
-	}
-	return nil
+	return s.err()
 }
 
-func (p *Policy) check() error {
-	if p.Version != 1 {
-		return fmt.Errorf("version: got %d, want 1", p.Version)
+func (p *Policy) check(s *source) {
+	if p.Version == 0 {
+		s.bad("version", `got none, want "version": 1`)
 	}
-	if err := p.checkUserns(); err != nil {
-		return err
-	}
-	for i, m := range p.Mounts {
+	p.checkUserns(s)
+	p.checkMounts(s)
+	p.checkRoots(s)
+	p.Users.check(s)
+	p.checkSecrets(s)
+	p.checkUlimits(s)
+	p.Seccomp.check(s)
+	p.Capabilities.check(s)
+	p.Label.check(s)
+	p.checkRegistries(s)
+	p.Packages.check(s)
+}
+
+func (p *Policy) checkMounts(s *source) {
+	taken := map[string]int{}
+	for i := range p.Mounts {
+		m, field := &p.Mounts[i], fmt.Sprintf("mounts[%d]", i)
+		belowRoot(s, field+".path", m.Path)
 		if m.To == "" {
-			p.Mounts[i].To = m.Path
+			m.To = m.Path
+		} else {
+			belowRoot(s, field+".to", m.To)
 		}
-		for _, path := range []string{m.Path, p.Mounts[i].To} {
-			if !belowRoot(path) {
-				return fmt.Errorf("mounts[%d]: got %q, want an absolute path below /, without dots for names", i, path)
-			}
+		if first, twice := taken[m.To]; twice {
+			s.bad(field, "got %s, which mounts[%d] mounts as well; want one of them", m.To, first)
+			continue
 		}
+		taken[m.To] = i
 	}
-	if err := checkRoots(p.Roots); err != nil {
-		return err
-	}
-	if err := p.Users.check(); err != nil {
-		return fmt.Errorf("users: %w", err)
-	}
-	if err := p.checkSecrets(); err != nil {
-		return err
-	}
-	if err := p.checkUlimits(); err != nil {
-		return err
-	}
-	if err := p.Packages.check(); err != nil {
-		return fmt.Errorf("packages: %w", err)
-	}
-	if err := p.Seccomp.check(); err != nil {
-		return fmt.Errorf("seccomp: %w", err)
-	}
-	if err := p.Capabilities.check(); err != nil {
-		return fmt.Errorf("capabilities: %w", err)
-	}
-	if err := p.Label.check(); err != nil {
-		return fmt.Errorf("label: %w", err)
-	}
-	return nil
 }
 
-// belowRoot tells a path that a folder of the host may be named by.
-func belowRoot(path string) bool {
+// checkRegistries refuses what no image's name begins with.
+func (p *Policy) checkRegistries(s *source) {
+	for i, host := range p.InsecureRegistries {
+		if host == "" || strings.ContainsAny(host, "/ ") {
+			s.bad(fmt.Sprintf("insecure_registries[%d]", i), "got %q, want HOST or HOST:PORT", host)
+		}
+	}
+}
+
+// belowRoot refuses a path that no folder of the host may be named by.
+func belowRoot(s *source, field, path string) {
+	if !plainPath(path) {
+		s.bad(field, "got %q, want an absolute path below /, without . and .. for names", path)
+	}
+}
+
+// plainPath tells a path that a folder of the host may be named by.
+func plainPath(path string) bool {
 	return filepath.IsAbs(path) && filepath.Clean(path) == path && path != "/"
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/tests/need"
 )
 
@@ -27,20 +28,20 @@ func TestPolicy(t *testing.T) {
 		want       string // in the error; empty: it is read
 	}{
 		{"everything", `{"version":1,"refuse_root":true,"ulimits":["nice"],"mounts":[{"path":"/data"},{"path":"/a","to":"/b","read_only":true}],"seccomp":"` + filter + `"}`, 0o644, ""},
-		{"a userns that there is not", `{"version":1,"userns":"none"}`, 0o644, `userns: got "none", want private or host`},
+		{"a userns that there is not", `{"version":1,"userns":"none"}`, 0o644, `:1: userns: got "none", want private or host`},
 		{"a limit that needs no line", `{"version":1,"ulimits":["rtprio","nofile"]}`, 0o644, `ulimits[1]: got "nofile", want one of msgqueue, nice,`},
 		{"a secret anywhere", `{"version":1,"secret_files":["/etc/keys/*","/*"]}`, 0o644, `secret_files[1]: got "/*", want an absolute path, or DIR/*`},
-		{"no version", `{}`, 0o644, "got 0, want 1"},
-		{"a slip", `{"version":1,"mount":[]}`, 0o644, `unknown field "mount"`},
+		{"no version", `{}`, 0o644, `version: got none, want "version": 1`},
+		{"a slip", `{"version":1,"mount":[]}`, 0o644, `:1: mount: no such field, want one of version, refuse_root,`},
 		{"writable by all", `{"version":1}`, 0o666, "may be written by others (mode 0666)"},
-		{"relative", `{"version":1,"mounts":[{"path":"data"}]}`, 0o644, `mounts[0]: got "data"`},
-		{"the root", `{"version":1,"mounts":[{"path":"/"}]}`, 0o644, `mounts[0]: got "/"`},
+		{"relative", `{"version":1,"mounts":[{"path":"data"}]}`, 0o644, `mounts[0].path: got "data"`},
+		{"the root", `{"version":1,"mounts":[{"path":"/"}]}`, 0o644, `mounts[0].path: got "/"`},
 		{"climbing", `{"version":1,"mounts":[{"path":"/a","to":"/b/../etc"}]}`, 0o644, `got "/b/../etc"`},
 		{"a filter of odd size", `{"version":1,"seccomp":"` + odd + `"}`, 0o644, "got 3 bytes"},
-		{"signatures without keys", `{"version":1,"packages":{"require_signature":true}}`, 0o644, "packages: require_signature: got no keys"},
-		{"a key that is none", `{"version":1,"packages":{"keys":["RWx"]}}`, 0o644, `packages: keys[0]: got "RWx"`},
+		{"signatures without keys", `{"version":1,"packages":{"require_signature":true}}`, 0o644, "packages.require_signature: got no keys"},
+		{"a key that is none", `{"version":1,"packages":{"keys":["RWx"]}}`, 0o644, `packages.keys[0]: got "RWx"`},
 		{"a key in a file of anybody", `{"version":1,"packages":{"keys":["` + loose + `"]}}`, 0o644, "may be written by others (mode 0666)"},
-		{"a file that is no key", `{"version":1,"packages":{"keys":["` + odd + `"]}}`, 0o644, "packages: keys[0]: " + odd},
+		{"a file that is no key", `{"version":1,"packages":{"keys":["` + odd + `"]}}`, 0o644, "packages.keys[0]: " + odd},
 		{"no filter", `{"version":1,"seccomp":"` + dir + `/none"}`, 0o644, "no such file"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -60,6 +61,100 @@ func TestPolicy(t *testing.T) {
 				t.Errorf("policy %+v (-got +want):\n%s", p, diff)
 			}
 		})
+	}
+}
+
+// Each slip is told with its line, its field, what is there and what would do, and all of them at once.
+func TestSlips(t *testing.T) {
+	const names = "version, refuse_root, userns, mounts, roots, users, secret_env, secret_keyring, secret_files, ulimits, seccomp, " +
+		"capabilities, label, insecure_registries, packages"
+	for text, want := range map[string][]string{
+		"":                  {":2: got the end of the file inside a value at column 1, want JSON; a bracket or a quote is not closed"},
+		"version: 1":        {":1: got the unreadable \"version\" at column 1, want JSON"},
+		"[]":                {`:1: got a list, want an object: {"version": 1, …}`},
+		`{"version": "1"}`:  {`:1: version: got the text "1", want 1`},
+		`{"version": 2}`:    {":1: version: got 2, want 1"},
+		`{"version": null}`: {":1: version: got null, want 1"},
+		`{"Version": 1}`:    {":1: Version: no such field, want one of " + names + "; did you mean version?"},
+		"{\"version\": 1,\n\"mount\": [],\n\"secrets\": 1}": {
+			":2: mount: no such field, want one of " + names + "; did you mean mounts?",
+			":3: secrets: no such field, want one of " + names,
+		},
+		"{\"version\": 1,\n\"userns\": \"host\",\n\"userns\": \"private\"}": {":3: userns: got it a second time, want it once"},
+		slip(`"userns": 1`):                                                  {":2: userns: got 1, want a text"},
+		slip(`"userns": "privat"`):                                           {`:2: userns: got "privat", want private or host; did you mean private?`},
+		slip(`"refuse_root": "yes"`):                                         {`:2: refuse_root: got the text "yes", want true or false`},
+		slip(`"refuse_root": null`):                                          {":2: refuse_root: got null, want true or false"},
+		slip(`"mounts": "/data"`):                                            {`:2: mounts: got the text "/data", want a list of objects, such as [{"path": "/data"}]`},
+		slip(`"mounts": {"path": "/d"}`):                                     {`:2: mounts: got an object, want a list of objects, such as [{"path": "/data"}]`},
+		slip(`"mounts": ["/data"]`):                                          {`:2: mounts[0]: got the text "/data", want an object, such as {"path": "/data"}`},
+		slip(`"mounts": [{}]`):                                               {`:2: mounts[0].path: got "", want an absolute path below /, without . and .. for names`},
+		slip(`"mounts": [{"path": 1}]`):                                      {":2: mounts[0].path: got 1, want a text"},
+		slip(`"mounts": [{"pat": "/a"}]`):                                    {":2: mounts[0].pat: no such field, want one of path, to, read_only; did you mean path?"},
+		slip(`"mounts": [{"path": "/a"}, {"path": "/b", "to": "/a"}]`):       {":2: mounts[1]: got /a, which mounts[0] mounts as well; want one of them"},
+		slip(`"mounts": [{"path": "/a", "read_only": 1}]`):                   {":2: mounts[0].read_only: got 1, want true or false"},
+		slip(`"roots": "/data"`):                                             {`:2: roots: got the text "/data", want a list of objects, such as [{"path": "/data"}]`},
+		slip(`"roots": [1]`):                                                 {`:2: roots[0]: got 1, want an object, such as {"path": "/data"}`},
+		slip(`"roots": [{"path": "/a"}, {"path": "/a", "read_only": true}]`): {":2: roots[1]: got /a, which roots[0] names as well; want one of them"},
+		slip(`"users": ["alice"]`):                                           {":2: users: got a list, want an object"},
+		slip(`"users": {"name": ["x"]}`):                                     {":2: users.name: no such field, want one of names, groups; did you mean names?"},
+		slip(`"users": {"names": "root"}`):                                   {`:2: users.names: got the text "root", want a list of texts, such as ["…"]`},
+		slip(`"users": {"names": [1000]}`):                                   {":2: users.names[0]: got 1000, want a text"},
+		slip(`"users": {"names": ["deamon", "9-1", ""], "groups": ["deamon"]}`): {
+			`:2: users.names[0]: got "deamon", want a user of /etc/passwd, or a number for one that is not there; did you mean daemon?`,
+			`:2: users.names[1]: got "9-1", want a name, a number or a range like 1000-59999`,
+			`:2: users.names[2]: got "", want a name, a number or a range like 1000-59999`,
+			`:2: users.groups[0]: got "deamon", want a group of /etc/group, or a number for one that is not there; did you mean daemon?`,
+		},
+		slip(`"secret_env": "A"`):                                   {`:2: secret_env: got the text "A", want a list of texts, such as ["…"]`},
+		slip(`"secret_env": ["", "VAULT_X"]`):                       {`:2: secret_env[0]: got "", want NAME or PREFIX_*`, `:2: secret_env[1]: got "VAULT_X", want NAME or PREFIX_*`},
+		slip(`"secret_keyring": [""]`):                              {`:2: secret_keyring[0]: got "", want NAME or PREFIX*`},
+		slip(`"secret_files": ["keys"]`):                            {`:2: secret_files[0]: got "keys", want an absolute path, or DIR/* for all below it`},
+		slip(`"ulimits": ["rtpri"]`):                                {`:2: ulimits[0]: got "rtpri", want one of msgqueue, nice, rtprio, rttime, sigpending: a definition may raise the others; did you mean rtprio?`},
+		slip(`"seccomp": []`):                                       {`:2: seccomp: got a list, want an object, "unconfined" or the path of a filter`},
+		slip(`"seccomp": "unconfind"`):                              {`:2: seccomp: got "unconfind", want an object, "unconfined" or the absolute path of a filter; did you mean unconfined?`},
+		slip(`"seccomp": {"file": "x"}`):                            {`:2: seccomp.file: got "x", want the absolute path of a filter`},
+		slip(`"seccomp": {"allow": "bpf"}`):                         {`:2: seccomp.allow: got the text "bpf", want a list of texts, such as ["…"]`},
+		slip(`"capabilities": ["NET_RAW"]`):                         {":2: capabilities: got a list, want an object"},
+		slip(`"capabilities": {"add": [""]}`):                       {`:2: capabilities.add[0]: no capability is called "", want one of CHOWN, `},
+		slip(`"label": "docker-default"`):                           {`:2: label: got the text "docker-default", want an object`},
+		slip(`"label": {"selinux": "x"}`):                           {":2: label.selinux: no such field, want one of apparmor"},
+		slip(`"insecure_registries": ["http://lab:5000"]`):          {`:2: insecure_registries[0]: got "http://lab:5000", want HOST or HOST:PORT`},
+		slip(`"packages": {"require_signature": true, "keys": []}`): {":2: packages.require_signature: got no keys, so that no package could run"},
+		slip(`"packages": {"keys": [""]}`):                          {`:2: packages.keys[0]: got "", want a public key (RW…) or the absolute path of one`},
+		slip(`"packages": true`):                                    {":2: packages: got true, want an object"},
+	} {
+		path := filepath.Join(t.TempDir(), "policy.json")
+		writeMode(t, path, text, 0o644)
+		_, err := Read(path, true)
+		if err == nil {
+			t.Errorf("%s: read without an error", text)
+			continue
+		}
+		lines := strings.Split(err.Error(), "\n")
+		if len(lines) != len(want) {
+			t.Errorf("%s: got %d slips, want %d:\n%v", text, len(lines), len(want), err)
+			continue
+		}
+		for i, line := range lines {
+			if !strings.HasPrefix(line, "policy "+path+want[i]) || exit.CodeOf(err) != exit.Forbidden {
+				t.Errorf("%s: got\n%s\nwant (77)\npolicy %s%s", text, line, path, want[i])
+			}
+		}
+	}
+}
+
+// slip is a policy with these fields in its second line.
+func slip(fields string) string { return "{\"version\": 1,\n" + fields + "}" }
+
+// What admits nothing and what says the default is no slip; comments say why a line is there.
+func TestPolicyOfLittle(t *testing.T) {
+	for _, fields := range []string{
+		`,"mounts":[],"roots":[],"users":{},"secret_env":[],"seccomp":{"allow":[]},"packages":{"keys":[]}`,
+		`,"users":{"names":["root","64999","1000-59999"],"groups":["root","64999"]}`,
+		",\n// the lab's\n\"insecure_registries\":[\"lab:5000\"],\n",
+	} {
+		readText(t, fields, "")
 	}
 }
 
@@ -131,13 +226,13 @@ func TestSeccomp(t *testing.T) {
 		{"a file in the object", `,"seccomp":{"file":"` + filter + `"}`, filter, true, ""},
 		{"changes", `,"seccomp":{"allow":["keyctl","bpf"],"deny":["ptrace"]}`, "default with keyctl, bpf without ptrace", true, ""},
 		{"an empty object", `,"seccomp":{}`, "default", false, ""},
-		{"a misspelled call", `,"seccomp":{"allow":["keyctI"]}`, "", false, `seccomp: allow[0]: no system call is called "keyctI": did you mean keyctl?`},
+		{"a misspelled call", `,"seccomp":{"allow":["keyctI"]}`, "", false, `seccomp.allow[0]: no system call is called "keyctI", want one that ` + "`man 2 syscalls` lists; did you mean keyctl?"},
 		{"no call at all", `,"seccomp":{"deny":["everything at once"]}`, "", false, `man 2 syscalls`},
 		{"nothing could start", `,"seccomp":{"deny":["execve"]}`, "", false, "without execve no program can be started"},
 		{"both ways", `,"seccomp":{"file":"` + filter + `","deny":["ptrace"]}`, "", false, "name one or the other"},
-		{"a slip", `,"seccomp":{"alow":["bpf"]}`, "", false, `unknown field "alow"; known are allow, deny and file`},
-		{"an empty word", `,"seccomp":""`, "", false, `seccomp: got "", want "unconfined", the path of a filter or an object`},
-		{"a number", `,"seccomp":1`, "", false, "known are allow, deny and file"},
+		{"a slip", `,"seccomp":{"alow":["bpf"]}`, "", false, `seccomp.alow: no such field, want one of allow, deny, file; did you mean allow?`},
+		{"an empty word", `,"seccomp":""`, "", false, `seccomp: got "", want an object, "unconfined" or the absolute path of a filter`},
+		{"a number", `,"seccomp":1`, "", false, `seccomp: got 1, want an object, "unconfined" or the path of a filter`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := readText(t, tt.text, tt.want)
@@ -157,15 +252,15 @@ func TestCapabilities(t *testing.T) {
 	if want := uint64(1<<unix.CAP_NET_RAW | 1<<unix.CAP_SYS_PTRACE); p.Capabilities.Added != want {
 		t.Errorf("got %x, want %x", p.Capabilities.Added, want)
 	}
-	readText(t, `,"capabilities":{"add":["NET_RAW","NET_ROW"]}`, `capabilities: add[1]: no capability is called "NET_ROW" (did you mean NET_RAW?); known are CHOWN, DAC_OVERRIDE`)
-	readText(t, `,"capabilities":{"drop":["CHOWN"]}`, `unknown field "drop"`)
+	readText(t, `,"capabilities":{"add":["NET_RAW","NET_ROW"]}`, `capabilities.add[1]: no capability is called "NET_ROW", want one of CHOWN, DAC_OVERRIDE`)
+	readText(t, `,"capabilities":{"drop":["CHOWN"]}`, `capabilities.drop: no such field, want one of add`)
 }
 
 func TestLabel(t *testing.T) {
 	if p := readText(t, `,"label":{"apparmor":"strict"}`, ""); p.Label.AppArmor != "strict" {
 		t.Errorf("got %q", p.Label.AppArmor)
 	}
-	readText(t, `,"label":{"apparmor":"strict (enforce)"}`, `label: apparmor: got "strict (enforce)", want the name of a profile`)
+	readText(t, `,"label":{"apparmor":"strict (enforce)"}`, `label.apparmor: got "strict (enforce)", want the name of a profile`)
 }
 
 // readText reads a policy with text behind its version, and wants an error with want in it, or none.

@@ -9,11 +9,15 @@ type Root struct {
 	ReadOnly bool   `json:"read_only"`
 }
 
-func checkRoots(roots []Root) error {
-	for i, r := range roots {
-		if !belowRoot(r.Path) {
-			return fmt.Errorf("roots[%d]: got %q, want an absolute path below /, without dots for names", i, r.Path)
+func (p Policy) checkRoots(s *source) {
+	first := map[string]int{}
+	for i, r := range p.Roots {
+		field := fmt.Sprintf("roots[%d]", i)
+		belowRoot(s, field+".path", r.Path)
+		if at, twice := first[r.Path]; twice {
+			s.bad(field, "got %s, which roots[%d] names as well; want one of them", r.Path, at)
+			continue
 		}
+		first[r.Path] = i
 	}
-	return nil
 }

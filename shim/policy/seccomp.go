@@ -1,11 +1,10 @@
 package policy
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/muster-agent/muster/appdef"
@@ -25,48 +24,51 @@ type seccompRules struct {
 
 	// Unconfined says that there is no filter.
 	Unconfined bool `json:"-"`
+	// isWord says that the policy has the string.
+	isWord bool
 	// program is what File holds.
 	program []byte
 }
 
-// UnmarshalJSON takes both forms.
-func (s *seccompRules) UnmarshalJSON(text []byte) error {
-	var word string
-	if json.Unmarshal(text, &word) == nil {
-		if word == "" {
-			return fmt.Errorf(`seccomp: got "", want %q, the path of a filter or an object`, unconfined)
-		}
-		*s = seccompRules{Unconfined: word == unconfined}
-		if !s.Unconfined {
-			s.File = word
-		}
-		return nil
+// word takes the form that is a string.
+func (s *seccompRules) word(text string) {
+	*s = seccompRules{Unconfined: text == unconfined}
+	if !s.Unconfined {
+		s.File = text
 	}
-	type plain seccompRules
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode((*plain)(s)); err != nil {
-		return fmt.Errorf("seccomp: %w; known are allow, deny and file", err)
-	}
-	return nil
+	s.isWord = true
 }
 
-func (s *seccompRules) check() error {
-	if s.File != "" && len(s.Allow)+len(s.Deny) > 0 {
-		return errors.New("file replaces the default filter, which allow and deny change: name one or the other")
+func (s *seccompRules) check(from *source) {
+	field := "seccomp"
+	if !s.isWord {
+		field += ".file"
+	}
+	switch {
+	case s.isWord && !s.Unconfined && !filepath.IsAbs(s.File):
+		from.bad(field, "got %q, want an object, %q or the absolute path of a filter%s", s.File, unconfined,
+			also(appdef.DidYouMean(s.File, []string{unconfined})))
+		return
+	case s.File != "" && len(s.Allow)+len(s.Deny) > 0:
+		from.bad(field, "a file replaces the default filter, which allow and deny change: name one or the other")
+		return
+	case s.File != "" && !filepath.IsAbs(s.File):
+		from.bad(field, "got %q, want the absolute path of a filter", s.File)
+		return
 	}
 	err := seccomp.Rules{Allow: s.Allow, Deny: s.Deny}.Check()
-	if unknown, ok := errors.AsType[*seccomp.UnknownError](err); ok {
-		hint := "want names of system calls, as `man 2 syscalls` lists them"
-		if near, ok := appdef.Nearest(unknown.Name, unknown.Known); ok {
-			hint = "did you mean " + near + "?"
+	unknown, isUnknown := errors.AsType[*seccomp.UnknownError](err)
+	switch {
+	case isUnknown:
+		from.bad("seccomp."+unknown.Key, "no system call is called %q, want one that `man 2 syscalls` lists%s",
+			unknown.Name, also(appdef.DidYouMean(unknown.Name, unknown.Known)))
+	case err != nil:
+		from.bad("seccomp", "%w", err)
+	case s.File != "":
+		if err := s.readFile(); err != nil {
+			from.bad(field, "%w", err)
 		}
-		return fmt.Errorf("%w: %s", err, hint)
 	}
-	if err != nil || s.File == "" {
-		return err
-	}
-	return s.readFile()
 }
 
 func (s *seccompRules) readFile() (err error) {

@@ -31,26 +31,25 @@ func matches(list []string, name string) bool {
 // have them.
 var agentTokens = []string{"CONSUL_", "VAULT_", "NOMAD_", "MUSTER_AGENT_"}
 
-func (p Policy) checkSecrets() error {
+func (p Policy) checkSecrets(s *source) {
 	for i, entry := range p.SecretEnv {
 		name := strings.TrimSuffix(entry, "*")
 		own := slices.ContainsFunc(agentTokens, func(prefix string) bool {
 			return strings.HasPrefix(name, prefix) || name != entry && strings.HasPrefix(prefix, name)
 		})
-		if name == "" || strings.Contains(name, "*") || own {
-			return fmt.Errorf("secret_env[%d]: got %q, want NAME or PREFIX_*, and none of %s*", i, entry,
+		if name == "" || strings.ContainsAny(name, "*= ") || own {
+			s.bad(fmt.Sprintf("secret_env[%d]", i), "got %q, want NAME or PREFIX_*, and none of %s*", entry,
 				strings.Join(agentTokens, "*, "))
 		}
 	}
 	for i, entry := range p.SecretKeyring {
 		if name := strings.TrimSuffix(entry, "*"); name == "" || strings.Contains(name, "*") {
-			return fmt.Errorf("secret_keyring[%d]: got %q, want NAME or PREFIX*", i, entry)
+			s.bad(fmt.Sprintf("secret_keyring[%d]", i), "got %q, want NAME or PREFIX*", entry)
 		}
 	}
 	for i, entry := range p.SecretFiles {
-		if !belowRoot(strings.TrimSuffix(entry, "/*")) || strings.Contains(strings.TrimSuffix(entry, "/*"), "*") {
-			return fmt.Errorf("secret_files[%d]: got %q, want an absolute path, or DIR/* for all below it", i, entry)
+		if !plainPath(strings.TrimSuffix(entry, "/*")) || strings.Contains(strings.TrimSuffix(entry, "/*"), "*") {
+			s.bad(fmt.Sprintf("secret_files[%d]", i), "got %q, want an absolute path, or DIR/* for all below it", entry)
 		}
 	}
-	return nil
 }

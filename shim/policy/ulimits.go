@@ -3,21 +3,21 @@ package policy
 import (
 	"fmt"
 	"slices"
-	"strings"
+
+	"github.com/muster-agent/muster/appdef"
 )
 
 // hostLimits are the limits of setrlimit(2) that hold something of the whole host: its processors, and the kernel's
 // memory that no cgroup counts.
 var hostLimits = []string{"msgqueue", "nice", "rtprio", "rttime", "sigpending"}
 
-func (p Policy) checkUlimits() error {
+func (p Policy) checkUlimits(s *source) {
 	for i, name := range p.Ulimits {
 		if !slices.Contains(hostLimits, name) {
-			return fmt.Errorf("ulimits[%d]: got %q, want one of %s: a definition may raise the others", i, name,
-				strings.Join(hostLimits, ", "))
+			s.bad(fmt.Sprintf("ulimits[%d]", i), "got %q, want %s: a definition may raise the others%s", name,
+				appdef.OneOf(hostLimits, ""), also(appdef.DidYouMean(name, hostLimits)))
 		}
 	}
-	return nil
 }
 
 // MayRaise refuses a limit that a definition may not raise with the rights of an agent that is root.

@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 
+	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/shim/exit"
 )
 
@@ -38,10 +39,11 @@ func (p Policy) WithUserns(userns string) (Policy, error) {
 // RefusesRoot tells whether a process that is root of the host, on the host's own root, is refused.
 func (p Policy) RefusesRoot() bool { return p.RefuseRoot == nil || *p.RefuseRoot }
 
-func (p Policy) checkUserns() error {
+func (p Policy) checkUserns(s *source) {
 	switch p.Userns {
 	case "", usernsPrivate, usernsHost:
-		return nil
+		return
 	}
-	return fmt.Errorf("userns: got %q, want %s or %s", p.Userns, usernsPrivate, usernsHost)
+	s.bad("userns", "got %q, want %s or %s%s", p.Userns, usernsPrivate, usernsHost,
+		also(appdef.DidYouMean(p.Userns, []string{usernsPrivate, usernsHost})))
 }

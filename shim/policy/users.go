@@ -1,10 +1,15 @@
 package policy
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/muster-agent/muster/appdef"
 )
 
 // userRules are the users and groups of the host that definitions may name, where the agent is root: by name, by
@@ -21,16 +26,51 @@ func (r userRules) User(id int, names []string) bool { return listed(r.Names, id
 // Group is User of a group.
 func (r userRules) Group(id int, names []string) bool { return listed(r.Groups, id, names) }
 
-func (r userRules) check() error {
-	for key, list := range map[string][]string{"names": r.Names, "groups": r.Groups} {
-		for i, entry := range list {
-			from, to, ranges := numbers(entry)
-			if entry == "" || strings.ContainsAny(entry, ":/ ") || ranges && from > to {
-				return fmt.Errorf("%s[%d]: got %q, want a name, a number or a range like 1000-59999", key, i, entry)
+func (r userRules) check(s *source) {
+	checkAccounts(s, "users.names", "user", "/etc/passwd", r.Names)
+	checkAccounts(s, "users.groups", "group", "/etc/group", r.Groups)
+}
+
+// checkAccounts refuses names that no account of this host has: they would admit nobody. Other hosts' directories are
+// not asked, here as where a process is given its user.
+func checkAccounts(s *source, field, kind, path string, list []string) {
+	var known []string
+	for i, entry := range list {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		from, to, isNumber := numbers(entry)
+		if entry == "" || strings.ContainsAny(entry, ":/ ") || isNumber && from > to {
+			s.bad(at, "got %q, want a name, a number or a range like 1000-59999", entry)
+		}
+		if entry == "" || strings.ContainsAny(entry, ":/ ") || isNumber {
+			continue
+		}
+		if known == nil {
+			var err error
+			if known, err = namesIn(path); err != nil {
+				s.bad(field, "%w", err)
+				return
 			}
 		}
+		if !slices.Contains(known, entry) {
+			s.bad(at, "got %q, want a %s of %s, or a number for one that is not there%s", entry, kind, path,
+				also(appdef.DidYouMean(entry, known)))
+		}
 	}
-	return nil
+}
+
+// namesIn are the names of a file in the form of passwd(5) or group(5); none where there is no such file.
+func namesIn(path string) ([]string, error) {
+	text, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	names := []string{}
+	for line := range strings.Lines(string(text)) {
+		if name, _, ok := strings.Cut(line, ":"); ok {
+			names = append(names, name)
+		}
+	}
+	return names, nil
 }
 
 func listed(list []string, id int, names []string) bool {
