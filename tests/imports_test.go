@@ -108,8 +108,9 @@ var rooms = []room{
 	{
 		path: "shim/dryrun",
 		may: []string{
-			"appdef", "registry", "shim/exit", "shim/frameworks", "shim/hadoop", "shim/launcher", "shim/launcher/known",
-			"shim/mask", "shim/member", "shim/openapp", "shim/plan", "shim/policy", "shim/prepare", "shim/status",
+			"appdef", "registry", "shim/exit", "shim/fault", "shim/frameworks", "shim/hadoop", "shim/launcher",
+			"shim/launcher/known", "shim/mask", "shim/member", "shim/openapp", "shim/plan", "shim/policy", "shim/prepare",
+			"shim/secret", "shim/status",
 		},
 	},
 	{path: "shim/exit", may: []string{"appdef", "registry"}, pure: true},
@@ -190,7 +191,7 @@ var rooms = []room{
 	{path: "cmd/internal/apps", may: []string{"appdef", "registry", "registry/consul", "shim/exit", "shim/launcher", "shim/machine", "shim/status", "shim/wording"}},
 	{path: "cmd/internal/ask", may: []string{"cmd/internal/apps", "cmd/internal/console", "appdef", "registry", "registry/consul", "shim/exit", "shim/plan", "shim/status", "shim/wait", "shim/wording"}},
 	{path: "cmd/internal/logs", may: []string{"cmd/internal/apps", "registry", "shim/exit", "shim/files", "shim/status", "shim/tail", "shim/wording"}},
-	{path: "cmd/internal/flags", may: []string{"shim/ports", "cmd/internal/apps", "registry", "registry/consul", "shim/exit", "shim/hadoop", "shim/openapp", "shim/status"}},
+	{path: "cmd/internal/flags", may: []string{"shim/ports", "cmd/internal/apps", "registry", "registry/consul", "shim/exit", "shim/hadoop", "shim/openapp", "shim/policy", "shim/status"}},
 	{path: "cmd/internal/view", may: []string{"cmd/internal/apps", "cmd/internal/console", "appdef", "registry", "registry/consul", "shim/exit", "shim/machine", "shim/member", "shim/plan", "shim/status", "shim/wording"}},
 	{path: "cmd/internal/detach", may: []string{
 		"cmd/internal/apps", "cmd/internal/console", "cmd/internal/flags", "appdef", "registry", "shim/exit", "shim/fault", "shim/machine", "shim/mask", "shim/status",

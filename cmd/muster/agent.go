@@ -13,7 +13,6 @@ import (
 	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/shim"
 	"github.com/muster-agent/muster/shim/exit"
-	"github.com/muster-agent/muster/shim/policy"
 	"github.com/muster-agent/muster/shim/ports"
 )
 
@@ -26,8 +25,7 @@ type agentFlags struct {
 	state      flags.State
 	ports      string
 	exitMap    string
-	policy     string
-	userns     string
+	policy     flags.Policy
 	lifeline   int
 }
 
@@ -40,7 +38,7 @@ func newAgent(s console.Streams) *cobra.Command {
 		Example: `  muster agent --app DIR --app-id d1 --component worker --index 0 --registry consul://127.0.0.1:8500
   muster agent --app catalog:handwriting --app-id d1          # claims a free index`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.agent(cmd.Context(), s, cmd.Flags().Changed("run"), cmd.Flags().Changed("policy"))
+			return f.agent(cmd.Context(), s, cmd.Flags().Changed("run"))
 		},
 	}
 	f.register(cmd.Flags())
@@ -65,8 +63,7 @@ func (f *agentFlags) register(set flags.Set) {
 	set.StringVar(&o.Engine, "engine", "auto", "confinement: auto, container, cgroup or process")
 	set.BoolVar(&o.RequireLimits, "require-limits", false, flags.RequireLimitsUsage)
 	set.StringVar(&o.API, "api-listen", "", "`HOST:PORT` for requests from peer agents (default: a port of --ports)")
-	set.StringVar(&f.policy, "policy", policy.DefaultFile, "policy `FILE` of this host's operator")
-	set.StringVar(&f.userns, "userns", "", flags.UsernsUsage)
+	f.policy.Register(set)
 	set.StringVar(&o.Launcher, "launcher", "", "launcher of this agent, if it cannot be recognised")
 	set.StringVar(&o.Folders.Work, "work-dir", "", "folder for package, checkpoints and instances")
 	set.StringVar(&o.Folders.Log, "log-dir", "", "folder for logs")
@@ -81,10 +78,10 @@ func (f *agentFlags) register(set flags.Set) {
 }
 
 // agent is the whole life of `muster agent`.
-func (f *agentFlags) agent(ctx context.Context, s console.Streams, newRun, policyNamed bool) error {
+func (f *agentFlags) agent(ctx context.Context, s console.Streams, newRun bool) error {
 	outliveReaders()
 	debug.SetGCPercent(thrift)
-	if err := f.resolve(policyNamed); err != nil {
+	if err := f.resolve(); err != nil {
 		return err
 	}
 	f.options.Build = ownVersion()
@@ -104,7 +101,7 @@ func (f *agentFlags) agent(ctx context.Context, s console.Streams, newRun, polic
 }
 
 // resolve translates the flags that are not options as they stand.
-func (f *agentFlags) resolve(policyNamed bool) (err error) {
+func (f *agentFlags) resolve() (err error) {
 	o := &f.options
 	if o.App == "" {
 		return exit.Usagef("agent: --app is missing: name a folder, an archive, a job file or catalog:NAME")
@@ -114,10 +111,7 @@ func (f *agentFlags) resolve(policyNamed bool) (err error) {
 	if o.ExitCodes, err = exit.ParseMap(f.exitMap); err != nil {
 		return err
 	}
-	if o.Policy, err = policy.Read(f.policy, policyNamed); err != nil {
-		return err
-	}
-	if o.Policy, err = o.Policy.WithUserns(f.userns); err != nil {
+	if o.Policy, err = f.policy.Read(); err != nil {
 		return err
 	}
 	if o.Ports, err = flags.Ports(f.ports); err != nil {

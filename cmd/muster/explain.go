@@ -20,7 +20,8 @@ func newExplain(s console.Streams) *cobra.Command {
 		Long: `Prints for each component what its instances run, its limits, ports, variables, inputs and outputs,
 what is restarted, and what ends the job. Each value is followed by its source: FILE#POINTER of the
 definition, an option, or a launcher's variable; a value without a source is muster's default.
-muster plan prints the same as JSON, for programs.`,
+muster plan prints the same as JSON, for programs. Where this host would refuse an agent, by its policy
+or its rights, explain ends as that agent would.`,
 		Example: `  muster explain catalog:handwriting
   muster explain job.json --component worker`,
 		ValidArgsFunction: completeApp,
@@ -33,14 +34,14 @@ muster plan prints the same as JSON, for programs.`,
 	f.filesystem.Register(set)
 	set.StringVar(&f.Component, "component", "", "show only this component")
 	set.StringVar(&f.Allocation, "allocation", "", "`FILE` with an allocation as JSON (default: this environment's)")
-	set.StringVar(&f.Engine, "engine", "auto", "confinement: auto, container, cgroup or process")
+	f.registerHost(set)
 	completeFlag(cmd, "component", completeComponents(&f.app, firstOf))
 	return cmd
 }
 
 func (f *planFlags) explain(ctx context.Context, s console.Streams, ref string) error {
 	return f.planned(ctx, ref, func(app *appdef.App, p *dryrun.Planner) error {
-		list, err := p.List()
+		list, err := p.List(ctx)
 		if err != nil {
 			return err
 		}

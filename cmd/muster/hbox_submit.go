@@ -83,7 +83,7 @@ func (f *hboxFlags) register(cmd *cobra.Command) {
 	set.StringVar(&f.run.Ports, "ports", f.run.Ports, "range to take ports from")
 	set.StringVar(&f.run.Engine, "engine", f.run.Engine, "confinement: auto, container, cgroup or process")
 	set.BoolVar(&f.run.RequireLimits, "require-limits", false, flags.RequireLimitsUsage)
-	set.StringVar(&f.run.Policy, "policy", "",
+	set.StringVar(&f.run.Policy.File, "policy", "",
 		"policy `FILE` of this host's operator (default: "+policy.DefaultFile+")")
 	set.StringArrayVar(&f.run.Env, "env", nil, "NAME[=VALUE] for the processes; repeatable")
 	set.BoolVar(&f.run.JSON, "json", false, "print the result as JSON")
@@ -185,8 +185,8 @@ func (f *hboxFlags) look(ctx context.Context, s console.Streams, job hbox.Submis
 	defer func() { err = errors.Join(err, remove()) }()
 	if f.explain {
 		sheet := planFlags{
-			Options:    dryrun.Options{Roster: dryrun.ExampleRoster, Engine: f.run.Engine},
-			filesystem: f.run.Filesystem,
+			Options:    dryrun.Options{Roster: dryrun.ExampleRoster, Engine: f.run.Engine, WorkDir: f.run.WorkDir},
+			filesystem: f.run.Filesystem, policy: f.run.Policy,
 		}
 		if err := sheet.explain(ctx, s, dir); err != nil {
 			return err

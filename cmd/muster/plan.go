@@ -18,6 +18,7 @@ type planFlags struct {
 	app        flags.App
 	ref        string
 	filesystem flags.Filesystem
+	policy     flags.Policy
 }
 
 func newPlan(s console.Streams) *cobra.Command {
@@ -29,7 +30,8 @@ component, with --all of every instance. Paths are printed with ${WORK}, ${LOG} 
 that are not claimed yet are 0. --allocation FILE reads what a launcher would grant from a file
 instead of this environment. --roster adds the environment and files of the start. APP may also be
 given by --app, as agents receive it. The field launcher is what is known of the launcher: every value
-with its source, how it learns what an agent's exit means, and what survives a restart.`,
+with its source, how it learns what an agent's exit means, and what survives a restart. A plan that this
+host would refuse an agent, by its policy or its rights, is not printed: plan ends as that agent would.`,
 		Example: `  muster plan catalog:tensorflow --component worker --index 1
   muster plan catalog:handwriting --all --roster example`,
 		ValidArgsFunction: completeApp,
@@ -56,11 +58,18 @@ with its source, how it learns what an agent's exit means, and what survives a r
 	set.IntVar(&f.Index, "index", 0, "index within the component")
 	set.BoolVar(&f.All, "all", false, "plans of all instances")
 	set.StringVar(&f.Allocation, "allocation", "", "`FILE` with an allocation as JSON (default: this environment's)")
-	set.StringVar(&f.Engine, "engine", "auto", "confinement: auto, container, cgroup or process")
+	f.registerHost(set)
 	set.StringVar(&f.Roster, "roster", "", "`FILE` with a roster as JSON, or example: print the start, too")
 	completeFlag(cmd, "app", completeAppFlag)
 	completeFlag(cmd, "component", completeComponents(&f.app, firstOf))
 	return cmd
+}
+
+// registerHost adds the flags by which this host judges the plan, as an agent has them.
+func (f *planFlags) registerHost(set flags.Set) {
+	set.StringVar(&f.Engine, "engine", "auto", "confinement: auto, container, cgroup or process")
+	f.policy.Register(set)
+	set.StringVar(&f.WorkDir, "work-dir", "", "folder for package, checkpoints and instances")
 }
 
 func (f *planFlags) plan(ctx context.Context, s console.Streams, ref string) error {
@@ -77,13 +86,13 @@ func (f *planFlags) plan(ctx context.Context, s console.Streams, ref string) err
 	}
 	return f.planned(ctx, ref, func(_ *appdef.App, p *dryrun.Planner) error {
 		if f.Component != "" && !f.All {
-			one, err := p.One()
+			one, err := p.One(ctx)
 			if err != nil {
 				return err
 			}
 			return f.print(s, p.Hide(string(one.JSON())))
 		}
-		list, err := p.List()
+		list, err := p.List(ctx)
 		if err != nil {
 			return err
 		}
@@ -94,6 +103,11 @@ func (f *planFlags) plan(ctx context.Context, s console.Streams, ref string) err
 // planned opens APP and calls show with what plans it.
 func (f *planFlags) planned(ctx context.Context, ref string, show func(*appdef.App, *dryrun.Planner) error) error {
 	f.app.Hadoop, f.Hadoop, f.DefaultFS = f.filesystem.Hadoop.Login, f.filesystem.Hadoop.Login, f.filesystem.URI
+	rules, err := f.policy.Read()
+	if err != nil {
+		return err
+	}
+	f.app.Policy, f.Policy = &rules, rules
 	l, found, err := f.app.Read(ctx, ref)
 	if err != nil {
 		return err

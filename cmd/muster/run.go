@@ -8,7 +8,6 @@ import (
 	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/cmd/internal/run"
 	"github.com/muster-agent/muster/registry"
-	"github.com/muster-agent/muster/shim/policy"
 	"github.com/muster-agent/muster/shim/ports"
 )
 
@@ -48,8 +47,7 @@ with the same --app-id and --registry resumes it.`,
 	set.StringVar(&f.Ports, "ports", ports.Default.String(), "range to take ports from")
 	set.StringVar(&f.Engine, "engine", "auto", "confinement: auto, container, cgroup or process")
 	set.BoolVar(&f.RequireLimits, "require-limits", false, flags.RequireLimitsUsage)
-	set.StringVar(&f.Policy, "policy", "", "policy `FILE` of this host's operator (default: "+policy.DefaultFile+")")
-	set.StringVar(&f.Userns, "userns", "", flags.UsernsUsage)
+	f.Policy.Register(set)
 	set.StringArrayVar(&f.Env, "env", nil, "NAME[=VALUE] for the processes; repeatable")
 	set.BoolVar(&f.PAIReport, flags.PAIReport, false, flags.PAIReportUsage)
 	set.BoolVar(&f.JSON, "json", false, "print the result as JSON")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -10,13 +11,16 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/cmd/internal/flags"
+	"github.com/muster-agent/muster/shim/dryrun"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/openapp"
 )
 
 type validateFlags struct {
-	app  flags.App
-	json bool
+	app    flags.App
+	policy flags.Policy
+	work   string
+	json   bool
 }
 
 // validation is the answer of muster validate --json.
@@ -35,18 +39,30 @@ func newValidate(s console.Streams) *cobra.Command {
 		Long: `Reads APP (a folder, .zip, .tar.gz, .tgz, .tar.zst, its URL or catalog:NAME), validates it and plans
 the first instance of each component. Problems are printed one per line as FILE#POINTER: got WHAT,
 want WHAT, or with FILE:LINE where no pointer names the place; warnings begin with "warning:". Exits
-with 65 when there are errors.`,
+with 65 when there are errors. A definition is for any host: only with --policy, --userns or --work-dir
+it is judged as an agent of this host would, which exits with 77 for what the policy refuses.`,
 		ValidArgsFunction: completeApp,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.validate(cmd.Context(), s, args[0])
 		},
 	}
 	f.app.Register(cmd.Flags())
+	f.policy.Register(cmd.Flags())
+	cmd.Flags().StringVar(&f.work, "work-dir", "", "folder for package, checkpoints and instances")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print {ok, problems} as JSON")
 	return cmd
 }
 
 func (f *validateFlags) validate(ctx context.Context, s console.Streams, ref string) error {
+	judged := f.policy.Given() || f.work != ""
+	o := dryrun.Options{Engine: "auto", WorkDir: f.work}
+	if judged {
+		var err error
+		if o.Policy, err = f.policy.Read(); err != nil {
+			return err
+		}
+		f.app.Policy = &o.Policy
+	}
 	l, found, err := f.app.Validate(ctx, ref)
 	if err != nil {
 		if !f.json {
@@ -59,8 +75,39 @@ func (f *validateFlags) validate(ctx context.Context, s console.Streams, ref str
 	code := 0
 	if bad := exit.OfProblems(found); bad != nil {
 		code = exit.CodeOf(bad)
+	} else if judged {
+		err := judge(ctx, l, o)
+		found, code = append(found, refusals(ref, err)...), exit.CodeOf(err)
 	}
 	return f.print(s.Out, l, found, code)
+}
+
+// judge refuses what an agent of this host would.
+func judge(ctx context.Context, l *openapp.App, o dryrun.Options) error {
+	p, err := dryrun.New(ctx, l, o)
+	if err != nil {
+		return err
+	}
+	_, err = p.List(ctx)
+	return err
+}
+
+// refusals are an error, or the errors that it joins, as problems.
+func refusals(ref string, err error) appdef.Problems {
+	all := []error{err}
+	if joined, ok := errors.AsType[interface {
+		error
+		Unwrap() []error
+	}](err); ok {
+		all = joined.Unwrap()
+	}
+	var found appdef.Problems
+	for _, one := range all {
+		if one != nil {
+			found = append(found, appdef.Place{File: ref}.Problem(one.Error(), "what this host permits", ""))
+		}
+	}
+	return found
 }
 
 func (f *validateFlags) print(out io.Writer, l *openapp.App, found appdef.Problems, code int) error {

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 	"time"
@@ -38,8 +40,10 @@ type Options struct {
 	KillWindow time.Duration // in place of the launcher's
 	Allocation string        // JSON file in place of what the launcher grants
 	Engine     string        // auto, or the one that must be used
-	Roster     string        // JSON file, or ExampleRoster: adds the start; empty: none
-	DefaultFS  string        // URI; empty: as Hadoop's configuration has it
+	Policy     policy.Policy
+	WorkDir    string // of an agent; empty: the launcher's, else the user's
+	Roster     string // JSON file, or ExampleRoster: adds the start; empty: none
+	DefaultFS  string // URI; empty: as Hadoop's configuration has it
 	Hadoop     hadoop.Login
 }
 
@@ -51,6 +55,8 @@ type Planner struct {
 	// launcher is what is known of it, for the reader of a plan.
 	launcher *plan.Launcher
 	hidden   mask.Set
+	// container is what an agent would have: it judges the plans.
+	container prepare.Config
 }
 
 // New finds out what all plans of the app share.
@@ -59,15 +65,11 @@ func New(ctx context.Context, l *openapp.App, o Options) (*Planner, error) {
 	if err != nil {
 		return nil, err
 	}
-	rules, err := policy.Read(policy.DefaultFile, false)
-	if err != nil {
-		return nil, err
-	}
 	p := &Planner{options: o, app: l.App, request: plan.Request{
 		AppID: o.AppID, Run: "1", Digest: appdef.DigestIn(l.App, registry.Spoken().Min),
 		Component: o.Component, Index: o.Index,
-		HostFacts: plan.HostFacts{Shell: prepare.Shell()}, Engine: prepare.EngineChoice(engine, rules),
-	}}
+		HostFacts: plan.HostFacts{Shell: prepare.Shell()}, Engine: prepare.EngineChoice(engine, o.Policy),
+	}, container: prepare.Config{Log: slog.New(slog.DiscardHandler), App: l, Engine: engine, Policy: o.Policy}}
 	if err := p.surround(ctx); err != nil {
 		return nil, err
 	}
@@ -77,6 +79,7 @@ func New(ctx context.Context, l *openapp.App, o Options) (*Planner, error) {
 		return nil, err
 	}
 	filesystem.Into(&p.request)
+	p.container.DefaultFS = filesystem
 	p.request.Hadoop = hadoop.FindFacts(o.Hadoop.Dir(), launcher.Inherit(os.Environ(), nil))
 	p.origins()
 	p.hidden.AddNamed(l.App.Config)
@@ -120,7 +123,7 @@ func (p *Planner) surround(ctx context.Context) error {
 	if p.request.AppID == "" {
 		p.request.AppID = found.AppID
 	}
-	return nil
+	return p.folders(found)
 }
 
 // origins names the flags that chose the instance: the container that this command runs in may be another's.
@@ -137,26 +140,31 @@ func (p *Planner) origins() {
 }
 
 // One is the plan of the instance that Options name.
-func (p *Planner) One() (plan.Plan, error) {
-	one, err := p.plan(p.request)
+func (p *Planner) One(ctx context.Context) (plan.Plan, error) {
+	one, err := p.plan(ctx, p.request)
 	one.Launcher = p.launcher
 	return one, err
 }
 
 // List are the plans of all instances that Options name.
-func (p *Planner) List() (plan.List, error) {
+func (p *Planner) List(ctx context.Context) (plan.List, error) {
 	list := plan.List{Version: plan.Version, Plans: []plan.Plan{}, Launcher: p.launcher}
+	var refused error // of all components: none hides another
 	for _, in := range plan.Instances(&p.app) {
 		if !p.options.All && in.Index > 0 || p.options.Component != "" && in.Component != p.options.Component {
 			continue
 		}
 		request := p.request
 		request.Component, request.Index = in.Component, in.Index
-		one, err := p.plan(request)
-		if err != nil {
+		one, err := p.plan(ctx, request)
+		if err != nil && !errors.As(err, new(refusal)) {
 			return list, err
 		}
+		refused = errors.Join(refused, err)
 		list.Plans = append(list.Plans, one)
+	}
+	if refused != nil {
+		return list, refused
 	}
 	if p.options.Component != "" && p.app.Component(p.options.Component) == nil {
 		_, problems := plan.Build(p.app, p.request)
@@ -165,10 +173,14 @@ func (p *Planner) List() (plan.List, error) {
 	return list, nil
 }
 
-func (p *Planner) plan(request plan.Request) (plan.Plan, error) {
+func (p *Planner) plan(ctx context.Context, request plan.Request) (plan.Plan, error) {
 	one, problems := plan.Build(p.app, request)
+	bad := exit.OfProblems(problems)
+	if bad == nil {
+		bad = p.permitted(ctx, request, one)
+	}
 	one.Process.Env = mask.Values(one.Process.Env) // here, because Hide leaves short values
-	if bad := exit.OfProblems(problems); bad != nil || p.options.Roster == "" {
+	if bad != nil || p.options.Roster == "" {
 		return one, bad
 	}
 	roster, err := p.roster(request)

@@ -5,6 +5,4 @@ const (
 	PAIReport          = "pai-exit-report"
 	PAIReportUsage     = "print a failure on stderr in OpenPAI's form, for its launcher"
 	RequireLimitsUsage = "end with 77 if a limit that the app asks for cannot be enforced"
-	// UsernsUsage is the usage of --userns.
-	UsernsUsage = "ids of a root agent's processes: private or host (default: as the policy has it)"
 )

@@ -95,12 +95,7 @@ func (r *runner) agentArgs(in registry.Instance, counts map[string]int) ([]strin
 		"--lifeline-fd", "3",
 		"--engine", r.flags.Engine, "--require-limits=" + strconv.FormatBool(r.flags.RequireLimits),
 	}
-	if r.flags.Policy != "" {
-		args = append(args, "--policy", r.flags.Policy)
-	}
-	if r.flags.Userns != "" {
-		args = append(args, "--userns", r.flags.Userns)
-	}
+	args = append(args, r.flags.Policy.Args()...)
 	if r.flags.Host != "" {
 		args = append(args, "--host", r.flags.Host)
 	}

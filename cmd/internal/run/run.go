@@ -32,7 +32,6 @@ import (
 	"github.com/muster-agent/muster/shim/launcher"
 	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/plan"
-	"github.com/muster-agent/muster/shim/policy"
 	"github.com/muster-agent/muster/shim/prepare"
 	"github.com/muster-agent/muster/shim/status"
 	"github.com/muster-agent/muster/shim/workdir"
@@ -51,8 +50,7 @@ type Options struct {
 	Output        string
 	Engine        string
 	RequireLimits bool
-	Policy        string
-	Userns        string // whose ids the processes of a root agent have; "": as the policy has it
+	Policy        flags.Policy
 	Registry      flags.Registry
 	Filesystem    flags.Filesystem
 	State         flags.State
@@ -90,11 +88,8 @@ func (f *Options) Run(ctx context.Context, s console.Streams, ref string) error 
 	if f.Detach != nil && f.JSON {
 		return exit.Usagef("run: --detach with --json: result.json in the work folder has the result when the run ends")
 	}
-	rules, err := policy.Read(cmp.Or(f.Policy, policy.DefaultFile), f.Policy != "")
+	rules, err := f.Policy.Read()
 	if err != nil {
-		return err
-	}
-	if rules, err = rules.WithUserns(f.Userns); err != nil {
 		return err
 	}
 	if err := openapp.AdmitEnv(rules, f.Env, os.Environ()); err != nil {
