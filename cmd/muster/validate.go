@@ -76,20 +76,26 @@ func (f *validateFlags) validate(ctx context.Context, s console.Streams, ref str
 	if bad := exit.OfProblems(found); bad != nil {
 		code = exit.CodeOf(bad)
 	} else if judged {
-		err := judge(ctx, l, o)
-		found, code = append(found, refusals(ref, err)...), exit.CodeOf(err)
+		warnings, err := judge(ctx, l, o)
+		found, code = append(append(found, warnings...).Sort(), refusals(ref, err)...), exit.CodeOf(err)
 	}
 	return f.print(s.Out, l, found, code)
 }
 
-// judge refuses what an agent of this host would.
-func judge(ctx context.Context, l *openapp.App, o dryrun.Options) error {
+// judge refuses what an agent of this host would, and has its plans' warnings.
+func judge(ctx context.Context, l *openapp.App, o dryrun.Options) (warnings appdef.Problems, err error) {
 	p, err := dryrun.New(ctx, l, o)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = p.List(ctx)
-	return err
+	list, err := p.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range list.Plans {
+		warnings = append(warnings, one.Warnings...)
+	}
+	return warnings, nil
 }
 
 // refusals are an error, or the errors that it joins, as problems.

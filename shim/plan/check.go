@@ -11,11 +11,15 @@ const AnyUser = "USER"
 
 // Check plans the first instance of each component and returns problems that only planning finds. vars are a client's
 // names.
-func Check(app appdef.App, vars map[string]string) appdef.Problems { return check(app, vars, false) }
+func Check(app appdef.App, vars map[string]string) appdef.Problems {
+	return check(app, vars, Request{})
+}
 
 // StartWarnings are the warnings of Check for an app that is to start, without those of its definition (App.Warnings).
-func StartWarnings(app appdef.App, vars map[string]string) appdef.Problems {
-	return OwnWarnings(app, check(app, vars, true).Warnings()).Sort()
+// hostRoot says that its processes have the ids of agents that are the host's root.
+func StartWarnings(app appdef.App, vars map[string]string, hostRoot bool) appdef.Problems {
+	request := Request{Starts: true, HostFacts: HostFacts{HostRoot: hostRoot}}
+	return OwnWarnings(app, check(app, vars, request).Warnings()).Sort()
 }
 
 // OwnWarnings are the warnings of a plan without those of its definition, which are told when that is read.
@@ -25,16 +29,16 @@ func OwnWarnings(app appdef.App, warnings appdef.Problems) appdef.Problems {
 	})
 }
 
-func check(app appdef.App, vars map[string]string, starts bool) appdef.Problems {
+func check(app appdef.App, vars map[string]string, request Request) appdef.Problems {
+	request.Digest, request.DefaultFS = "-", DefaultStore
+	request.Allocation = Allocation{User: AnyUser, Vars: vars}
 	var found appdef.Problems
 	for _, c := range app.Components {
 		if c.Instances == 0 {
 			continue
 		}
-		p, problems := Build(app, Request{
-			Component: c.Name, Digest: "-", Allocation: Allocation{User: AnyUser, Vars: vars}, DefaultFS: DefaultStore,
-			Starts: starts,
-		})
+		request.Component = c.Name
+		p, problems := Build(app, request)
 		found = append(append(found, problems...), p.Warnings...)
 	}
 	return found

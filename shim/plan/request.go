@@ -48,9 +48,11 @@ type HostFacts struct {
 	Inherited map[string]string
 	// Given are variables of the command line (--env): they win over those of an image.
 	Given map[string]string
-	Shell string      // runs command texts with -c; empty: bash
-	Image *ImageFacts // once it is pulled
-	User  *UserFacts  // once it is looked up
+	Shell string // runs command texts with -c; empty: bash
+	// HostRoot says that the agent has the rights of this host's root.
+	HostRoot bool
+	Image    *ImageFacts // once it is pulled
+	User     *UserFacts  // once it is looked up
 	// GPUEnv are the variables for the granted devices; nil: Allocation.Devices by their names.
 	GPUEnv map[string]string
 	// LibraryDirs hold the devices' libraries, in folders that the loader of the root may not search.

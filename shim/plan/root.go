@@ -3,6 +3,7 @@ package plan
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/muster-agent/muster/appdef"
@@ -69,11 +70,16 @@ func (b *builder) user() string {
 	return ""
 }
 
-// rootUser warns about a process that is root on the host's own files.
+// rootUser warns about a process that is root on the host's own files: of an agent that is the host's root, and with the
+// agent's ids.
 func (b *builder) rootUser(p Plan) {
 	id, _, _ := strings.Cut(p.Process.User, ":")
-	root := id == "root" || id == "0" || id == "" && b.req.Allocation.User == "root"
-	if root && b.req.Engine.IDs == "" && p.Root.Kind != RootImage {
+	uid, err := strconv.Atoi(id)
+	root := id == "" || id == "root" || err == nil && uid == 0
+	if b.req.User != nil {
+		root = b.req.User.UID == 0
+	}
+	if root && b.req.HostRoot && b.req.Engine.IDs == "" && p.Root.Kind != RootImage {
 		b.warn(b.key("muster.user"), "root on the host's root", "muster.user",
 			"the process may do to this host what its engine does not forbid; give it a user of its own")
 	}

@@ -110,18 +110,53 @@ func TestImageWithNothingToRun(t *testing.T) {
 	}
 }
 
+// A process is root of the host where its agent is, has no ids of its own, and sees the host's files.
 func TestRootOnTheHostIsNamed(t *testing.T) {
-	for _, tt := range []struct {
-		agent, user, image string
-		want               bool
-	}{
-		{"root", "", "", true}, {"root", "1000:1000", "", false}, {"ann", "", "", false}, {"root", "0:0", "", true}, {"root", "", "py:3", false},
-	} {
+	for _, hostRoot := range []bool{true, false} {
+		for _, ids := range []string{"", IDsSubordinate} {
+			for user, isRoot := range map[string]bool{"": true, "root": true, "0:0": true, "00": true, "1000:1000": false, "ann": false} {
+				for _, kind := range []string{RootHost, RootReadOnly, RootOverlay, RootImage} {
+					req := inContainer()
+					req.HostRoot, req.Engine.IDs = hostRoot, ids
+					if kind == RootHost {
+						req.Engine.Name = "process"
+					}
+					p := mustBuild(t, with(trainingApp(), "ps", func(c *appdef.Component) {
+						c.Limits.User = user
+						switch kind {
+						case RootImage:
+							c.Limits.Image = "py:3"
+						case RootOverlay:
+							c.Limits.Root = appdef.RootOverlay
+						}
+					}), req)
+					want := hostRoot && ids == "" && isRoot && kind != RootImage
+					got := strings.Contains(appdef.Problems(p.Warnings).Error(), "root on the host's root")
+					if got != want || p.Root.Kind != kind {
+						t.Errorf("agent of the host's root %v, ids %q, user %q, root %s: warned %v, want %v", hostRoot, ids, user, p.Root.Kind, got, want)
+					}
+				}
+			}
+		}
+	}
+	for uid, want := range map[int]bool{0: true, 1000: false} { // by its number, whatever its name
 		req := inContainer()
-		req.Allocation.User = tt.agent
-		p := mustBuild(t, with(trainingApp(), "ps", func(c *appdef.Component) { c.Limits.User, c.Limits.Image = tt.user, tt.image }), req)
-		if got := strings.Contains(appdef.Problems(p.Warnings).Error(), "root on the host's root"); got != tt.want {
-			t.Errorf("agent %q, user %q, image %q: warned %v, want %v", tt.agent, tt.user, tt.image, got, tt.want)
+		req.HostRoot, req.User = true, &UserFacts{UID: uid}
+		p := mustBuild(t, with(trainingApp(), "ps", func(c *appdef.Component) { c.Limits.User = "toor" }), req)
+		if got := strings.Contains(appdef.Problems(p.Warnings).Error(), "root on the host's root"); got != want {
+			t.Errorf("toor is %d: warned %v, want %v", uid, got, want)
+		}
+	}
+}
+
+// A run warns before its start; whose ids processes would have elsewhere is not known where a definition is checked.
+func TestRootIsNamedBeforeAStart(t *testing.T) {
+	app := with(trainingApp(), "ps", func(c *appdef.Component) { c.Limits.User = "root" })
+	for hostRoot, found := range map[bool]appdef.Problems{
+		true: StartWarnings(app, nil, true), false: append(StartWarnings(app, nil, false), Check(app, nil)...),
+	} {
+		if got := strings.Contains(found.Error(), "root on the host's root"); got != hostRoot {
+			t.Errorf("processes of the host's root %v: warned %v", hostRoot, got)
 		}
 	}
 }

@@ -118,7 +118,8 @@ func (f *Options) Run(ctx context.Context, s console.Streams, ref string) error 
 	if _, err := prepare.ChooseEngine(ctx, f.Engine, &app.App); err != nil {
 		return err
 	}
-	plan.StartWarnings(app.App, app.ClientVars()).Print(s.Err)
+	hostRoot := prepare.RootOfHost() && rules.HostIDs() && !rules.RefusesRoot()
+	plan.StartWarnings(app.App, app.ClientVars(), hostRoot).Print(s.Err)
 	if f.Detach != nil {
 		return r.detach(ctx)
 	}
