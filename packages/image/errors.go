@@ -81,8 +81,8 @@ func hint(err error, host string) string {
 	switch {
 	// net/http has no type for it
 	case errors.As(err, &plain), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
-		return "it speaks plain http: give the registry a certificate, or have the operator list it among " +
-			"insecure_registries"
+		return fmt.Sprintf("it speaks plain http: give the registry a certificate, or let the operator add "+
+			`"insecure_registries": [%q] beside "version": 1 in this host's policy`, host)
 	case errors.Is(err, ErrUnauthorized):
 		return fmt.Sprintf("give a login for %s by muster.image.auth or in the docker config file, "+
 			"and check the name: "+

@@ -6,6 +6,6 @@
 // file that another user than root or the agent's own could have written is refused, as are the files that it
 // names (a seccomp filter, public keys).
 //
-// Callers of Read: the verbs agent, run, doctor and package verify, and Slider's. openapp asks the value which
-// packages may run, the agent for mounts, root, seccomp and image registries.
+// The flags of the command line read it, for agents, runs, dry runs and doctor; package verify examines it. openapp
+// asks the value which packages may run, the agent for mounts, root, seccomp and image registries.
 package policy

@@ -52,6 +52,8 @@ type Policy struct {
 
 	// File is where the policy was read.
 	File string `json:"-"`
+	// has are the fields that stand in the file.
+	has []string
 }
 
 // Mount is one folder of the host; To is where a container sees it, by default at the same place.

@@ -53,6 +53,9 @@ func (s *source) decode(text []byte, into *Policy) {
 		s.at(node.Line, `got %s, want an object: {"version": 1, …}`, node.Kind)
 		return
 	}
+	for _, m := range node.Members {
+		into.has = append(into.has, m.Name)
+	}
 	s.value(node, "", reflect.ValueOf(into).Elem())
 }
 
