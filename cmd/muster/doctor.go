@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/shim/doctor"
@@ -14,14 +15,15 @@ import (
 	"github.com/muster-agent/muster/shim/launcher/known"
 	"github.com/muster-agent/muster/shim/member"
 	"github.com/muster-agent/muster/shim/plan"
-	"github.com/muster-agent/muster/shim/policy"
 	"github.com/muster-agent/muster/shim/ports"
 )
 
 type doctorFlags struct {
 	ask    flags.Ask
 	ports  string
-	policy string
+	policy flags.Policy
+	work   string
+	appID  string
 	json   bool
 }
 
@@ -45,7 +47,9 @@ agent's exit.`,
 	f.ask.Register(cmd.Flags())
 	cmd.Flags().Lookup("registry").Usage = "registry that must answer (default: CONSUL_HTTP_ADDR, if set)"
 	cmd.Flags().StringVar(&f.ports, "ports", ports.Default.String(), "range to take ports from")
-	cmd.Flags().StringVar(&f.policy, "policy", policy.DefaultFile, "policy `FILE` of this host's operator")
+	f.policy.Register(cmd.Flags())
+	cmd.Flags().StringVar(&f.work, "work-dir", "", "folder for package, checkpoints and instances")
+	cmd.Flags().StringVar(&f.appID, "app-id", "", "name of a gang, in whose work folder an agent would work")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print {checks, launcher} as JSON")
 	return cmd
 }
@@ -53,11 +57,20 @@ agent's exit.`,
 func (f *doctorFlags) doctor(ctx context.Context, s console.Streams) error {
 	found, host := member.Surroundings(ctx)
 	address, err := f.ask.Registry.Resolve()
+	rules, refused := f.policy.Read()
+	if exit.CodeOf(refused) == exit.Usage {
+		return refused
+	}
+	if f.appID != "" {
+		if err := appdef.CheckName("doctor: --app-id", f.appID); err != nil {
+			return exit.With(exit.Usage, err)
+		}
+	}
 	answer := checkup{
 		Version: 1, Launcher: known.Describe(found, host),
 		Checks: doctor.Look(ctx, found, host, doctor.Options{
-			State: f.ask.State.Resolve(), Ports: f.ports, Policy: f.policy, Registry: address, RegistryErr: err,
-			Named: f.ask.Registry.Named(),
+			State: f.ask.State.Resolve(), Ports: f.ports, Policy: rules, PolicyErr: refused, WorkDir: f.work,
+			AppID: f.appID, Registry: address, RegistryErr: err, Named: f.ask.Registry.Named(),
 		}),
 	}
 	if err := printCheckup(s.Out, answer, f.json); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/launcher"
+	"github.com/muster-agent/muster/shim/policy"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -43,7 +44,10 @@ const registryPatience = 6 * time.Second
 type Options struct {
 	State       status.Dir
 	Ports       string // range to take ports from
-	Policy      string // the operator's file
+	Policy      policy.Policy
+	PolicyErr   error  // why the policy does not hold
+	WorkDir     string // "": the launcher's, else the user's
+	AppID       string // "": the launcher's, else unknown
 	Registry    registry.Address
 	RegistryErr error // why the address cannot be read
 	Named       bool  // the registry was named: it must answer
@@ -54,9 +58,12 @@ func Look(ctx context.Context, found launcher.Found, host launcher.Host, o Optio
 	return slices.Concat(
 		[]Check{
 			checkLauncher(found, host), checkGuard(ctx), checkState(o.State), checkPorts(o.Ports),
-			checkConsul(ctx, o), checkACL(ctx, o), checkPolicy(o.Policy),
+			checkConsul(ctx, o), checkACL(ctx, o), checkPolicy(o),
 		},
-		checkConfinement(ctx, o.Policy),
-		[]Check{checkWorkFolder(), checkOpenFiles(), checkShell(), checkPython(ctx), checkHadoop(), checkGPU(ctx, "/")},
+		checkConfinement(ctx, found, o),
+		[]Check{
+			checkWorkFolder(found, o), checkOpenFiles(), checkShell(), checkPython(ctx), checkHadoop(),
+			checkGPU(ctx, "/"),
+		},
 	)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/packages/cachedir"
 	"github.com/muster-agent/muster/shim/gpu"
+	"github.com/muster-agent/muster/shim/launcher"
 	"github.com/muster-agent/muster/shim/policy"
 	"github.com/muster-agent/muster/shim/prepare"
 	"github.com/muster-agent/muster/shim/sandbox"
@@ -24,44 +25,44 @@ import (
 )
 
 // checkConfinement says how a process is held to its limits here.
-func checkConfinement(ctx context.Context, operators string) []Check {
+func checkConfinement(ctx context.Context, found launcher.Found, o Options) []Check {
 	choice, err := sandbox.Choose(ctx, "auto", false)
 	if err != nil {
 		return []Check{bad("engine", "mount /proc and /sys", "%v", err)}
 	}
 	tree := choice.Support.Tree
 	return []Check{
-		checkEngine(choice), checkIDs(operators), checkNetworkFiles(operators, magicOf),
+		checkEngine(choice), checkIDs(o), checkNetworkFiles(found, o, magicOf),
 		checkContainer(choice.Support), checkCgroup(tree),
 		checkDelegation(tree), checkFeatures(tree), checkEnvelope(tree),
-		checkImages(choice.Support, filepath.Join(cachedir.Default(), "image"), operators),
+		checkImages(choice.Support, filepath.Join(cachedir.Default(), "image"), o),
 	}
 }
 
-// checkIDs says whose user and group ids processes have on this host by the policy in a file.
-func checkIDs(operators string) Check {
+// checkIDs says whose user and group ids processes have on this host by the policy.
+func checkIDs(o Options) Check {
 	const name = "ids"
-	p, err := policy.Read(operators, false)
+	p := o.Policy
 	switch {
-	case err != nil:
+	case o.PolicyErr != nil:
 		return good(name, "not known while the policy cannot be read")
 	case os.Geteuid() != 0:
 		return good(name, "a process has this user's, uid %d", os.Geteuid())
 	case !prepare.RootOfHost():
 		return good(name, "a process has the agent's: this root is one of its launcher's container")
 	case p.HostIDs() && p.RefusesRoot():
-		return good(name, "the host's own, as %s says; on the host's own root a process needs a muster.user", p.File)
+		return good(name, "the host's own, as userns host says; on the host's own root a process needs a muster.user")
 	case p.HostIDs():
-		return bad(name, "take userns out of the policy", "a process without muster.user is root of this host: "+
-			"%s says userns host and refuse_root false", p.File)
+		return bad(name, "leave userns host out: --userns, MUSTER_AGENT_USERNS and "+p.File+" say it", "a process "+
+			"without muster.user is root of this host: userns is host and refuse_root false")
 	}
 	pool, err := subids.HostPool()
 	if err == nil {
 		err = sandbox.TryIDs(pool)
 	}
 	if err != nil {
-		return bad(name, "allow user namespaces (sysctl user.max_user_namespaces), or set userns to host in the "+
-			"policy: until then no process starts", "%v", err).needed()
+		return bad(name, "allow user namespaces (sysctl user.max_user_namespaces), or "+p.Admit(`"userns": "host"`)+
+			": until then no process starts", "%v", err).needed()
 	}
 	return good(name, "subordinate, %d blocks of %d from %d on: %s", pool.Blocks(), subids.BlockSize, pool.UIDs.First,
 		pool.From)
@@ -181,7 +182,7 @@ func checkEnvelope(t cgroup.Tree) Check {
 }
 
 // checkImages asks whether a container can have an image's root, and where images are stored.
-func checkImages(s sandbox.Support, cache, operators string) Check {
+func checkImages(s sandbox.Support, cache string, o Options) Check {
 	const name = "images"
 	if s.Container != "" {
 		return bad(name, "see containers above", "muster.image needs engine container")
@@ -196,14 +197,13 @@ func checkImages(s sandbox.Support, cache, operators string) Check {
 		return bad(name, "set XDG_CACHE_HOME to a folder on a local disk", "%s: %v", cache, err)
 	}
 	free := disk.Bavail * uint64(disk.Bsize) >> 30
-	return good(name, "can be pulled to %s, %d GiB free%s", cache, free, imageOwners(there, operators))
+	return good(name, "can be pulled to %s, %d GiB free%s", cache, free, imageOwners(there, o))
 }
 
 // imageOwners says how a container with ids of its own gets an image's files with these as owners; "": it has none, or
 // that is not known.
-func imageOwners(dir, operators string) string {
-	p, err := policy.Read(operators, false)
-	if err != nil || !prepare.MakesIDs(p) {
+func imageOwners(dir string, o Options) string {
+	if o.PolicyErr != nil || !prepare.MakesIDs(o.Policy) {
 		return ""
 	}
 	pool, err := subids.HostPool()
@@ -252,32 +252,4 @@ func checkGPU(ctx context.Context, root string) Check {
 		}
 	}
 	return good(name, "driver %s, %s, all fit", inventory.Driver, appdef.Counted(len(inventory.Devices), "GPU"))
-}
-
-// checkPolicy reads the operator's file.
-func checkPolicy(path string) Check {
-	const name = "policy"
-	p, err := policy.Read(path, false)
-	switch {
-	case err != nil:
-		return bad(name, "no agent starts until it is mended", "%v", err).needed()
-	case p.Version == 0:
-		return good(name, "none at %s: the defaults hold, seccomp filter %s", path, p.Seccomp)
-	}
-	for _, m := range p.Mounts {
-		if _, err := os.Stat(m.Path); err != nil {
-			return bad(name, "make it, or take it out of the policy: no container starts until then", "%s: mounts: %v",
-				path, err).needed()
-		}
-	}
-	if _, err := container.AppArmor(p.Label.AppArmor); err != nil {
-		return bad(name, "load it, or take it out of the policy: no container starts until then", "%s: label: %v", path,
-			err).needed()
-	}
-	added := "none"
-	if len(p.Capabilities.Add) > 0 {
-		added = strings.Join(p.Capabilities.Add, ", ")
-	}
-	return good(name, "%s: %s, refuse_root %v, seccomp filter %s, added capabilities %s, signed packages only %v", path,
-		appdef.Counted(len(p.Mounts), "mount"), p.RefusesRoot(), p.Seccomp, added, p.Packages.RequireSignature)
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/muster-agent/muster/shim/launcher"
+	"github.com/muster-agent/muster/shim/policy"
 	"github.com/muster-agent/muster/shim/prepare"
 	"github.com/muster-agent/muster/tests/need"
 )
@@ -26,10 +28,10 @@ func TestIDsByTheNamedPolicy(t *testing.T) {
 		if err := os.WriteFile(path, []byte(rules), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got := checkIDs(path); got.OK != want.ok || !strings.Contains(got.Found, want.says) {
+		if got := checkIDs(ruled(t, path)); got.OK != want.ok || !strings.Contains(got.Found, want.says) {
 			t.Errorf("%s: got %+v", rules, got)
 		}
-		if got := imageOwners(t.TempDir(), path); got != "" {
+		if got := imageOwners(t.TempDir(), ruled(t, path)); got != "" {
 			t.Errorf("%s: images: got %q", rules, got)
 		}
 	}
@@ -56,17 +58,27 @@ func TestNetworkFiles(t *testing.T) {
 		if err := os.WriteFile(path, []byte(rules), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		got := checkNetworkFiles(path, func(dir string) uint32 { return magics[dir] })
+		got := checkNetworkFiles(launcher.Found{}, ruled(t, path), func(dir string) uint32 { return magics[dir] })
 		if got.OK != want.ok || !strings.Contains(got.Found, want.says) || want.ok != (got.Remedy == "") {
 			t.Errorf("%s: got %+v", rules, got)
 		}
 	}
 	t.Setenv("XDG_STATE_HOME", "/srv/nfs")
-	got := checkNetworkFiles("/srv/none", func(string) uint32 { return 0x6969 })
+	got := checkNetworkFiles(launcher.Found{}, Options{}, func(string) uint32 { return 0x6969 })
 	if got.OK || !strings.Contains(got.Found, "(NFS)") {
 		t.Errorf("the work folder: got %+v", got)
 	}
 	if magicOf("/proc") != 0x9fa0 {
 		t.Errorf("/proc: got %#x", magicOf("/proc"))
 	}
+}
+
+// ruled are the options by which a policy holds.
+func ruled(t *testing.T, path string) Options {
+	t.Helper()
+	p, err := policy.Read(path, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Options{Policy: p}
 }

@@ -17,24 +17,41 @@ import (
 
 // Checks of things that muster can do without.
 
-// checkWorkFolder asks whether the default work folder could be made.
-func checkWorkFolder() Check {
+// workFolder is where an agent would work, and who says so. That of an app whose name is not known lies in it.
+func workFolder(found launcher.Found, o Options) (dir, from string, err error) {
+	if dir = cmp.Or(o.WorkDir, found.WorkDir); dir != "" {
+		from = "--work-dir"
+		if o.WorkDir == "" {
+			from = cmp.Or(found.Origins["work_dir"], string(found.Name))
+		}
+		dir, err = filepath.Abs(dir)
+		return dir, " (" + from + ")", err
+	}
+	app := cmp.Or(o.AppID, found.AppID)
+	dir, err = status.DefaultWorkDir(cmp.Or(app, "app"))
+	if app == "" {
+		dir = filepath.Dir(dir)
+	}
+	return dir, "", err
+}
+
+// checkWorkFolder asks whether an agent could make its work folder.
+func checkWorkFolder(found launcher.Found, o Options) Check {
 	const name = "work folder"
-	dir, err := status.DefaultWorkDir("doctor")
+	dir, from, err := workFolder(found, o)
 	if err != nil {
 		return bad(name, "give --work-dir", "%v", err)
 	}
-	dir = filepath.Dir(dir)
 	there := existing(dir)
 	if err := unix.Access(there, unix.W_OK|unix.X_OK); err != nil {
-		return bad(name, "give --work-dir a folder that can be written", "%s: %s cannot be written: %v", dir, there,
-			err)
+		return bad(name, "give --work-dir a folder that can be written", "%s%s: %s cannot be written: %v", dir, from,
+			there, err)
 	}
 	var disk unix.Statfs_t
 	if err := unix.Statfs(there, &disk); err != nil {
-		return good(name, "%s", dir)
+		return good(name, "%s%s", dir, from)
 	}
-	return good(name, "%s, %d GiB free", dir, disk.Bavail*uint64(disk.Bsize)>>30)
+	return good(name, "%s%s, %d GiB free", dir, from, disk.Bavail*uint64(disk.Bsize)>>30)
 }
 
 // existing is a folder, or the one above it that is there.

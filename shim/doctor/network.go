@@ -1,14 +1,12 @@
 package doctor
 
 import (
-	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/muster-agent/muster/shim/policy"
+	"github.com/muster-agent/muster/shim/launcher"
 	"github.com/muster-agent/muster/shim/prepare"
-	"github.com/muster-agent/muster/shim/status"
 )
 
 // networks are filesystems that several hosts share, by their number of statfs(2). FUSE is not among them: its number
@@ -26,18 +24,18 @@ var networks = map[uint32]string{
 
 // checkNetworkFiles warns of folders that several hosts share: the table of subordinate ids is one host's. magic is the
 // number of the filesystem that a folder is on.
-func checkNetworkFiles(operators string, magic func(dir string) uint32) Check {
+func checkNetworkFiles(found launcher.Found, o Options, magic func(dir string) uint32) Check {
 	const name = "network files"
-	p, err := policy.Read(operators, false)
+	p := o.Policy
 	switch {
-	case err != nil:
+	case o.PolicyErr != nil:
 		return good(name, "not known while the policy cannot be read")
 	case !prepare.MakesIDs(p):
 		return good(name, "are used with the same ids as on other hosts: processes have no subordinate ones")
 	}
 	var dirs []string
-	if dir, err := status.DefaultWorkDir("doctor"); err == nil {
-		dirs = append(dirs, filepath.Dir(dir))
+	if dir, _, err := workFolder(found, o); err == nil {
+		dirs = append(dirs, dir)
 	}
 	for _, m := range p.Mounts {
 		dirs = append(dirs, m.Path)
@@ -45,18 +43,18 @@ func checkNetworkFiles(operators string, magic func(dir string) uint32) Check {
 	for _, r := range p.Roots {
 		dirs = append(dirs, r.Path)
 	}
-	var found []string
+	var shared []string
 	for _, dir := range dirs {
 		if network := networks[magic(dir)]; network != "" {
-			found = append(found, dir+" ("+network+")")
+			shared = append(shared, dir+" ("+network+")")
 		}
 	}
-	if len(found) == 0 {
+	if len(shared) == 0 {
 		return good(name, "none: the work folder and the policy's mounts and roots are on filesystems of this host")
 	}
 	return bad(name, "set muster.user to a user whom users in the policy admits, keep the data in a store such as "+
-		"HDFS, or set userns to host in the policy", "%s: each host gives an app other subordinate ids, and two apps "+
-		"may have the same ids there", strings.Join(found, ", "))
+		"HDFS, or "+p.Admit(`"userns": "host"`), "%s: each host gives an app other subordinate ids, and two apps "+
+		"may have the same ids there", strings.Join(shared, ", "))
 }
 
 // magicOf is the number of the filesystem that a folder is on, or will be; 0: it cannot be asked.

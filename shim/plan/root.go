@@ -70,8 +70,8 @@ func (b *builder) user() string {
 	return ""
 }
 
-// rootUser warns about a process that is root on the host's own files: of an agent that is the host's root, and with the
-// agent's ids.
+// rootUser warns about a process that is root on the host's own files: of an agent that is the host's root, and with
+// the agent's ids.
 func (b *builder) rootUser(p Plan) {
 	id, _, _ := strings.Cut(p.Process.User, ":")
 	uid, err := strconv.Atoi(id)

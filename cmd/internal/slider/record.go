@@ -147,9 +147,6 @@ func (r *runRecord) take(c *call) {
 
 // policy is that of the app, else of the host.
 func (r *runRecord) policy() (policy.Policy, error) {
-	p, err := policy.Read(cmp.Or(r.Policy, policy.DefaultFile), r.Policy != "")
-	if err != nil {
-		return p, err
-	}
-	return p.WithUserns(r.Userns)
+	f := flags.Policy{File: r.Policy, Userns: r.Userns}
+	return f.Read()
 }

@@ -1,0 +1,83 @@
+package doctor
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/shim/policy"
+	"github.com/muster-agent/muster/shim/sandbox/container"
+)
+
+// checkPolicy says what holds here by the operator's policy, and what it names that is not there.
+func checkPolicy(o Options) Check {
+	const name = "policy"
+	p := o.Policy
+	switch {
+	case o.PolicyErr != nil:
+		return bad(name, "no agent starts until it is mended", "%v", o.PolicyErr).needed()
+	case p.Version == 0:
+		return good(name, "none at %s: %s", p.File, says(p))
+	}
+	for _, m := range p.Mounts {
+		if _, err := os.Stat(m.Path); err != nil {
+			return bad(name, "make it, or take it out of the policy: no container starts until then", "%s: mounts: %v",
+				p.File, err).needed()
+		}
+	}
+	if _, err := container.AppArmor(p.Label.AppArmor); err != nil {
+		return bad(name, "load it, or take it out of the policy: no container starts until then", "%s: label: %v",
+			p.File, err).needed()
+	}
+	return good(name, "%s: %s", p.File, says(p))
+}
+
+// says is what a policy changes, by its fields, and the two defaults that most depends on.
+func says(p policy.Policy) string {
+	parts := []string{
+		"userns " + cmp.Or(p.Userns, "private"), fmt.Sprintf("refuse_root %v", p.RefusesRoot()),
+	}
+	list := func(field string, entries []string) {
+		if len(entries) > 0 {
+			parts = append(parts, field+" "+strings.Join(entries, ", "))
+		}
+	}
+	var mounts, roots []string
+	for _, m := range p.Mounts {
+		at := m.Path
+		if m.To != m.Path {
+			at += " at " + m.To
+		}
+		mounts = append(mounts, at+readOnly(m.ReadOnly))
+	}
+	for _, r := range p.Roots {
+		roots = append(roots, r.Path+readOnly(r.ReadOnly))
+	}
+	list("mounts", mounts)
+	list("roots", roots)
+	list("users", p.Users.Names)
+	list("groups", p.Users.Groups)
+	list("secret_env", p.SecretEnv)
+	list("secret_keyring", p.SecretKeyring)
+	list("secret_files", p.SecretFiles)
+	list("ulimits", p.Ulimits)
+	parts = append(parts, "seccomp "+p.Seccomp.String())
+	list("capabilities", p.Capabilities.Add)
+	if p.Label.AppArmor != "" {
+		list("apparmor", []string{p.Label.AppArmor})
+	}
+	list("insecure_registries", p.InsecureRegistries)
+	if p.Packages.RequireSignature {
+		parts = append(parts, "packages signed by "+appdef.Counted(len(p.Packages.Keys), "key"))
+	}
+	return strings.Join(parts, "; ")
+}
+
+func readOnly(is bool) string {
+	if is {
+		return " (read-only)"
+	}
+	return ""
+}
