@@ -72,11 +72,15 @@ func TestReadmeAsTyped(t *testing.T) {
 	for name, content := range files {
 		d.write(name, content)
 	}
-	lines := consoles(text)
-	if len(lines) < 5 {
-		t.Fatalf("only %d lines to type", len(lines))
+	all := steps(text)
+	if len(all) < 5 {
+		t.Fatalf("only %d lines to type", len(all))
 	}
-	for _, l := range lines {
+	for _, l := range all {
+		if l.file != "" {
+			d.write(l.file, l.text)
+			continue
+		}
 		output, code := d.types(l.text)
 		if code != 0 {
 			t.Fatalf("README.md:%d: %s: exit code %d\n%s", l.line, l.text, code, output)
