@@ -70,11 +70,11 @@ func also(hint string) string {
 // value reads one value into a Go value, whose type says what is wanted.
 func (s *source) value(n *appdef.JSONNode, field string, to reflect.Value) {
 	s.lines[field] = n.Line
-	if rules, ok := to.Addr().Interface().(*seccompRules); ok && n.Kind == appdef.JSONText {
+	if rules, ok := reflect.TypeAssert[*seccompRules](to.Addr()); ok && n.Kind == appdef.JSONText {
 		rules.word(n.Text)
 		return
 	}
-	switch to.Kind() {
+	switch to.Kind() { //nolint:exhaustive // those of Policy's fields
 	case reflect.Pointer:
 		to.Set(reflect.New(to.Type().Elem()))
 		s.value(n, field, to.Elem())
@@ -98,7 +98,7 @@ func (s *source) value(n *appdef.JSONNode, field string, to reflect.Value) {
 		if s.is(n, field, appdef.JSONBoolean, to) {
 			to.SetBool(n.Text == "true")
 		}
-	default: // the version: check says which
+	default: // the version
 		if n.Kind != appdef.JSONNumber || n.Text != "1" {
 			s.bad(field, "got %s, want 1", shown(n))
 			return
@@ -148,10 +148,10 @@ func (s *source) is(n *appdef.JSONNode, field string, want any, to reflect.Value
 
 // shown is a value as a message names it.
 func shown(n *appdef.JSONNode) string {
-	switch n.Kind {
-	case appdef.JSONText:
+	switch {
+	case n.Kind == appdef.JSONText:
 		return "the text " + appdef.Quote(n.Text)
-	case appdef.JSONNumber, appdef.JSONBoolean:
+	case n.Scalar():
 		return n.Text
 	}
 	return string(n.Kind)
