@@ -140,8 +140,7 @@ func checkConsul(ctx context.Context, o Options) Check {
 	case !o.Named:
 		return good(name, "none at %s: muster run brings its own, muster agent needs --registry", address)
 	case errors.Is(err, registry.ErrForbidden):
-		return bad(name, "give CONSUL_HTTP_TOKEN a token with the rules that muster acl APP prints", "%s: %v",
-			address, err).needed()
+		return bad(name, consul.TokenRemedy(""), "%s: %v", address, err).needed()
 	case errors.Is(err, registry.ErrTooManyConnections):
 		return bad(name, "raise limits.http_max_conns_per_client of that Consul", "%s: %v", address, err).needed()
 	}

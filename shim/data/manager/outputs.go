@@ -47,7 +47,7 @@ func (m *Manager) prepareOutputs(
 			return fmt.Errorf("output %s: %w", one.Name, err)
 		}
 		if err := leave.Prepare(ctx); err != nil {
-			return withURL(err, one.To)
+			return fmt.Errorf("muster.output.%s: %w", one.Name, withURL(err, one.To))
 		}
 		m.owes(one.Name, leave)
 		m.warnRivals(ctx, one, leave)
