@@ -92,8 +92,8 @@ func (a Admission) checkpoint(dir string) error {
 func (a Admission) seen(dir string) error {
 	i := slices.IndexFunc(a.Policy.Mounts, func(m policy.Mount) bool { return Within(dir, m.To) && !m.ReadOnly })
 	if i < 0 {
-		return fault.NotPermitted(fmt.Errorf("%s is not in the container: let the operator add it to mounts in %s, or "+
-			"leave muster.checkpoint.dir out", dir, a.Policy.File))
+		return fault.NotPermitted(fmt.Errorf("%s is not in the container: let the operator %s, or leave "+
+			"muster.checkpoint.dir out", dir, a.Policy.Admit(pathLine("mounts", dir, false))))
 	}
 	if m := a.Policy.Mounts[i]; m.Path != m.To {
 		return fault.NotPermitted(fmt.Errorf("%s is in the container %s of the host, where muster does not look for "+
@@ -122,9 +122,8 @@ func (a Admission) Visible(path string, write bool) error {
 		return nil
 	}
 	return fault.NotPermitted(fmt.Errorf(
-		"%s is not in the container: name a filesystem that holds it by --default-fs, or let the operator add it to "+
-			"mounts in %s",
-		path, a.Policy.File,
+		"%s is not in the container: name a filesystem that holds it by --default-fs, or let the operator %s",
+		path, a.Policy.Admit(pathLine("mounts", path, !write)),
 	))
 }
 
@@ -160,8 +159,8 @@ func (a Admission) admit(path string, write bool) (reach, error) {
 		return reachOf("/" + firstOf(truth)), nil
 	}
 	return reach{}, fault.NotPermitted(fmt.Errorf("%s: the job's container does not have it, and its process is "+
-		"root: set muster.user, name a filesystem that holds it by --default-fs, or let the operator add %s in %s",
-		truth, rootLine(truth, true), a.Policy.File))
+		"root: set muster.user, name a filesystem that holds it by --default-fs, or let the operator %s",
+		truth, a.Policy.Admit(pathLine("roots", truth, true))))
 }
 
 // ofWork is the folder in the work folder that a path goes through.
@@ -202,15 +201,15 @@ func (a Admission) placing(truth string) (reach, error) {
 	}
 	return reach{}, fault.NotPermitted(fmt.Errorf("%s: an agent that is root writes for a definition only below its "+
 		"work folder: name a path there, name a filesystem that holds it by --default-fs, or let the "+
-		"operator add %s in %s", truth, rootLine(truth, false), a.Policy.File))
+		"operator %s", truth, a.Policy.Admit(pathLine("roots", truth, false))))
 }
 
-// rootLine is the line of a policy that admits a path.
-func rootLine(path string, readOnly bool) string {
+// pathLine is the line of a policy that admits a path, in mounts or roots.
+func pathLine(field, path string, readOnly bool) string {
 	if readOnly {
-		return fmt.Sprintf(`"roots": [{"path": %q, "read_only": true}]`, path)
+		return fmt.Sprintf(`%q: [{"path": %q, "read_only": true}]`, field, path)
 	}
-	return fmt.Sprintf(`"roots": [{"path": %q}]`, path)
+	return fmt.Sprintf(`%q: [{"path": %q}]`, field, path)
 }
 
 // Open gives the store of a path of this host that the definition names, with the rights of the app's process. The path
@@ -262,9 +261,9 @@ func (a Admission) Read(path string, most int64) (text string, err error) {
 	if !a.bounded() || a.User.limited() && !listed {
 		err = a.User.Do(func() (err error) { text, err = a.User.read(path, most); return err })
 		if a.User.limited() && errors.Is(err, fs.ErrPermission) {
-			err = fault.NotPermitted(fmt.Errorf("%w: let it read the file, let the operator add "+
-				`"secret_files": [%q] in %s, or name a variable of the agent, env:MUSTER_SECRET_…`, err, truth,
-				a.Policy.File))
+			err = fault.NotPermitted(fmt.Errorf("%w: let it read the file, let the operator %s, or name "+
+				"a variable of the agent, env:MUSTER_SECRET_…", err,
+				a.Policy.Admit(fmt.Sprintf(`"secret_files": [%q]`, truth))))
 		}
 		return text, err
 	}
@@ -300,7 +299,7 @@ func (a Admission) ReadFolder(path string) (UserFolder, error) {
 		return UserFolder{root, path, a.User}, err
 	}
 	truth := Resolve(path)
-	top, err := a.reading(truth, rootLine(truth, true))
+	top, err := a.reading(truth, pathLine("roots", truth, true))
 	if err != nil {
 		return UserFolder{}, err
 	}
@@ -326,8 +325,8 @@ func (a Admission) reading(truth, line string) (reach, error) {
 		return a.ofWork(truth, work)
 	}
 	return reach{}, fault.NotPermitted(fmt.Errorf("%s: an agent that is root reads for a definition only below its "+
-		"work folder: set muster.user to a user who may read it, or let the operator add %s in %s", truth, line,
-		a.Policy.File))
+		"work folder: set muster.user to a user who may read it, or let the operator %s", truth,
+		a.Policy.Admit(line)))
 }
 
 func (r reach) open(write bool) (store.Store, error) {

@@ -75,7 +75,7 @@ func TestReadForAnotherUser(t *testing.T) {
 		t.Errorf("got %q, %v", text, err)
 	}
 	_, err = a.Read("closed", 100)
-	for _, want := range []string{"uid 64001", "closed: permission denied: let it read the file, let the operator add " + `"secret_files": ["` + filepath.Join(top, "closed") + `"]`} {
+	for _, want := range []string{"uid 64001", "closed: permission denied: let it read the file, let the operator write " + `{"version": 1, "secret_files": ["` + filepath.Join(top, "closed") + `"]}`} {
 		if !fault.Is(err, registry.ClassNotPermitted) || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}

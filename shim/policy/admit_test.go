@@ -29,7 +29,7 @@ func TestAdmit(t *testing.T) {
 		if _, paste, ok := strings.Cut(p.Admit(`"ulimits": ["nice"]`), "write "); ok {
 			paste, _, _ = strings.Cut(paste, " to ")
 			writeMode(t, path, paste, 0o644)
-			if p, err := Examine(path, true); err != nil || p.MayRaise("nice") != nil {
+			if p, err := Examine(path, true); err != nil || !p.MayRaise("nice") {
 				t.Errorf("%s, as a file: got %v, %v", paste, err, p.MayRaise("nice"))
 			}
 		}

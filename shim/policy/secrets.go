@@ -9,10 +9,18 @@ import (
 // ownSecrets begin the agent's variables that are there to be named by definitions.
 const ownSecrets = "MUSTER_SECRET_"
 
-// SecretVariable tells whether a definition may name a variable of the agent as a secret. Nothing but the operator's
+// SecretVariable refuses a variable of the agent that a definition may not name as a secret. Nothing but the operator's
 // word, or the variable's own name, says that a job may have it: others are tokens of the launcher and the registry.
-func (p Policy) SecretVariable(name string) bool {
-	return strings.HasPrefix(name, ownSecrets) || matches(p.SecretEnv, name)
+func (p Policy) SecretVariable(name string) error {
+	if strings.HasPrefix(name, ownSecrets) || matches(p.SecretEnv, name) {
+		return nil
+	}
+	operator := ""
+	if !slices.ContainsFunc(agentTokens, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
+		operator = ", or let the operator " + p.Admit(fmt.Sprintf(`"secret_env": [%q]`, name))
+	}
+	return fmt.Errorf("variable %s belongs to the agent: give it MUSTER_SECRET_%[1]s and name that%[2]s", name,
+		operator)
 }
 
 // SecretKey tells whether a definition may name a key of the agent's keyrings.

@@ -61,8 +61,8 @@ func (c *Container) refuseRoot(p plan.Plan) error {
 		return nil
 	}
 	return fmt.Errorf("the process would be root of this host, which its policy refuses: set muster.user, leave "+
-		"userns host out (--userns, MUSTER_AGENT_USERNS and %[1]s say it), or let the operator set refuse_root to "+
-		"false in %[1]s", c.Policy.File)
+		"userns host out (--userns, MUSTER_AGENT_USERNS and %s say it), or let the operator %s", c.Policy.File,
+		c.Policy.Admit(`"refuse_root": false`))
 }
 
 // confinement is the plan's limits and root in the form of an engine.

@@ -120,12 +120,26 @@ func (c *Container) admitLimits(p plan.Plan) error {
 		return err
 	}
 	raised, err := sandbox.Raised(limits)
+	var refused, said []string
 	for _, name := range raised {
-		if refused := c.Policy.MayRaise(name); refused != nil {
-			err = errors.Join(err, fmt.Errorf("muster.ulimit.%s %s: %w", name, p.Limits.Ulimits[name], refused))
+		if !c.Policy.MayRaise(name) {
+			refused, said = append(refused, name), append(said, "muster.ulimit."+name+" "+p.Limits.Ulimits[name])
 		}
 	}
+	if len(refused) > 0 {
+		err = errors.Join(err, fmt.Errorf("%s: above this agent's own limit, and it tells on the whole host: let the "+
+			"operator %s", strings.Join(said, ", "), c.Policy.Admit(`"ulimits": `+list(refused))))
+	}
 	return err
+}
+
+// list are texts as a policy has them.
+func list(texts []string) string {
+	quoted := make([]string, len(texts))
+	for i, text := range texts {
+		quoted[i] = strconv.Quote(text)
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
 }
 
 // leastUser is the first uid, and the first gid, that is not of the system (login.defs(5)).
@@ -160,13 +174,9 @@ func (c *Container) admits(u plan.UserFacts, host accounts) error {
 		return err
 	}
 	submitter := u.UID >= leastUser && c.Submitter != "" && slices.Contains(names, c.Submitter)
+	var lines, others []string // of the policy's users; groups
 	if !submitter && !c.Policy.Users.User(u.UID, names) {
-		entry := strconv.Itoa(u.UID)
-		if len(names) > 0 {
-			entry = names[0]
-		}
-		return fmt.Errorf(`this host does not let definitions run as uid %d: leave muster.user out, or let the `+
-			`operator add "users": {"names": [%q]} in %s`, u.UID, entry, c.Policy.File)
+		lines = append(lines, `"names": `+list([]string{append(names, strconv.Itoa(u.UID))[0]}))
 	}
 	for _, gid := range append([]int{u.GID}, u.Groups...) {
 		if slices.Contains(groups, gid) || c.ids.subordinate(gid) {
@@ -177,11 +187,25 @@ func (c *Container) admits(u plan.UserFacts, host accounts) error {
 			return err
 		}
 		if !c.Policy.Users.Group(gid, called) {
-			return fmt.Errorf(`uid %d is not in group %d on this host: name the user without it, or let the operator `+
-				`add "users": {"groups": ["%[2]d"]} in %[3]s`, u.UID, gid, c.Policy.File)
+			others = append(others, strconv.Itoa(gid))
 		}
 	}
-	return nil
+	why, instead := "", "leave muster.user out"
+	switch unlisted, outside := len(lines) > 0, len(others) > 0; {
+	case unlisted && outside:
+		why = "this host does not let definitions run as uid %d, who is not in group %s"
+	case unlisted:
+		why = "this host does not let definitions run as uid %d%s"
+	case outside:
+		why, instead = "uid %d is not in group %s on this host", "name the user without it"
+	default:
+		return nil
+	}
+	if len(others) > 0 {
+		lines = append(lines, `"groups": `+list(others))
+	}
+	return fmt.Errorf(why+": "+instead+", or let the operator %s", u.UID, strings.Join(others, " and "),
+		c.Policy.Admit(`"users": {`+strings.Join(lines, ", ")+`}`))
 }
 
 // of are the names that a root gives a uid, and the groups that it gives those.

@@ -81,7 +81,7 @@ func TestAttackUsersOfTheHost(t *testing.T) {
 		user plan.UserFacts
 		want string // in the refusal; "": admitted
 	}{
-		{"nobody's word", listed(nil), plan.UserFacts{UID: 1000, GID: 1000}, `"users": {"names": ["alice"]} in /etc/muster/policy.json`},
+		{"nobody's word", listed(nil), plan.UserFacts{UID: 1000, GID: 1000}, `let the operator write {"version": 1, "users": {"names": ["alice"]}} to /etc/muster/policy.json`},
 		{"nobody", listed(nil), plan.UserFacts{UID: 65534, GID: 65534}, `"names": ["nobody"]`},
 		{"no account", listed(nil), plan.UserFacts{UID: 4242, GID: 4242}, `"names": ["4242"]`},
 		{"the launcher's user", Config{Submitter: "alice"}, plan.UserFacts{UID: 1000, GID: 1000, Groups: []int{44}}, ""},
@@ -92,6 +92,7 @@ func TestAttackUsersOfTheHost(t *testing.T) {
 		{"by range", listed([]string{"1000-59999"}), plan.UserFacts{UID: 1002, GID: 1002}, ""},
 		{"beside the range", listed([]string{"1000-59999"}), plan.UserFacts{UID: 65534, GID: 65534}, "uid 65534"},
 		{"group shadow", listed([]string{"bob"}), plan.UserFacts{UID: 1002, GID: 42}, `"users": {"groups": ["42"]}`},
+		{"neither the user nor its groups", listed(nil), plan.UserFacts{UID: 1002, GID: 42, Groups: []int{44}}, `who is not in group 42 and 44: leave muster.user out, or let the operator write {"version": 1, "users": {"names": ["bob"], "groups": ["42", "44"]}} to `},
 		{"group shadow of an image's files", listed([]string{"bob"}), plan.UserFacts{UID: 1002, GID: 1002, Groups: []int{42}}, "group 42"},
 		{"another's group", listed([]string{"bob"}), plan.UserFacts{UID: 1002, GID: 1002, Groups: []int{44}}, "group 44"},
 		{"root's group", listed([]string{"bob"}), plan.UserFacts{UID: 1002, GID: 0}, "group 0"},
@@ -125,7 +126,7 @@ func TestAttackRaisesLimits(t *testing.T) {
 		want        string
 	}{
 		{"rtprio", most, nil, "muster.ulimit.rtprio " + most + `: above this agent's own limit, and it tells on the whole host: let the ` +
-			`operator add "ulimits": ["rtprio"] in /p`},
+			`operator write {"version": 1, "ulimits": ["rtprio"]} to /p`},
 		{"rtprio", "1:unlimited", []string{"nice"}, "muster.ulimit.rtprio"},
 		{"rtprio", most, []string{"rtprio"}, ""},
 		{"rtprio", least, nil, ""},

@@ -56,7 +56,7 @@ func (s Source) read(ref string) (string, error) {
 		// An ordinary user's keys are the process's as well; root's are not.
 		if os.Geteuid() == 0 && !s.Policy.SecretKey(where) {
 			return "", fault.NotPermitted(fmt.Errorf("key %s is root's: name a file that the job may read, or let the "+
-				`operator add "secret_keyring": [%[1]q] in %[2]s`, where, s.Policy.File))
+				"operator %s", where, s.Policy.Admit(fmt.Sprintf(`"secret_keyring": [%q]`, where))))
 		}
 		return keyring.Read(where)
 	}
@@ -83,9 +83,8 @@ func whose(path string) string {
 
 // variable is a variable of the agent that definitions may name.
 func (s Source) variable(name string) (string, error) {
-	if !s.Policy.SecretVariable(name) {
-		return "", fault.NotPermitted(fmt.Errorf("variable %s belongs to the agent: give it MUSTER_SECRET_%[1]s and "+
-			`name that, or let the operator add "secret_env": [%[1]q] in %[2]s`, name, s.Policy.File))
+	if err := s.Policy.SecretVariable(name); err != nil {
+		return "", fault.NotPermitted(err)
 	}
 	v, ok := os.LookupEnv(name)
 	if !ok {

@@ -62,10 +62,10 @@ func TestAttackCheckpointsOfOthers(t *testing.T) {
 				users := object{"names": []string{"nobody"}, "groups": []string{"nogroup"}}
 				root := filepath.Dir(j.work)
 				open := j.policy(object{"users": users, "roots": []object{{"path": root}}})
-				remedy := `"roots": [{"path": "` + etc + `"}]`
+				remedy := `[{"path": "` + etc + `"}]`
 				if engine == "container" { // the process sees the folders, and the agent may use them, by the policy's mounts
 					open = j.policy(object{"users": users, "mounts": []object{{"path": store}, {"path": etc}, {"path": model}}})
-					remedy = "let the operator add it to mounts"
+					remedy = `"mounts": [{"path": `
 				}
 				// The attacker's file comes into the store.
 				j.define("echo '* * * * * root id' > $MUSTER_CHECKPOINT_DIR/step-5", given)
@@ -108,7 +108,7 @@ func TestAttackSecretsOfRoot(t *testing.T) {
 			j.env = append(j.env, "VAULT_TOKEN=hunter2", "NOMAD_TOKEN=hunter2")
 			for ref, words := range map[string][]string{
 				"file:/etc/shadow": {"secret X", "/etc/shadow", "permission denied"},
-				"env:VAULT_TOKEN":  {"secret X: variable VAULT_TOKEN belongs to the agent", `"secret_env": ["VAULT_TOKEN"]`},
+				"env:VAULT_TOKEN":  {"secret X: variable VAULT_TOKEN belongs to the agent: give it MUSTER_SECRET_VAULT_TOKEN"},
 				"env:NOMAD_TOKEN":  {"secret X: variable NOMAD_TOKEN belongs to the agent"},
 				"keyring:x":        {"secret X: key x is root's", `"secret_keyring": ["x"]`},
 			} {
@@ -139,13 +139,13 @@ func TestAttackUsersAndGroups(t *testing.T) {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			j := newJob(t, "head -1 /etc/shadow", settings{"muster.user": "1002:42"})
-			j.run("--engine", engine).fails(t, registry.ClassNotPermitted, 77, "muster.user 1002:42: ", "uid 1002", `"users": {"names": ["1002"]}`)
+			j.run("--engine", engine).fails(t, registry.ClassNotPermitted, 77, "muster.user 1002:42: ", "uid 1002", "group 42", `"users": {"names": ["1002"], "groups": ["42"]}`)
 			j.app += "x"
 			policy := j.policy(object{"users": object{"names": []string{"1000-59999"}}})
-			j.run("--engine", engine, "--policy", policy).fails(t, registry.ClassNotPermitted, 77, "group 42", `"users": {"groups": ["42"]}`)
+			j.run("--engine", engine, "--policy", policy).fails(t, registry.ClassNotPermitted, 77, "group 42", `add {"groups": ["42"]} to what "users" has in `)
 			j.app += "x"
 			j.define("id", settings{"muster.user": "nobody"})
-			j.run("--engine", engine, "--policy", policy).fails(t, registry.ClassNotPermitted, 77, `"users": {"names": ["nobody"]}`)
+			j.run("--engine", engine, "--policy", policy).fails(t, registry.ClassNotPermitted, 77, `{"names": ["nobody"]`)
 		})
 	}
 }

@@ -100,7 +100,7 @@ touch "$MUSTER_CHECKPOINT_DIR/saved" && echo checkpoint $MUSTER_CHECKPOINT_DIR`,
 	})
 	// without the mount the checkpoint folder would be lost
 	e := j.run("--engine", "container")
-	e.fails(t, registry.ClassNotPermitted, 77, "checkpoint folder "+filepath.Join(store, "ckpt")+" is not in the container", "add it to mounts in /etc/muster/policy.json")
+	e.fails(t, registry.ClassNotPermitted, 77, "checkpoint folder "+filepath.Join(store, "ckpt")+" is not in the container", `"mounts": [{"path": "`+filepath.Join(store, "ckpt")+`"}]`, "to /etc/muster/policy.json")
 	j.app += "x"
 	policy := j.policy(object{"mounts": []object{{"path": filepath.Join(host, "data"), "to": "/tmp/data", "read_only": true}, {"path": store}}})
 	out := j.succeeds("--engine", "container", "--policy", policy)
