@@ -106,14 +106,7 @@ func TestAttackOnTheGuard(t *testing.T) {
 
 // A process that has the guard's ids stops it, so that nobody ends the process or holds it to its limits.
 func TestAttackStopsTheGuard(t *testing.T) {
-	g := processGuard(t, Options{})
-	fifo := filepath.Join(fifoOnly(t), "alive")
-	held := openFifo(t, fifo)
-	start(t, g, Spec{Argv: []string{self(t), "as-rebel", fifo, "3"}})
-	held.wantReady(t)
-	if err := syscall.Kill(g.PID(), syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	g, held := stoppedGuard(t)
 	if err := g.Kill(); err != nil {
 		t.Fatal(err)
 	}

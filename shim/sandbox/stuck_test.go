@@ -61,7 +61,9 @@ func TestWhatWillNotDieIsNamed(t *testing.T) {
 	awaitEnd(t, g.PID())
 }
 
-func TestCloseOfAStoppedGuard(t *testing.T) {
+// stoppedGuard is a guard whose process has stopped it, and the processes that live on.
+func stoppedGuard(t *testing.T) (*Guard, *held) {
+	t.Helper()
 	g := processGuard(t, Options{})
 	fifo := filepath.Join(fifoOnly(t), "alive")
 	held := openFifo(t, fifo)
@@ -70,6 +72,11 @@ func TestCloseOfAStoppedGuard(t *testing.T) {
 	if err := syscall.Kill(g.PID(), syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+	return g, held
+}
+
+func TestCloseOfAStoppedGuard(t *testing.T) {
+	g, held := stoppedGuard(t)
 	g.ending.patience = time.Millisecond
 	if err := g.Close(); err != nil {
 		t.Fatal(err)
