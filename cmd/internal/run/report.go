@@ -59,7 +59,12 @@ func (r *runner) lastWords(e end, dir, instance string) {
 		}
 	}
 	agentLog := filepath.Join(dir, "agent.log")
-	if lines := r.words(instance); len(lines) > 0 {
+	lines := r.words(instance)
+	if len(lines) == 0 {
+		const most = 200 // of which few are no everyday's
+		lines = without(strings.Join(tailOf(agentLog, 0, most), "\n"), everyday, reportLines)
+	}
+	if len(lines) > 0 {
 		r.quote(lines, fmt.Sprintf("its agent (%s)", agentLog))
 		return
 	}

@@ -160,7 +160,7 @@ func (r *runner) howToResume() string {
 // it again: the run has failed. Else it is interrupted.
 func (r *runner) brokenOff(e end, f *status.ResultFile) {
 	f.Outcome, f.Code = "interrupted", exit.Internal
-	f.Advice = "the agents' own words are above and in agent.log; " + r.howToResume()
+	f.Advice = "each agent.log has the agent's own words; " + r.howToResume()
 	var agent agentError
 	switch {
 	case errors.As(e.failure, &agent):
@@ -172,7 +172,7 @@ func (r *runner) brokenOff(e end, f *status.ResultFile) {
 		f.First = &first
 		if f.Code == exit.Internal {
 			f.Outcome, f.Class = string(registry.Failed), new(string(registry.ClassMuster))
-			f.Advice = "this is a fault in muster; the agents' own words are above and in agent.log"
+			f.Advice = "this is a fault in muster; each agent.log has the agent's own words"
 		}
 	case e.failure != nil:
 		f.Cause = e.failure.Error()
