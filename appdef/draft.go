@@ -171,8 +171,8 @@ func (d *Draft) Finish() (App, Problems) {
 	for i := range a.Components {
 		c := &a.Components[i]
 		resources := d.section(d.src.Resources, d.src.ComponentResources, c.Name)
-		resources[memoryKey] = Value{Text: strconv.Itoa(c.Limits.MemoryMB), Place: resources[memoryKey].Place}
-		resources[vcoresKey] = Value{Text: strconv.Itoa(c.Limits.VCores), Place: resources[vcoresKey].Place}
+		resources[memoryKey] = Value{Text: limitText(c.Limits.MemoryMB), Place: resources[memoryKey].Place}
+		resources[vcoresKey] = Value{Text: limitText(c.Limits.VCores), Place: resources[vcoresKey].Place}
 		resources[priorityKey] = Value{Text: strconv.Itoa(c.Priority), Place: resources[priorityKey].Place}
 		for _, key := range []string{memoryKey, vcoresKey} {
 			if v := resources[key]; v.File != "" {
@@ -192,6 +192,14 @@ func (d *Draft) Finish() (App, Problems) {
 	found := d.found.Sort()
 	a.Warnings = found.Warnings()
 	return *a, found
+}
+
+// limitText is a limit as resources has it.
+func limitText(n int) string {
+	if n == Max {
+		return "max"
+	}
+	return strconv.Itoa(n)
 }
 
 // merge takes the texts of a section and their places. A count becomes a component's Instances, not a resource.

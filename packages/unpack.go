@@ -159,6 +159,21 @@ func replace(src fs.FS, dir, around string) (err error) {
 // elsewhere. Links must be relative and stay inside.
 func Copy(src fs.FS, dir string) error { return copyTree(src, dir, nil) }
 
+// CopyFile copies a file of this machine to a new one, which its owner may write to.
+func CopyFile(from, to string, mode fs.FileMode) (err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode.Perm()|0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
+
 // copyTree leaves out the folder skip, when it lies in src.
 func copyTree(src fs.FS, dir string, skip fs.FileInfo) (err error) {
 	root, err := os.OpenRoot(dir)

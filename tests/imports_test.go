@@ -34,7 +34,9 @@ var rooms = []room{
 	{path: "appdef", pure: true}, // reads fs.FS
 	{path: "appdef/slider", may: []string{"appdef"}, pure: true},
 	{path: "appdef/pai", may: []string{"appdef"}, pure: true},
-	{path: "appdef/hbox", may: []string{"appdef"}, pure: true},
+	{path: "appdef/shellwords", pure: true},
+	{path: "appdef/hbox", may: []string{"appdef", "appdef/shellwords"}, pure: true},
+	{path: "appdef/program", may: []string{"appdef", "appdef/shellwords"}, pure: true},
 	{path: "appdef/convert", may: []string{"appdef", "appdef/slider", "appdef/pai", "appdef/hbox"}, pure: true},
 
 	{path: "registry", pure: true}, // what is kept; decides nothing

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/appdef/shellwords"
 )
 
 const boardKey = "muster.side.board"
@@ -28,16 +29,16 @@ func (j *job) board() {
 		return
 	}
 	where := ` --host="$MUSTER_HOST" --port="$MUSTER_PORT_SIDE_BOARD"`
-	logs := " --logdir=" + word(dir)
+	logs := " --logdir=" + shellwords.Word(dir)
 	if strings.HasPrefix(dir, "/") { // HBox's client puts the default filesystem before it
-		logs = ` --logdir="$` + appdef.DefaultFSVariable + `"` + word(dir)
+		logs = ` --logdir="$` + appdef.DefaultFSVariable + `"` + shellwords.Word(dir)
 	}
 	command := "visualDL" + where + logs + " --cache_timeout=" + strconv.Itoa(cache)
 	switch model := j.text("board-modelpb"); {
 	case j.kind.tensorflow(), j.kind.name == "TENSORNET":
 		command = j.tensorboard() + where + " --reload_interval=" + strconv.Itoa(reload) + logs
 	case model != "":
-		command += " --model_pb=" + word(model)
+		command += " --model_pb=" + shellwords.Word(model)
 	}
 	j.own(r.name, boardKey, command, at)
 	j.own(r.name, boardKey+".port", "true", at)
@@ -50,7 +51,7 @@ func (j *job) board() {
 // tensorboard is the program; with TENSORNET it lies beside TENSORNET's own Python.
 func (j *job) tensorboard() string {
 	if v, ok := j.confs[confPython]; ok && v.Text != "" && j.kind.name == "TENSORNET" {
-		return word(v.Text + "/bin/tensorboard")
+		return shellwords.Word(v.Text + "/bin/tensorboard")
 	}
 	return "tensorboard"
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/appdef/shellwords"
 )
 
 // durationForm is a duration that both sleep(1) and HBox can read.
@@ -24,7 +25,7 @@ func (j *job) command() {
 	} else if given {
 		words, at = strings.Fields(v.Text), v.Place
 	}
-	text := shellText(words)
+	text := shellwords.Text(words)
 	switch {
 	case j.kind.lives():
 		text = j.life(len(words) > 0, at)
@@ -77,7 +78,7 @@ func (j *job) life(commanded bool, at appdef.Place) string {
 func (j *job) paths(text string) string {
 	before := ""
 	if path := j.text("user-path"); path != "" {
-		before += pathPrefix + word(path) + "; "
+		before += pathPrefix + shellwords.Word(path) + "; "
 	}
 	libraries := j.text("user-ldlibrarypath")
 	for _, conf := range []string{confMPILibraries, confHorovodLibs} {
@@ -86,7 +87,7 @@ func (j *job) paths(text string) string {
 		}
 	}
 	if libraries != "" {
-		before += libraryPrefix + word(libraries) + librarySuffix + "; "
+		before += libraryPrefix + shellwords.Word(libraries) + librarySuffix + "; "
 	}
 	if before != "" && !j.kind.lives() {
 		text = "exec " + text

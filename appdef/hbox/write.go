@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/appdef/shellwords"
 )
 
 // Write is the App as the words behind `hbox-submit`. Parse of them gives the App again if it came from a command line.
@@ -185,7 +186,7 @@ func (w *writer) words() {
 		return
 	}
 	text = w.searchPaths(text)
-	if words, ok := shellWords(text); ok {
+	if words, ok := shellwords.Words(text); ok {
 		w.command = words
 		return
 	}
@@ -222,7 +223,7 @@ func (w *writer) searchPaths(text string) string {
 	return command
 }
 
-// quotedWord reads one word in the form of word, up to what must follow.
+// quotedWord reads one word in the form of shellwords.Word, up to what must follow.
 func quotedWord(text, end string) (value, rest string, ok bool) {
 	for at := 0; ; {
 		i := strings.Index(text[at:], end)
@@ -230,7 +231,7 @@ func quotedWord(text, end string) (value, rest string, ok bool) {
 			return "", "", false
 		}
 		at += i
-		words, whole := shellWords(text[:at])
+		words, whole := shellwords.Words(text[:at])
 		if whole && len(words) == 1 {
 			return words[0], text[at+len(end):], true
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/cmd/internal/flags"
+	"github.com/muster-agent/muster/cmd/internal/oneline"
 	"github.com/muster-agent/muster/cmd/internal/run"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/ports"
@@ -13,29 +14,39 @@ import (
 
 func newRun(s console.Streams) *cobra.Command {
 	f := run.Options{}
+	line := oneline.Line{}
 	detached := false
 	cmd := &cobra.Command{
-		Use: "run APP", Short: "Run a whole app on this machine, one agent per instance", Args: exactly("APP"),
+		Use: "run {APP | -n N -- COMMAND…}", Short: "Run a whole app on this machine, one agent per instance",
+		DisableFlagsInUseLine: true, Args: appOrLine(&line),
 		Long: `Runs a whole app on this machine, one agent per instance, until there is a verdict. APP is a folder, an
 archive (.zip, .tar.gz, .tgz, .tar.zst), the URL of an archive, a job file of PAI (- is stdin), or
-catalog:NAME.
+catalog:NAME. Behind -- stands a program in place of an APP: -n says how many processes, the framework
+is guessed from what the program imports, and the files that the command names are brought with the
+modules of their own that they import.
 
 Ctrl-C ends the run with the verdict stopped; a second one kills. TERM interrupts it: the same command
 with the same --app-id and --registry resumes it.`,
-		Example: `  muster run catalog:handwriting
+		Example: `  muster run -n 3 -- python train.py --epochs 5
+  muster run --framework tensorflow -n ps=1,worker=3 --dir . -- python train.py
+  muster run catalog:handwriting
   muster run catalog:handwriting --instances ps=1,worker=3 --app-id d1 --work-dir w --json
   muster run DIR --registry consul://127.0.0.1:8500
   muster run DIR --app-id d1 --detach`,
 		ValidArgsFunction: completeApp,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if detached {
-				f.Detach = detachedArgs(cmd, args[0])
+				f.Detach = detachedArgs(cmd, args)
+			}
+			if len(line.Words) > 0 {
+				return runLine(cmd.Context(), s, &f, &line)
 			}
 			return f.Run(cmd.Context(), s, args[0])
 		},
 	}
 	set := cmd.Flags()
 	f.App.Register(set)
+	line.Register(set)
 	f.Registry.Register(set)
 	set.Lookup("registry").Usage = registry.AddressForms + " (default: embedded)"
 	f.State.Register(set)
@@ -61,8 +72,8 @@ with the same --app-id and --registry resumes it.`,
 const detachFlag = "detach"
 
 // detachedArgs are the arguments of the same `muster run` without --detach, those that come from variables among them.
-func detachedArgs(cmd *cobra.Command, app string) []string {
-	args := []string{"run", app}
+func detachedArgs(cmd *cobra.Command, of []string) []string {
+	args := []string{"run"}
 	if !cmd.Flags().Changed("output") {
 		args = append(args, "--output="+run.OutputEvents)
 	}
@@ -77,5 +88,8 @@ func detachedArgs(cmd *cobra.Command, app string) []string {
 			}
 		}
 	})
-	return args
+	if cmd.ArgsLenAtDash() == 0 {
+		args = append(args, "--")
+	}
+	return append(args, of...)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/cmd/internal/hboxjob"
+	"github.com/muster-agent/muster/cmd/internal/oneline"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/submit"
 )
@@ -50,18 +51,23 @@ type submitFlags struct {
 
 func newSubmit(s console.Streams) *cobra.Command {
 	f := submitFlags{}
+	line := oneline.Line{}
 	cmd := &cobra.Command{
-		Use: "submit LAUNCHER APP", Short: "Have a resource manager run an app",
-		Long: submitLong, Args: launcherArgs("submit"),
-		Example: `  muster submit nomad myapp.zip --store /shared/muster --wait
+		Use: "submit LAUNCHER {APP | -n N -- COMMAND…}", DisableFlagsInUseLine: true, Short: "Have a resource manager run an app",
+		Long: submitLong, Args: launcherAndLine("submit", &line),
+		Example: `  muster submit slurm -n 3 --store /shared/muster --wait -- python train.py
+  muster submit nomad myapp.zip --store /shared/muster --wait
   muster submit yarn catalog:handwriting --store hdfs:///tmp/muster --registry consul://consul:8500
   muster submit slurm job.json --store /shared/muster --time-limit 2h --wait --kill-on-interrupt
   muster submit yarn --store hdfs:///tmp/muster -- hbox-submit --worker-num 2 --files train.py python train.py`,
 		ValidArgsFunction: completeRender,
-		RunE:              func(cmd *cobra.Command, args []string) error { return f.submit(cmd.Context(), s, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.submitLine(cmd.Context(), s, &line, args)
+		},
 	}
 	f.job.register(cmd)
 	f.register(cmd.Flags())
+	line.RegisterBare(cmd.Flags())
 	binary := cmd.Flags().Lookup("binary")
 	binary.DefValue, binary.Usage = "",
 		"muster on the hosts: PATH[#sha256=HEX] (default: this; k8s: "+submit.PodBinary+")"
@@ -81,6 +87,27 @@ func (f *submitFlags) register(set flags.Set) {
 	set.StringVar(&f.unitDir, "unit-dir", "/etc/systemd/system", "`DIR` for systemd's units")
 	set.BoolVar(&f.kill, "kill-on-interrupt", false,
 		"with --wait: Ctrl-C stops the run, a second one the job; exit 130")
+}
+
+// submitLine submits APP, or the package that is made of a line.
+func (f *submitFlags) submitLine(ctx context.Context, s console.Streams, line *oneline.Line, args []string) error {
+	if len(line.Words) == 0 {
+		return f.submit(ctx, s, args)
+	}
+	l, err := submit.FindLauncher("submit", args[0])
+	if err != nil {
+		return err
+	}
+	if l.Client.OneHost && f.store == "" {
+		return exit.Usagef("submit %s: the agents of %[1]s read the package where it lies: --store keeps one, or --save DIR "+
+			"writes it, and muster submit %[1]s DIR", args[0])
+	}
+	if !l.Client.InImage {
+		line.Image, f.job.file.Image = f.job.file.Image, ""
+	}
+	return withLine(s, "submit", &f.job.app, line, "", func(ref string) error {
+		return f.submit(ctx, s, []string{args[0], ref})
+	})
 }
 
 func (f *submitFlags) submit(ctx context.Context, s console.Streams, args []string) error {

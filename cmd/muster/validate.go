@@ -11,6 +11,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/cmd/internal/flags"
+	"github.com/muster-agent/muster/cmd/internal/oneline"
 	"github.com/muster-agent/muster/shim/dryrun"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/openapp"
@@ -32,8 +33,10 @@ type validation struct {
 
 func newValidate(s console.Streams) *cobra.Command {
 	f := validateFlags{}
+	line := oneline.Line{}
 	cmd := &cobra.Command{
-		Use: "validate APP", Short: "Report everything that is wrong in a definition, at once", Args: exactly("APP"),
+		Use: "validate {APP | -n N -- COMMAND…}", Short: "Report everything that is wrong in a definition, at once",
+		DisableFlagsInUseLine: true, Args: appOrLine(&line),
 		Example: `  muster validate catalog:tensorflow
   muster validate DIR --set site.global.user.data.dir=/data --instances worker=8`,
 		Long: `Reads APP (a folder, .zip, .tar.gz, .tgz, .tar.zst, its URL or catalog:NAME), validates it and plans
@@ -43,12 +46,15 @@ with 65 when there are errors. A definition is for any host: only with --policy,
 it is judged as an agent of this host would, which exits with 77 for what the policy refuses.`,
 		ValidArgsFunction: completeApp,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.validate(cmd.Context(), s, args[0])
+			return withLine(s, "validate", &f.app, &line, args[0], func(ref string) error {
+				return f.validate(cmd.Context(), s, ref)
+			})
 		},
 	}
 	f.app.Register(cmd.Flags())
 	f.policy.Register(cmd.Flags())
 	cmd.Flags().StringVar(&f.work, "work-dir", "", "folder for package, checkpoints and instances")
+	line.Register(cmd.Flags())
 	cmd.Flags().BoolVar(&f.json, "json", false, "print {ok, problems} as JSON")
 	return cmd
 }

@@ -49,6 +49,8 @@ func (b *builder) memory(asked int, e Envelope) int {
 	}
 	launcher := "the launcher's limit is " + strconv.Itoa(e.MemoryMB) + " MB"
 	switch room := max(e.MemoryMB-AgentMemoryMB, 1); {
+	case asked == appdef.Max && e.MemoryMB == 0 && noLauncher(b.req.Allocation.Launcher):
+		return 0
 	case asked == appdef.Max && e.MemoryMB == 0:
 		b.warn(where, "max", "a number of MB", "the launcher's limit is unknown, so there is none")
 		return 0
@@ -66,6 +68,9 @@ func (b *builder) memory(asked int, e Envelope) int {
 	}
 	return asked
 }
+
+// noLauncher tells that a person starts the agents, who grants them all that the machine has.
+func noLauncher(name string) bool { return name == "" || name == "shell" }
 
 // Grown is the memory limit in MB after so many ends out of memory: each adds the share of muster.memory.autoscale,
 // rounded up, within the launcher's own limit (HBox's mem.autoscale).

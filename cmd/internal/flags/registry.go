@@ -30,6 +30,7 @@ type Set interface {
 	IntVar(p *int, name string, value int, usage string)
 	StringVar(p *string, name, value, usage string)
 	StringArrayVar(p *[]string, name string, value []string, usage string)
+	StringArrayVarP(p *[]string, name, short string, value []string, usage string)
 	MarkHidden(name string) error
 }
 

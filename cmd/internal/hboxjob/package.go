@@ -3,7 +3,6 @@ package hboxjob
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -96,7 +95,7 @@ func (p *packing) bring(l hbox.Local, archive bool) error {
 		return errors.New("want an archive")
 	case archive:
 		p.app.Packages = append(p.app.Packages, appdef.Package{Type: archiveType(local), Name: name})
-		return copyPlain(local, to, info.Mode())
+		return packages.CopyFile(local, to, info.Mode())
 	case info.IsDir():
 		p.app.Packages = append(p.app.Packages, appdef.Package{Type: "folder", Name: name})
 		if err := os.Mkdir(to, 0o755); err != nil {
@@ -105,7 +104,7 @@ func (p *packing) bring(l hbox.Local, archive bool) error {
 		return packages.Copy(os.DirFS(local), to)
 	case info.Mode().IsRegular():
 		p.files = append(p.files, path.Join("package", name))
-		return copyPlain(local, to, info.Mode())
+		return packages.CopyFile(local, to, info.Mode())
 	}
 	return errors.New("want a file or a folder")
 }
@@ -116,18 +115,4 @@ func archiveType(name string) string {
 		return "zip"
 	}
 	return "tarball"
-}
-
-func copyPlain(from, to string, mode fs.FileMode) (err error) {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode.Perm()|0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
 }

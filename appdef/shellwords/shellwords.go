@@ -1,15 +1,15 @@
-package hbox
+package shellwords
 
 import (
 	"slices"
 	"strings"
 )
 
-// shellText is a text with which a shell runs exactly these words, and which has no placeholder.
-func shellText(words []string) string {
+// Text is a text with which a shell runs exactly these words, and which has no placeholder.
+func Text(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
-		quoted[i] = word(w)
+		quoted[i] = Word(w)
 		if i == 0 && quoted[i] == w && (strings.Contains(w, "=") || slices.Contains(reserved[:], w)) {
 			quoted[i] = "'" + w + "'" // else it is an assignment, or a word of the shell's own
 		}
@@ -25,9 +25,9 @@ var reserved = [...]string{
 
 const plainBytes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./:,+@%="
 
-// word is one word in the syntax of a shell. Inside the quotes, two quotes without meaning to the shell split what
+// Word is one word in the syntax of a shell. Inside the quotes, two quotes without meaning to the shell split what
 // would be a placeholder of a definition.
-func word(w string) string {
+func Word(w string) string {
 	if w != "" && strings.Trim(w, plainBytes) == "" {
 		return w
 	}
@@ -48,8 +48,8 @@ func word(w string) string {
 	return b.String()
 }
 
-// shellWords are the words of a text that shellText has made; false: it has not.
-func shellWords(text string) ([]string, bool) {
+// Words are the words of a text that Text has made; false: it has not.
+func Words(text string) ([]string, bool) {
 	var words []string
 	var w strings.Builder
 	quoted := false
@@ -73,5 +73,5 @@ func shellWords(text string) ([]string, bool) {
 		}
 	}
 	flush()
-	return words, !quoted && shellText(words) == text
+	return words, !quoted && Text(words) == text
 }

@@ -1,0 +1,202 @@
+package oneline
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/appdef/program"
+	"github.com/muster-agent/muster/appdef/slider"
+	"github.com/muster-agent/muster/cmd/internal/flags"
+	"github.com/muster-agent/muster/shim/exit"
+)
+
+// Line is what a command line says of one program.
+type Line struct {
+	Words []string // behind --
+	Image string   // that the command runs in; "": this machine's own root
+
+	framework  string
+	files      []string
+	dir        string
+	memory     int
+	gpus       int
+	checkpoint string
+	save       string
+}
+
+// Register adds the flags.
+func (l *Line) Register(set flags.Set) {
+	l.RegisterBare(set)
+	set.StringVar(&l.Image, "image", "", "`IMAGE` that the command runs in (default: this machine's own root)")
+}
+
+// RegisterBare adds the flags but for --image.
+func (l *Line) RegisterBare(set flags.Set) {
+	set.StringVar(&l.framework, "framework", "",
+		strings.Join(program.Frameworks(), ", ")+" (default: by what the program imports)")
+	set.StringArrayVar(&l.files, "file", nil, "`FILE` that the command needs, beside those that it names; repeatable")
+	set.StringVar(&l.dir, "dir", "", "`DIR` that is the command's working folder as a whole (default: the files alone)")
+	set.IntVar(&l.memory, "memory", 0, "`MB` of memory for each instance (default: all that there is)")
+	set.IntVar(&l.gpus, "gpus", 0, "`N` GPUs for each instance but parameter servers")
+	set.StringVar(&l.checkpoint, "checkpoint", "", "`DIR` or URL of checkpoints (default: one in the work folder)")
+	set.StringVar(&l.save, "save", "", "write the app package of this line into the new folder `DIR`, and run nothing")
+}
+
+// Refuse refuses the flags of a line beside an APP.
+func (l *Line) Refuse(verb string, set *pflag.FlagSet) error {
+	for _, name := range []string{"framework", "file", "dir", "memory", "gpus", "checkpoint", "save"} {
+		if set.Changed(name) {
+			return exit.Usagef("%s: --%s goes with a command behind --, as in muster %[1]s -n 3 -- python train.py; an "+
+				"APP says it in its own files, which --set changes", verb, name)
+		}
+	}
+	if l.Image != "" {
+		return exit.Usagef("%s: --image goes with a command behind --; an APP has muster.image", verb)
+	}
+	return nil
+}
+
+// Made is the package of a line.
+type Made struct {
+	App appdef.App
+	l   *Line
+	p   program.Program
+	set sources
+}
+
+// Read reads the program's files, and prints what is guessed and what is brought. counts are the values of --instances.
+func (l *Line) Read(verb string, counts []string, out io.Writer) (*Made, error) {
+	m := &Made{l: l, p: program.Program{
+		Words: l.Words, MemoryMB: l.memory, GPUs: l.gpus, Image: l.Image, Framework: l.framework,
+		Checkpoint: l.checkpoint,
+	}}
+	fail := func(err error) (*Made, error) { return nil, fmt.Errorf("%s: %w", verb, err) }
+	if err := m.count(counts); err != nil {
+		return fail(err)
+	}
+	if l.memory < 0 || l.gpus < 0 {
+		return fail(exit.Usagef("--memory %d, --gpus %d: want numbers of 0 or more", l.memory, l.gpus))
+	}
+	if l.checkpoint != "" && !strings.Contains(l.checkpoint, "://") && !strings.HasPrefix(l.checkpoint, "file:") {
+		m.p.Checkpoint = flags.Absolute(l.checkpoint)
+	}
+	var err error
+	if m.set, err = gather(l); err != nil {
+		return fail(err)
+	}
+	m.p.Files = len(m.set.files) > 0 || l.dir != ""
+	m.p.Name = m.set.name()
+	if err := m.guess(out); err != nil {
+		return fail(err)
+	}
+	fmt.Fprintln(out, m.set.brought(l.dir))
+	app, found := m.p.App()
+	found.Warnings().Print(out)
+	if bad := found.Errors(); len(bad) > 0 {
+		return fail(exit.With(exit.Usage, bad))
+	}
+	m.App = app
+	return m, nil
+}
+
+// count reads --instances: without it there is one worker.
+func (m *Made) count(counts []string) error {
+	if len(counts) == 0 {
+		counts = []string{"1"}
+	}
+	text := strings.Join(counts, ",")
+	all, ok := program.ParseCounts(text)
+	if !ok {
+		return exit.Usagef("-n %s: want a number of workers, or COMPONENT=N,… as in ps=1,worker=3", strconv.Quote(text))
+	}
+	m.p.Counts = all
+	return nil
+}
+
+// guess finds the framework, unless it was said.
+func (m *Made) guess(out io.Writer) error {
+	known := program.Frameworks()
+	if f := m.p.Framework; f != "" {
+		if f == "horovod" {
+			m.p.Framework, f = "horovod-gloo", "horovod-gloo"
+		}
+		if !slices.Contains(known, f) {
+			hint := appdef.DidYouMean(f, known)
+			return exit.Usagef("--framework %q: want one of %s; %s", f, strings.Join(known, ", "), hint)
+		}
+		return nil
+	}
+	f, by := program.Guess(m.set.imports)
+	switch {
+	case f != "":
+		fmt.Fprintf(out, "framework: %s, for %s imports %s (--framework says another)\n", f, m.set.script, by)
+	case by != "":
+		return exit.Usagef("%s imports %s: say --framework, one of %s", m.set.script, by, strings.Join(known, ", "))
+	default:
+		f = "none"
+		fmt.Fprintln(out, "framework: none, for nothing tells of another (--framework says one)")
+	}
+	m.p.Framework = f
+	return nil
+}
+
+// Write makes the package in a new folder below dir, which remove takes away again.
+func (m *Made) Write(dir string) (_ string, remove func() error, err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", nil, fmt.Errorf("make folder: %w", err)
+	}
+	made, err := os.MkdirTemp(dir, ".line-")
+	if err != nil {
+		return "", nil, fmt.Errorf("make folder: %w", err)
+	}
+	remove = func() error { return os.RemoveAll(made) }
+	if err := m.fill(made); err != nil {
+		return "", nil, errors.Join(err, remove())
+	}
+	return made, remove, nil
+}
+
+func (m *Made) fill(dir string) error {
+	if m.p.Files {
+		if err := m.set.copyTo(filepath.Join(dir, "package", program.Folder), m.l.dir); err != nil {
+			return err
+		}
+	}
+	documents, _ := slider.Write(m.App) // what it loses, an App of this dialect has not
+	for name, text := range documents {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Saves tells whether the package is only to be written.
+func (l *Line) Saves() bool { return l.save != "" }
+
+// Save writes the package into the folder of --save, which must not exist.
+func (m *Made) Save(out io.Writer) error {
+	to := m.l.save
+	if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
+		return exit.Usagef("--save %s is there already: nothing is written over", to)
+	}
+	dir, remove, err := m.Write(filepath.Dir(flags.Absolute(to)))
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(os.Chmod(dir, 0o755), os.Rename(dir, to)); err != nil {
+		return errors.Join(err, remove())
+	}
+	fmt.Fprintf(out, "saved: %s; muster run %[1]s runs it\n", to)
+	return nil
+}

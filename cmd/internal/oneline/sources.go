@@ -1,0 +1,209 @@
+package oneline
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/appdef/program"
+	"github.com/muster-agent/muster/packages"
+	"github.com/muster-agent/muster/shim/exit"
+)
+
+// mostBytes is how much a package of a line may have: its files are copied for every instance.
+const mostBytes = 200_000_000
+
+// sources are the files of this machine that a line's program is made of.
+type sources struct {
+	base    string   // the folder that their names are below
+	files   []string // their names, sorted
+	script  string   // the first that the command names; "": none
+	imports []string // of all that are Python
+}
+
+// gather finds the files that the words name, and the modules of the program's own that those import.
+func gather(l *Line) (sources, error) {
+	s := sources{base: "."}
+	if l.dir != "" {
+		if info, err := os.Stat(l.dir); err != nil || !info.IsDir() {
+			return s, exit.With(exit.Usage, errors.Join(fmt.Errorf("--dir %s: want a folder", l.dir), err))
+		}
+		s.base = l.dir
+	}
+	for i, word := range l.Words {
+		name := filepath.Clean(word)
+		if strings.HasPrefix(word, "-") || !filepath.IsLocal(name) || i == 0 && !strings.Contains(word, "/") {
+			continue
+		}
+		if info, err := os.Stat(filepath.Join(s.base, name)); err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		if s.script == "" {
+			s.script = name
+		}
+		if err := s.add(name); err != nil {
+			return s, err
+		}
+	}
+	for _, file := range l.files {
+		if err := s.addNamed(file); err != nil {
+			return s, err
+		}
+	}
+	slices.Sort(s.files)
+	return s, nil
+}
+
+// addNamed adds what --file names: a file or a folder below the current one.
+func (s *sources) addNamed(file string) error {
+	name := filepath.Clean(file)
+	if !filepath.IsLocal(name) {
+		return exit.Usagef("--file %s: want a path below %s, which it has for the command, too", file, s.base)
+	}
+	info, err := os.Stat(filepath.Join(s.base, name))
+	switch {
+	case err != nil:
+		return exit.With(exit.Usage, fmt.Errorf("--file %s: %w", file, err))
+	case info.IsDir():
+		return s.addFolder(name)
+	}
+	return s.add(name)
+}
+
+// add adds a file, and what it imports of the modules beside it or below the base.
+func (s *sources) add(name string) error {
+	if slices.Contains(s.files, name) {
+		return nil
+	}
+	s.files = append(s.files, name)
+	if filepath.Ext(name) != ".py" {
+		return nil
+	}
+	text, err := os.ReadFile(filepath.Join(s.base, name))
+	if err != nil {
+		return err
+	}
+	for _, module := range program.Imports(string(text)) {
+		own := false
+		for _, dir := range []string{filepath.Dir(name), "."} {
+			at := filepath.Join(dir, module)
+			if info, err := os.Stat(filepath.Join(s.base, at+".py")); err == nil && info.Mode().IsRegular() {
+				own, err = true, s.add(at+".py")
+			} else if info, err := os.Stat(filepath.Join(s.base, at)); err == nil && info.IsDir() && hasPython(s.base, at) {
+				own, err = true, s.addFolder(at)
+			}
+			if err != nil {
+				return err
+			}
+			if own {
+				break
+			}
+		}
+		if !own && !slices.Contains(s.imports, module) {
+			s.imports = append(s.imports, module)
+		}
+	}
+	return nil
+}
+
+func hasPython(base, dir string) bool {
+	found, err := filepath.Glob(filepath.Join(base, dir, "*.py"))
+	return err == nil && len(found) > 0
+}
+
+// addFolder adds the files of a folder, but for what tools leave there.
+func (s *sources) addFolder(dir string) error {
+	return filepath.WalkDir(filepath.Join(s.base, dir), func(at string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && leftOut(at, d):
+			return fs.SkipDir
+		case !d.Type().IsRegular():
+			return nil
+		}
+		name, err := filepath.Rel(s.base, at)
+		if err != nil {
+			return err
+		}
+		return s.add(name)
+	})
+}
+
+// leftOut tells what of a folder is no part of a program: caches, repositories, virtual environments.
+func leftOut(at string, d fs.DirEntry) bool {
+	if slices.Contains([]string{"__pycache__", ".git", ".hg", ".svn", "node_modules", ".ipynb_checkpoints"}, d.Name()) {
+		return true
+	}
+	_, err := os.Lstat(filepath.Join(at, "pyvenv.cfg"))
+	return err == nil
+}
+
+// name names the app after its program.
+func (s *sources) name() string {
+	base := filepath.Base(s.script)
+	if s.script == "" {
+		base = "job"
+	}
+	return appdef.NameOf(strings.TrimSuffix(base, filepath.Ext(base)), "")
+}
+
+// brought says what each instance gets.
+func (s *sources) brought(dir string) string {
+	const most = 5
+	switch {
+	case dir != "":
+		return "brings: the folder " + dir
+	case len(s.files) == 0:
+		return "brings: nothing (--file and --dir bring files)"
+	case len(s.files) > most:
+		return fmt.Sprintf("brings: %s and %d more (--file and --dir bring others)", strings.Join(s.files[:most], ", "),
+			len(s.files)-most)
+	}
+	return "brings: " + strings.Join(s.files, ", ") + " (--file and --dir bring others)"
+}
+
+// copyTo copies the files, or the folder dir as a whole.
+func (s *sources) copyTo(to, dir string) error {
+	if dir != "" {
+		all := sources{base: s.base}
+		if err := all.addFolder("."); err != nil {
+			return err
+		}
+		s.files = all.files
+	}
+	sum := int64(0)
+	for _, name := range s.files {
+		from := filepath.Join(s.base, name)
+		info, err := os.Stat(from)
+		if err != nil {
+			return err
+		}
+		if sum += info.Size(); sum > mostBytes {
+			return exit.Usagef("the program's files are more than %d MB, at %s: name the few that it needs with --file, "+
+				"and have it read data by an absolute path", mostBytes/1_000_000, from)
+		}
+	}
+	for _, name := range s.files {
+		if err := copyFile(filepath.Join(s.base, name), filepath.Join(to, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func copyFile(from, to string) error {
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	return packages.CopyFile(from, to, info.Mode())
+}
