@@ -183,6 +183,7 @@ var rooms = []room{
 	}},
 	{path: "shim/checkpoint/format", may: []string{"shim/store"}},
 
+	{path: "cmd/internal/oneline", may: []string{"appdef", "appdef/program", "appdef/slider", "cmd/internal/flags", "packages", "shim/exit"}},
 	{path: "cmd/internal/hboxjob", may: []string{"appdef", "appdef/hbox", "appdef/slider", "packages", "registry", "shim/exit", "shim/status", "shim/submit"}},
 	{path: "cmd/internal/run", may: []string{
 		"cmd/internal/apps", "cmd/internal/console", "cmd/internal/detach", "cmd/internal/flags", "appdef", "appdef/pai", "registry", "registry/consul", "shim/mask", "shim/wording",

@@ -13,25 +13,22 @@ import (
 type Program struct {
 	Name      string   // of the app
 	Framework string   // a value of muster.framework
-	Counts    []Count  // at least one
 	Words     []string // the command; a shell adds nothing to them
 	Files     bool     // the package has the folder Folder, in which the command runs
 
-	Env        []Variable
 	MemoryMB   int // of each instance; 0: all that there is
 	GPUs       int // of each instance but parameter servers
 	Image      string
 	Checkpoint string // the folder of checkpoints: a path or a URL; "": muster's
+
+	counts []count
 }
 
-// Count is how many instances a component has.
-type Count struct {
-	Component string
-	N         int
+// count is how many instances a component has.
+type count struct {
+	component string
+	n         int
 }
-
-// Variable is a variable of the environment.
-type Variable struct{ Name, Value string }
 
 // Folder is the folder of the package with the program's files.
 const Folder = "files"
@@ -61,9 +58,9 @@ func (p Program) App() (appdef.App, appdef.Problems) {
 	at := appdef.Place{File: "command line"}
 	d := appdef.NewDraft("slider", p.Name, at)
 	t := traits[p.Framework]
-	names := make([]string, 0, len(p.Counts))
-	for _, c := range p.Counts {
-		names = append(names, c.Component)
+	names := make([]string, 0, len(p.counts))
+	for _, c := range p.counts {
+		names = append(names, c.component)
 	}
 	switch has := slices.Contains(names, server); {
 	case has && !t.servable:
@@ -71,19 +68,19 @@ func (p Program) App() (appdef.App, appdef.Problems) {
 	case !has && t.servers:
 		d.Found(at.Problem("no ps with the framework "+p.Framework, "ps=1,worker=N", "it has parameter servers"))
 	}
-	for _, c := range p.Counts {
-		one := d.Add(c.Component, c.N, at)
+	for _, c := range p.counts {
+		one := d.Add(c.component, c.n, at)
 		one.Limits.MemoryMB = appdef.Max
 		if p.MemoryMB > 0 {
 			one.Limits.MemoryMB = p.MemoryMB
 		}
 		if !t.portless {
-			port := "site.global." + c.Component + ".port"
-			d.Set("", port, "${"+c.Component+".ALLOCATED_PORT}{PER_CONTAINER}", at)
-			d.Export(c.Component, "host_port", "${"+c.Component+"_HOST}:${"+port+"}")
+			port := "site.global." + c.component + ".port"
+			d.Set("", port, "${"+c.component+".ALLOCATED_PORT}{PER_CONTAINER}", at)
+			d.Export(c.component, "host_port", "${"+c.component+"_HOST}:${"+port+"}")
 		}
-		if p.GPUs > 0 && c.Component != server {
-			d.Resource(c.Component, "yarn.io/gpu", strconv.Itoa(p.GPUs), at)
+		if p.GPUs > 0 && c.component != server {
+			d.Resource(c.component, "yarn.io/gpu", strconv.Itoa(p.GPUs), at)
 		}
 	}
 	d.Set("", "muster.framework", p.Framework, at)
@@ -92,9 +89,6 @@ func (p Program) App() (appdef.App, appdef.Problems) {
 		if value != "" {
 			d.Set("", key, value, at)
 		}
-	}
-	for _, v := range p.Env {
-		d.Set("", "muster.env."+v.Name, v.Value, at)
 	}
 	app, found := d.Finish()
 	if p.Files {
@@ -112,20 +106,27 @@ func (p Program) command() string {
 	return text
 }
 
-// ParseCounts reads COMPONENT=N,… or N alone, which is that many workers.
-func ParseCounts(text string) ([]Count, bool) {
+// Count reads how many instances there are: COMPONENT=N,… or N alone, which is that many workers. It tells whether
+// the text is one of the two.
+func (p *Program) Count(text string) bool {
+	all, ok := parseCounts(text)
+	p.counts = all
+	return ok
+}
+
+func parseCounts(text string) ([]count, bool) {
 	if n, err := strconv.Atoi(text); err == nil {
-		return []Count{{worker, n}}, n > 0
+		return []count{{worker, n}}, n > 0
 	}
-	var all []Count
+	var all []count
 	for part := range strings.SplitSeq(text, ",") {
 		name, number, ok := strings.Cut(part, "=")
 		n, err := strconv.Atoi(number)
-		twice := slices.ContainsFunc(all, func(c Count) bool { return c.Component == name })
+		twice := slices.ContainsFunc(all, func(c count) bool { return c.component == name })
 		if !ok || err != nil || n < 1 || twice || !appdef.ValidName(name) {
 			return nil, false
 		}
-		all = append(all, Count{name, n})
+		all = append(all, count{name, n})
 	}
 	return all, true
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/muster-agent/muster/appdef/slider"
 )
 
-func TestParseCounts(t *testing.T) {
-	for text, want := range map[string][]Count{
+func TestCounts(t *testing.T) {
+	for text, want := range map[string][]count{
 		"3": {{"worker", 3}}, "ps=1,worker=3": {{"ps", 1}, {"worker", 3}}, "chief=1": {{"chief", 1}},
 		"0": nil, "-1": nil, "": nil, "worker": nil, "worker=0": nil, "worker=x": nil, "worker=1,worker=2": nil, "=3": nil, "a b=1": nil,
 		"ps=1,": nil, "3,4": nil,
 	} {
-		got, ok := ParseCounts(text)
+		got, ok := parseCounts(text)
 		if ok != (want != nil) || ok && !slices.Equal(got, want) {
 			t.Errorf("%q: got %v, %v; want %v", text, got, ok, want)
 		}
@@ -48,12 +48,12 @@ func TestImportsAndGuess(t *testing.T) {
 func TestPackageOfALine(t *testing.T) {
 	for _, framework := range Frameworks() {
 		t.Run(framework, func(t *testing.T) {
-			counts := []Count{{"worker", 3}}
+			counts := []count{{"worker", 3}}
 			if traits[framework].servers {
-				counts = []Count{{"ps", 1}, {"worker", 3}}
+				counts = []count{{"ps", 1}, {"worker", 3}}
 			}
 			p := Program{
-				Name: "train", Framework: framework, Counts: counts, Words: []string{"python", "train.py", "a b", "${worker_HOST}"},
+				Name: "train", Framework: framework, counts: counts, Words: []string{"python", "train.py", "a b", "${worker_HOST}"},
 				Files: true, MemoryMB: 2048, Image: "docker.io/library/python:3.11", Checkpoint: "/data/ck",
 			}
 			app, found := p.App()
@@ -79,7 +79,7 @@ func TestPackageOfALine(t *testing.T) {
 
 // Without a number an instance has all the memory that there is, and its package says so.
 func TestMemoryOfALine(t *testing.T) {
-	app, found := Program{Name: "x", Framework: "none", Counts: []Count{{"worker", 1}}, Words: []string{"true"}}.App()
+	app, found := Program{Name: "x", Framework: "none", counts: []count{{"worker", 1}}, Words: []string{"true"}}.App()
 	documents, _ := slider.Write(app)
 	if text := string(documents["resources.json"]); len(found) > 0 || app.Component("worker").Limits.MemoryMB != appdef.Max ||
 		!strings.Contains(text, `"yarn.memory": "max"`) {
@@ -90,13 +90,13 @@ func TestMemoryOfALine(t *testing.T) {
 func TestServersOfALine(t *testing.T) {
 	for _, tt := range []struct {
 		framework string
-		counts    []Count
+		counts    []count
 		want      string
 	}{
-		{"pytorch", []Count{{"ps", 1}, {"worker", 2}}, "it has no parameter servers"},
-		{"mxnet", []Count{{"worker", 2}}, "it has parameter servers"},
+		{"pytorch", []count{{"ps", 1}, {"worker", 2}}, "it has no parameter servers"},
+		{"mxnet", []count{{"worker", 2}}, "it has parameter servers"},
 	} {
-		_, found := Program{Name: "x", Framework: tt.framework, Counts: tt.counts, Words: []string{"true"}}.App()
+		_, found := Program{Name: "x", Framework: tt.framework, counts: tt.counts, Words: []string{"true"}}.App()
 		if !strings.Contains(found.Errors().Error(), tt.want) {
 			t.Errorf("%s %v: got %v, want %q", tt.framework, tt.counts, found, tt.want)
 		}

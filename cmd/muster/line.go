@@ -46,18 +46,18 @@ func launcherAndLine(verb string, line *oneline.Line) cobra.PositionalArgs {
 
 // runLine runs the program of a line, as the package that is made of it.
 func runLine(ctx context.Context, s console.Streams, f *run.Options, line *oneline.Line) (err error) {
-	made, err := line.Read("run", f.App.Instances, s.Err)
+	app, err := line.Read("run", f.App.Instances, s.Err)
 	if err != nil {
 		return err
 	}
 	if line.Saves() {
-		return made.Save(s.Err)
+		return line.Save(s.Err)
 	}
 	f.App.Instances = nil // they are the package's
-	if err := f.Settle(made.App); err != nil {
+	if err := f.Settle(app); err != nil {
 		return err
 	}
-	dir, remove, err := made.Write(f.WorkDir)
+	dir, remove, err := line.Write(f.WorkDir)
 	if err != nil {
 		return err
 	}
@@ -72,15 +72,14 @@ func withLine(
 	if len(line.Words) == 0 {
 		return read(ref)
 	}
-	made, err := line.Read(verb, app.Instances, s.Err)
-	if err != nil {
+	if _, err := line.Read(verb, app.Instances, s.Err); err != nil {
 		return err
 	}
 	if line.Saves() {
-		return made.Save(s.Err)
+		return line.Save(s.Err)
 	}
 	app.Instances = nil
-	dir, remove, err := made.Write(os.TempDir())
+	dir, remove, err := line.Write(os.TempDir())
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,8 @@ func newRun(s console.Streams) *cobra.Command {
 archive (.zip, .tar.gz, .tgz, .tar.zst), the URL of an archive, a job file of PAI (- is stdin), or
 catalog:NAME. Behind -- stands a program in place of an APP: -n says how many processes, the framework
 is guessed from what the program imports, and the files that the command names are brought with the
-modules of their own that they import.
+modules of their own that they import. Frameworks: horovod, jax, lightgbm, mpi, mxnet, none, pytorch,
+tensorflow, xgboost.
 
 Ctrl-C ends the run with the verdict stopped; a second one kills. TERM interrupts it: the same command
 with the same --app-id and --registry resumes it.`,

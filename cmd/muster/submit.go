@@ -53,8 +53,9 @@ func newSubmit(s console.Streams) *cobra.Command {
 	f := submitFlags{}
 	line := oneline.Line{}
 	cmd := &cobra.Command{
-		Use: "submit LAUNCHER {APP | -n N -- COMMAND…}", DisableFlagsInUseLine: true, Short: "Have a resource manager run an app",
-		Long: submitLong, Args: launcherAndLine("submit", &line),
+		Use: "submit LAUNCHER {APP | -n N -- COMMAND…}", DisableFlagsInUseLine: true,
+		Short: "Have a resource manager run an app",
+		Long:  submitLong, Args: launcherAndLine("submit", &line),
 		Example: `  muster submit slurm -n 3 --store /shared/muster --wait -- python train.py
   muster submit nomad myapp.zip --store /shared/muster --wait
   muster submit yarn catalog:handwriting --store hdfs:///tmp/muster --registry consul://consul:8500
@@ -99,8 +100,8 @@ func (f *submitFlags) submitLine(ctx context.Context, s console.Streams, line *o
 		return err
 	}
 	if l.Client.OneHost && f.store == "" {
-		return exit.Usagef("submit %s: the agents of %[1]s read the package where it lies: --store keeps one, or --save DIR "+
-			"writes it, and muster submit %[1]s DIR", args[0])
+		return exit.Usagef("submit %s: the agents of %[1]s read the package where it lies: --store keeps one, or "+
+			"--save DIR writes it, and muster submit %[1]s DIR", args[0])
 	}
 	if !l.Client.InImage {
 		line.Image, f.job.file.Image = f.job.file.Image, ""

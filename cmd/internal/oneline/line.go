@@ -1,6 +1,7 @@
 package oneline
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -8,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -32,6 +32,10 @@ type Line struct {
 	gpus       int
 	checkpoint string
 	save       string
+
+	app     appdef.App
+	program program.Program
+	sources sources
 }
 
 // Register adds the flags.
@@ -43,7 +47,7 @@ func (l *Line) Register(set flags.Set) {
 // RegisterBare adds the flags but for --image.
 func (l *Line) RegisterBare(set flags.Set) {
 	set.StringVar(&l.framework, "framework", "",
-		strings.Join(program.Frameworks(), ", ")+" (default: by what the program imports)")
+		"the framework's `NAME` (default: by what the program imports)")
 	set.StringArrayVar(&l.files, "file", nil, "`FILE` that the command needs, beside those that it names; repeatable")
 	set.StringVar(&l.dir, "dir", "", "`DIR` that is the command's working folder as a whole (default: the files alone)")
 	set.IntVar(&l.memory, "memory", 0, "`MB` of memory for each instance (default: all that there is)")
@@ -56,8 +60,8 @@ func (l *Line) RegisterBare(set flags.Set) {
 func (l *Line) Refuse(verb string, set *pflag.FlagSet) error {
 	for _, name := range []string{"framework", "file", "dir", "memory", "gpus", "checkpoint", "save"} {
 		if set.Changed(name) {
-			return exit.Usagef("%s: --%s goes with a command behind --, as in muster %[1]s -n 3 -- python train.py; an "+
-				"APP says it in its own files, which --set changes", verb, name)
+			return exit.Usagef("%s: --%s goes with a command behind --, as in muster %[1]s -n 3 -- python train.py; "+
+				"an APP says it in its own files, which --set changes", verb, name)
 		}
 	}
 	if l.Image != "" {
@@ -66,69 +70,56 @@ func (l *Line) Refuse(verb string, set *pflag.FlagSet) error {
 	return nil
 }
 
-// Made is the package of a line.
-type Made struct {
-	App appdef.App
-	l   *Line
-	p   program.Program
-	set sources
+// Read reads the program's files, makes the App of them, and prints what is guessed and what is brought. counts are the
+// values of --instances.
+func (l *Line) Read(verb string, counts []string, out io.Writer) (appdef.App, error) {
+	err := l.read(counts, out)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", verb, err)
+	}
+	return l.app, err
 }
 
-// Read reads the program's files, and prints what is guessed and what is brought. counts are the values of --instances.
-func (l *Line) Read(verb string, counts []string, out io.Writer) (*Made, error) {
-	m := &Made{l: l, p: program.Program{
+func (l *Line) read(counts []string, out io.Writer) (err error) {
+	p := &l.program
+	*p = program.Program{
 		Words: l.Words, MemoryMB: l.memory, GPUs: l.gpus, Image: l.Image, Framework: l.framework,
 		Checkpoint: l.checkpoint,
-	}}
-	fail := func(err error) (*Made, error) { return nil, fmt.Errorf("%s: %w", verb, err) }
-	if err := m.count(counts); err != nil {
-		return fail(err)
+	}
+	text := cmp.Or(strings.Join(counts, ","), "1")
+	if !p.Count(text) {
+		return exit.Usagef("-n %q: want a number of workers, or COMPONENT=N,… as in ps=1,worker=3", text)
 	}
 	if l.memory < 0 || l.gpus < 0 {
-		return fail(exit.Usagef("--memory %d, --gpus %d: want numbers of 0 or more", l.memory, l.gpus))
+		return exit.Usagef("--memory %d, --gpus %d: want numbers of 0 or more", l.memory, l.gpus)
 	}
 	if l.checkpoint != "" && !strings.Contains(l.checkpoint, "://") && !strings.HasPrefix(l.checkpoint, "file:") {
-		m.p.Checkpoint = flags.Absolute(l.checkpoint)
+		p.Checkpoint = flags.Absolute(l.checkpoint)
 	}
-	var err error
-	if m.set, err = gather(l); err != nil {
-		return fail(err)
+	if l.sources, err = gather(l); err != nil {
+		return err
 	}
-	m.p.Files = len(m.set.files) > 0 || l.dir != ""
-	m.p.Name = m.set.name()
-	if err := m.guess(out); err != nil {
-		return fail(err)
+	p.Files = len(l.sources.files) > 0 || l.dir != ""
+	p.Name = l.sources.name()
+	if err := l.guess(out); err != nil {
+		return err
 	}
-	fmt.Fprintln(out, m.set.brought(l.dir))
-	app, found := m.p.App()
+	fmt.Fprintln(out, l.sources.brought(l.dir))
+	app, found := p.App()
 	found.Warnings().Print(out)
 	if bad := found.Errors(); len(bad) > 0 {
-		return fail(exit.With(exit.Usage, bad))
+		return exit.With(exit.Usage, bad)
 	}
-	m.App = app
-	return m, nil
-}
-
-// count reads --instances: without it there is one worker.
-func (m *Made) count(counts []string) error {
-	if len(counts) == 0 {
-		counts = []string{"1"}
-	}
-	text := strings.Join(counts, ",")
-	all, ok := program.ParseCounts(text)
-	if !ok {
-		return exit.Usagef("-n %s: want a number of workers, or COMPONENT=N,… as in ps=1,worker=3", strconv.Quote(text))
-	}
-	m.p.Counts = all
+	l.app = app
 	return nil
 }
 
 // guess finds the framework, unless it was said.
-func (m *Made) guess(out io.Writer) error {
+func (l *Line) guess(out io.Writer) error {
 	known := program.Frameworks()
-	if f := m.p.Framework; f != "" {
+	if f := l.program.Framework; f != "" {
 		if f == "horovod" {
-			m.p.Framework, f = "horovod-gloo", "horovod-gloo"
+			l.program.Framework, f = "horovod-gloo", "horovod-gloo"
 		}
 		if !slices.Contains(known, f) {
 			hint := appdef.DidYouMean(f, known)
@@ -136,22 +127,22 @@ func (m *Made) guess(out io.Writer) error {
 		}
 		return nil
 	}
-	f, by := program.Guess(m.set.imports)
+	f, by := program.Guess(l.sources.imports)
 	switch {
 	case f != "":
-		fmt.Fprintf(out, "framework: %s, for %s imports %s (--framework says another)\n", f, m.set.script, by)
+		fmt.Fprintf(out, "framework: %s, for %s imports %s (--framework says another)\n", f, l.sources.script, by)
 	case by != "":
-		return exit.Usagef("%s imports %s: say --framework, one of %s", m.set.script, by, strings.Join(known, ", "))
+		return exit.Usagef("%s imports %s: say --framework, one of %s", l.sources.script, by, strings.Join(known, ", "))
 	default:
 		f = "none"
 		fmt.Fprintln(out, "framework: none, for nothing tells of another (--framework says one)")
 	}
-	m.p.Framework = f
+	l.program.Framework = f
 	return nil
 }
 
 // Write makes the package in a new folder below dir, which remove takes away again.
-func (m *Made) Write(dir string) (_ string, remove func() error, err error) {
+func (l *Line) Write(dir string) (_ string, remove func() error, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", nil, fmt.Errorf("make folder: %w", err)
 	}
@@ -160,19 +151,19 @@ func (m *Made) Write(dir string) (_ string, remove func() error, err error) {
 		return "", nil, fmt.Errorf("make folder: %w", err)
 	}
 	remove = func() error { return os.RemoveAll(made) }
-	if err := m.fill(made); err != nil {
+	if err := l.fill(made); err != nil {
 		return "", nil, errors.Join(err, remove())
 	}
 	return made, remove, nil
 }
 
-func (m *Made) fill(dir string) error {
-	if m.p.Files {
-		if err := m.set.copyTo(filepath.Join(dir, "package", program.Folder), m.l.dir); err != nil {
+func (l *Line) fill(dir string) error {
+	if l.program.Files {
+		if err := l.sources.copyTo(filepath.Join(dir, "package", program.Folder), l.dir); err != nil {
 			return err
 		}
 	}
-	documents, _ := slider.Write(m.App) // what it loses, an App of this dialect has not
+	documents, _ := slider.Write(l.app) // what it loses, an App of this dialect has not
 	for name, text := range documents {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
 			return err
@@ -185,12 +176,12 @@ func (m *Made) fill(dir string) error {
 func (l *Line) Saves() bool { return l.save != "" }
 
 // Save writes the package into the folder of --save, which must not exist.
-func (m *Made) Save(out io.Writer) error {
-	to := m.l.save
+func (l *Line) Save(out io.Writer) error {
+	to := l.save
 	if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
 		return exit.Usagef("--save %s is there already: nothing is written over", to)
 	}
-	dir, remove, err := m.Write(filepath.Dir(flags.Absolute(to)))
+	dir, remove, err := l.Write(filepath.Dir(flags.Absolute(to)))
 	if err != nil {
 		return err
 	}

@@ -92,12 +92,7 @@ func (s *sources) add(name string) error {
 		own := false
 		for _, dir := range []string{filepath.Dir(name), "."} {
 			at := filepath.Join(dir, module)
-			if info, err := os.Stat(filepath.Join(s.base, at+".py")); err == nil && info.Mode().IsRegular() {
-				own, err = true, s.add(at+".py")
-			} else if info, err := os.Stat(filepath.Join(s.base, at)); err == nil && info.IsDir() && hasPython(s.base, at) {
-				own, err = true, s.addFolder(at)
-			}
-			if err != nil {
+			if own, err = s.addModule(at); err != nil {
 				return err
 			}
 			if own {
@@ -111,9 +106,15 @@ func (s *sources) add(name string) error {
 	return nil
 }
 
-func hasPython(base, dir string) bool {
-	found, err := filepath.Glob(filepath.Join(base, dir, "*.py"))
-	return err == nil && len(found) > 0
+// addModule adds a module of the program's own: NAME.py, or a folder with such files.
+func (s *sources) addModule(at string) (own bool, err error) {
+	if info, err := os.Stat(filepath.Join(s.base, at+".py")); err == nil && info.Mode().IsRegular() {
+		return true, s.add(at + ".py")
+	}
+	if found, err := filepath.Glob(filepath.Join(s.base, at, "*.py")); err != nil || len(found) == 0 {
+		return false, nil //nolint:nilerr // a name that is no pattern is no module
+	}
+	return true, s.addFolder(at)
 }
 
 // addFolder adds the files of a folder, but for what tools leave there.
@@ -185,8 +186,8 @@ func (s *sources) copyTo(to, dir string) error {
 			return err
 		}
 		if sum += info.Size(); sum > mostBytes {
-			return exit.Usagef("the program's files are more than %d MB, at %s: name the few that it needs with --file, "+
-				"and have it read data by an absolute path", mostBytes/1_000_000, from)
+			return exit.Usagef("the program's files are more than %d MB, at %s: name the few that it needs with "+
+				"--file, and have it read data by an absolute path", mostBytes/1_000_000, from)
 		}
 	}
 	for _, name := range s.files {
