@@ -20,6 +20,7 @@ func newFlex(s console.Streams) *cobra.Command {
 	f := flexFlags{}
 	cmd := &cobra.Command{
 		Use: "flex APP COMPONENT=COUNT...", Short: "Change how many instances a running app has", Args: flexArgs,
+		Aliases: []string{"scale"},
 		Long: `Asks the gang, through its registry, for other counts.
 
 Fewer instances: those with the highest indexes stop in grace and exit with 0. More instances: the

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,12 +17,20 @@ fail from their checkpoint, and ends with one verdict.
 Every flag may also be given as MUSTER_AGENT_<FLAG>, with _ for -.`
 
 func newRoot(s console.Streams) *cobra.Command {
+	asked := false // for the version
 	root := &cobra.Command{
 		Use: "muster", Short: "One gang, one verdict: the agent of distributed training jobs", Long: long,
 		SilenceErrors: true, SilenceUsage: true, Args: noSuchVerb, SuggestionsMinimumDistance: 2,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if asked {
+				fmt.Fprint(s.Out, readVersion())
+				return nil
+			}
+			return cmd.Help()
+		},
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd) },
 	}
+	root.Flags().BoolVar(&asked, "version", false, "print the version of muster")
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
@@ -30,8 +39,8 @@ func newRoot(s console.Streams) *cobra.Command {
 	})
 	root.AddCommand(
 		newRun(s), newAgent(s), newPlan(s), newExplain(s), newConvert(s), newRender(s), newSubmit(s), newValidate(s),
-		newPs(s), newStatus(s), newLogs(s), newStop(s), newFlex(s), newSave(s), newSignal(s), newExec(s), newRsh(s),
-		newCommand(s), newForget(s), newAdopt(s), newACL(s), newPackage(s), newSlider(s), newHBoxSubmit(s),
+		newPs(s), newStatus(s), newLogs(s), newStop(s), newKill(s), newFlex(s), newSave(s), newSignal(s), newExec(s), newRsh(s),
+		newCommand(s), newForget(s), newAdopt(s), newACL(s), newPackage(s), newPackageInit(s), newSlider(s), newHBoxSubmit(s),
 		newDoctor(s), newVersion(s), newExitCodes(),
 	)
 	heedEnvironment(root)

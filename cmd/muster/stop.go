@@ -22,6 +22,7 @@ func newStop(s console.Streams) *cobra.Command {
 	f := stopFlags{}
 	cmd := &cobra.Command{
 		Use: "stop APP", Short: "Stop a run in grace, with the verdict stopped", Args: exactly("APP"),
+		Aliases: []string{"cancel"},
 		Long: `Asks the gang, through its registry, to stop: every process gets its stop signal and its grace,
 checkpoints are kept, the verdict is stopped. Waits until no agent of the run is left and prints the
 verdict; the app may then be run again. When the registry cannot be reached, the agents on this host

@@ -31,25 +31,29 @@ func newVersion(s console.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "version", Short: "Print the version of muster", Args: exactly(),
 		RunE: func(*cobra.Command, []string) error {
-			info := readVersion()
 			if asJSON {
-				return console.PrintJSON(s.Out, info)
+				return console.PrintJSON(s.Out, readVersion())
 			}
-			linked := "dynamically linked"
-			if info.Static {
-				linked = "static"
-			}
-			helper := "no muster-gpu"
-			if info.GPUHelper != nil {
-				helper = *info.GPUHelper
-			}
-			fmt.Fprintf(s.Out, "muster %s (commit %s, %s, %s, %s)\nprotocol: %s\n", info.Version, info.Commit, info.Go,
-				linked, helper, info.Protocol)
+			fmt.Fprint(s.Out, readVersion())
 			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	return cmd
+}
+
+// String is the version for people.
+func (v versionInfo) String() string {
+	linked := "dynamically linked"
+	if v.Static {
+		linked = "static"
+	}
+	helper := "no muster-gpu"
+	if v.GPUHelper != nil {
+		helper = *v.GPUHelper
+	}
+	return fmt.Sprintf("muster %s (commit %s, %s, %s, %s)\nprotocol: %s\n", v.Version, v.Commit, v.Go, linked, helper,
+		v.Protocol)
 }
 
 func readVersion() versionInfo {

@@ -146,7 +146,8 @@ func (r *runner) detach(ctx context.Context) error {
 		return err
 	}
 	_, err := detach.Run{
-		App: r.appID, Args: append(slices.Clone(r.flags.Detach), "--app-id="+r.appID),
+		App:     r.appID,
+		Args:    slices.Insert(slices.Clone(r.flags.Detach), 1, "--app-id="+r.appID), // before a command
 		WorkDir: r.workDir, State: r.state,
 		Env: slices.DeleteFunc(os.Environ(), func(v string) bool {
 			return strings.HasPrefix(v, "MUSTER_AGENT_DETACH=")
