@@ -58,32 +58,39 @@ func (r *runner) display(ctx context.Context) (stop func()) {
 	var wg sync.WaitGroup
 	if r.tabular() {
 		wg.Go(func() { r.table(ctx) })
-	} else {
-		var mu sync.Mutex
-		for _, c := range r.agents {
-			r.lines(ctx, &wg, &mu, c.instance.String())
-		}
+	}
+	var mu sync.Mutex
+	for _, c := range r.agents {
+		r.lines(ctx, &wg, &mu, c.instance.String())
 	}
 	return func() { cancel(); wg.Wait() }
 }
 
-// lines follows an instance's output and its transitions.
+// lines follows an instance's output and its transitions. Beside a table it shows what the process writes to stdout,
+// where that is no terminal.
 func (r *runner) lines(ctx context.Context, wg *sync.WaitGroup, mu *sync.Mutex, instance string) {
+	table := r.tabular()
 	dir := filepath.Join(r.logDir, instance)
-	say := func(line string) {
-		mu.Lock()
-		defer mu.Unlock()
-		fmt.Fprintf(console.Raw(r.streams.Err), "%-12s | %s\n", instance, wording.Program(line))
+	to := func(stream io.Writer) func(string) {
+		return func(line string) {
+			mu.Lock()
+			defer mu.Unlock()
+			fmt.Fprintf(console.Raw(stream), "%-12s | %s\n", instance, wording.Program(line))
+		}
 	}
-	followed := map[string]func(string){
-		"events.jsonl": func(line string) {
+	say := to(r.streams.Err)
+	followed := map[string]func(string){}
+	if !table {
+		followed["events.jsonl"] = func(line string) {
 			if text := transitionLine(line); text != "" {
 				say(text)
 			}
-		},
+		}
 	}
-	if r.flags.Output != OutputEvents {
-		followed["stdout.log"] = say
+	if r.flags.Output != OutputEvents && (!table || !r.flags.JSON && console.Terminal(r.streams.Out) == nil) {
+		followed["stdout.log"] = to(r.stdout())
+	}
+	if r.flags.Output != OutputEvents && !table {
 		followed["stderr.log"] = func(line string) {
 			if !ofProgress(line) {
 				say(line)
@@ -101,6 +108,14 @@ func (r *runner) lines(ctx context.Context, wg *sync.WaitGroup, mu *sync.Mutex, 
 			w.Flush()
 		})
 	}
+}
+
+// stdout is where the processes' stdout is shown: on this command's own, but where that is for the result as JSON.
+func (r *runner) stdout() io.Writer {
+	if r.flags.JSON {
+		return r.streams.Err
+	}
+	return r.streams.Out
 }
 
 // transitionLine says in words what matters of a transition; "" for the others.
