@@ -60,4 +60,20 @@ func TestSlurm(t *testing.T) {
 	if got := strings.Join(left(t, store), " "); strings.Contains(got, "tiny@r2/") {
 		t.Errorf("left are %q, want nothing of a run that is over", got)
 	}
+
+	// One line in place of a package: it is packed, brought and run like any other.
+	said := folder.OfAll(t, filepath.Join(dir, "said"))
+	if err := os.WriteFile(filepath.Join(dir, "who.sh"), []byte(`echo "$2" >"$1/$MUSTER_INSTANCE"`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	line := []string{"submit", "slurm", "-n", "2", "--memory", "64", "--app-id", "line", "--store", store, "--engine", "process", "--work-dir", filepath.Join(dir, "wl")}
+	three := submitIn(t, dir, env, append(line, "--wait", "--", "sh", "who.sh", said, "a b")...)
+	if code := three.ends(); code != 0 || !strings.Contains(three.out.String(), "line: succeeded") {
+		t.Errorf("a line: got %d\n%s%s", code, three.out.String(), three.err.String())
+	}
+	for _, instance := range []string{"worker-0", "worker-1"} {
+		if text, err := os.ReadFile(filepath.Join(said, instance)); err != nil || string(text) != "a b\n" {
+			t.Errorf("%s said %q, %v", instance, text, err)
+		}
+	}
 }
