@@ -49,8 +49,18 @@ type mortal struct {
 
 func launchMortal(t *testing.T, app, framework string) mortal {
 	t.Helper()
+	m, path := holding(t)
+	m.job = launch(t, app, framework, "--set", "site.global.train.steps=250", "--set", "site.global.train.pace=0",
+		"--set", "site.global.train.checkpoint.every=25", "--set", "global:muster.restart.backoff=0s",
+		"--set", "muster.env.PYTHONPATH="+path, "--set", "muster.env.PROGRAM_HOLD="+m.hold)
+	return m
+}
+
+// holding is a mortal job to be launched with PYTHONPATH and PROGRAM_HOLD.
+func holding(t *testing.T) (m mortal, path string) {
+	t.Helper()
 	dir := t.TempDir()
-	m := mortal{hold: filepath.Join(dir, "hold")}
+	m = mortal{hold: filepath.Join(dir, "hold")}
 	code, err := os.ReadFile("testdata/sitecustomize.py")
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "sitecustomize.py"), code, 0o644) //nolint:gosec // its reader is another user
@@ -61,10 +71,7 @@ func launchMortal(t *testing.T, app, framework string) mortal {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.job = launch(t, app, framework, "--set", "site.global.train.steps=250", "--set", "site.global.train.pace=0",
-		"--set", "site.global.train.checkpoint.every=25", "--set", "global:muster.restart.backoff=0s",
-		"--set", "muster.env.PYTHONPATH="+dir, "--set", "muster.env.PROGRAM_HOLD="+m.hold)
-	return m
+	return m, dir
 }
 
 // killed kills worker-1 in mid-training, once there is a checkpoint, and waits until all of the next generation run.
