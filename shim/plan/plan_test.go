@@ -310,7 +310,7 @@ func TestLimits(t *testing.T) {
 		{"room enough", 512, Envelope{MemoryMB: 544}, 512, ""},
 		{"tight", 512, Envelope{MemoryMB: 512}, 480, "got 512 MB, want at most 480 MB"},
 		{"max", appdef.Max, Envelope{MemoryMB: 1000}, 968, ""},
-		{"max of nobody knows", appdef.Max, Envelope{}, 0, "got max, want a number of MB"},
+		{"max of a machine", appdef.Max, Envelope{}, 0, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -325,6 +325,12 @@ func TestLimits(t *testing.T) {
 				t.Errorf("warnings = %q, want %q", w, tt.warning)
 			}
 		})
+	}
+	req := request("ps", 0)
+	req.Allocation.Launcher = "nomad"
+	p := mustBuild(t, with(trainingApp(), "ps", func(c *appdef.Component) { c.Limits.MemoryMB = appdef.Max }), req)
+	if w := appdef.Problems(p.Warnings).Error(); p.Limits.MemoryMB != 0 || !strings.Contains(w, "got max, want a number of MB") {
+		t.Errorf("max of what a launcher does not tell: %d MB, %q", p.Limits.MemoryMB, w)
 	}
 }
 
