@@ -49,7 +49,7 @@ func TestTensorFlowSavesToHDFS(t *testing.T) {
 	run := func(steps int) (from int) {
 		h := onHDFS(t, c)
 		work := commandline.WorkFolder(t)
-		r := h.Start("run", "catalog:tensorflow", "--app-id", "digits", "--work-dir", work, "--instances", "ps=1,worker=1,tensorboard=0",
+		r := h.Start("run", "catalog:tensorflow", "--json", "--app-id", "digits", "--work-dir", work, "--instances", "ps=1,worker=1,tensorboard=0",
 			"--set", "global:muster.python="+at, "--set", "site.global.user.checkpoint.dir="+c.URI+dir,
 			"--set", "muster.env.TRAIN_STEPS="+strconv.Itoa(steps), "--set", "muster.env.TRAIN_PACE=0")
 		groups, _ := r.Await(t, 0, `^worker-0 +\| (?:starting at|restored) step (\d+)$`)
@@ -100,7 +100,7 @@ func reachesHDFS(t *testing.T, c *hadoop.Cluster, native hadoop.Native, dir stri
 	h := onHDFS(t, c)
 	h.Env = append(h.Env, "HADOOP_HOME="+native.Home, "JAVA_HOME="+filepath.Dir(filepath.Dir(c.Java())))
 	work, to := commandline.WorkFolder(t), from+20
-	r := h.Start("run", "catalog:tensorflow", "--app-id", "direct", "--work-dir", work, "--instances", "ps=1,worker=1,tensorboard=0",
+	r := h.Start("run", "catalog:tensorflow", "--json", "--app-id", "direct", "--work-dir", work, "--instances", "ps=1,worker=1,tensorboard=0",
 		"--set", "global:muster.python="+native.Python, "--set", "global:muster.env.PYTHONPATH="+native.Packages,
 		"--set", "global:muster.env.LIBHDFS_OPTS=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmx96m", "--set", "global:yarn.memory=1024",
 		"--set", "site.global.user.checkpoint.dir="+c.URI+dir, "--set", "muster.env.TRAIN_STEPS="+strconv.Itoa(to), "--set", "muster.env.TRAIN_PACE=0")
@@ -144,7 +144,7 @@ func TestRecognisedOnHDFS(t *testing.T) {
 		t.Fatal(err)
 	}
 	work := commandline.WorkFolder(t)
-	r := h.Start("run", top, "--app-id", "far", "--work-dir", work)
+	r := h.Start("run", top, "--json", "--app-id", "far", "--work-dir", work)
 	r.Await(t, 0, `^worker-0 +\| from *$`)
 	c.FsShell(t, "-put", whole, torn, dir)
 	l := lab{t: t}

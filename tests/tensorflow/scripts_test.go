@@ -144,7 +144,7 @@ func TestSeedPackage(t *testing.T) {
 func TestScriptByAbsolutePath(t *testing.T) {
 	python3(t)
 	h := commandline.NewHost(t, muster)
-	dir := t.TempDir()
+	dir := folder.OfAll(t, t.TempDir())
 	script, err := filepath.Abs(publishedFolder + "/package/files/ymnist.py")
 	if err != nil {
 		t.Fatal(err)
