@@ -90,8 +90,9 @@ func TestFanOut(t *testing.T) {
 			t.Fatalf("worker-%d has another roster", i)
 		}
 	}
-	if got, want := int(fromRegistry.Load()), registry.FanOut; got != want {
-		t.Errorf("%d members read the roster from the registry, want %d", got, want)
+	// On a busy machine a parent answers too late, and a seed asks again.
+	if got, least := int(fromRegistry.Load()), registry.FanOut; got < least || got > 2*least {
+		t.Errorf("the roster was read %d times from the registry, want %d and few more", got, least)
 	}
 	orphans := len(childrenOf(16, n)) + len(childrenOf(17, n))
 	if orphans == 0 {
