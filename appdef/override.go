@@ -60,6 +60,9 @@ func ParseSet(arg string, components []string) (c Change, ok bool, found Problem
 func ParseInstances(arg string, components []string) (changes []Change, found Problems) {
 	for part := range strings.SplitSeq(arg, ",") {
 		component, count, ok := strings.Cut(strings.TrimSpace(part), "=")
+		if _, err := strconv.Atoi(component); err == nil && !ok {
+			component, count, ok = counted(components), component, true
+		}
 		at := Place{File: "--instances", Pointer: Pointer(component)}
 		if !ok || component == "" {
 			found = append(found, usageProblem(Place{File: "--instances"}, Quote(part), "COMPONENT=N,…", "")...)
@@ -79,6 +82,17 @@ func ParseInstances(arg string, components []string) (changes []Change, found Pr
 		})
 	}
 	return changes, found
+}
+
+// counted is the component that a number alone is of: the workers, or the only component there is.
+func counted(components []string) string {
+	if len(components) == 1 {
+		return components[0]
+	}
+	if slices.Contains(components, "worker") {
+		return "worker"
+	}
+	return ""
 }
 
 func usageProblem(at Place, got, want, hint string) Problems {

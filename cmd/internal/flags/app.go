@@ -14,7 +14,7 @@ func (f *App) Register(flags Set) {
 	flags.StringArrayVar(&f.Set, "set", nil,
 		"`[COMPONENT|global:]KEY=VALUE`: change one setting; repeatable, the last one wins")
 	flags.StringArrayVarP(&f.Instances, "instances", "n", nil,
-		"`COMPONENT=N,…`: how many instances of each component named here; N alone: workers")
+		"`COMPONENT=N,…`: how many instances of each component; N alone: of workers")
 	flags.StringVar(&f.PAIVersion, "pai-version", "",
 		"read a job file as PAI 0.5 (QIZHI), 0.14 (SCM) or 1 (default: by its fields)")
 	flags.BoolVar(&f.OutputUser, "pai-output-user", false,
