@@ -72,6 +72,7 @@ var ownFiles = map[string]string{
 	"shim/sandbox.Guard.execHint":       "whether the program is there, for the error's text",
 	"shim/sandbox.spareGuard":           "/proc",
 	"shim/workdir.Made":                 "the names in the work folder",
+	"shim/workdir.OfRun":                "folders beside a program that the command line names",
 	"shim/workdir.Refuse":               "the names in the work folder",
 	"shim/workdir.laidOut":              "the names in the work folder",
 	"shim/workdir.lock":                 "the work folder, which is locked by its inode",

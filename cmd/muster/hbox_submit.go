@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/cmd/internal/hboxjob"
+	"github.com/muster-agent/muster/cmd/internal/madeapp"
 	"github.com/muster-agent/muster/cmd/internal/run"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/dryrun"
@@ -195,13 +195,10 @@ func (f *hboxFlags) look(ctx context.Context, s console.Streams, job hbox.Submis
 	if f.keep == "" {
 		return nil
 	}
-	if _, err := os.Lstat(f.keep); !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("hbox-submit: --package %s is there already: nothing is written over", f.keep)
+	if err := madeapp.Keep(dir, f.keep); err != nil {
+		return fmt.Errorf("hbox-submit: --package %w", err)
 	}
-	if err := os.Chmod(dir, 0o755); err != nil {
-		return fmt.Errorf("hbox-submit: %w", err)
-	}
-	return os.Rename(dir, f.keep)
+	return nil
 }
 
 // here runs the job on this machine: as a package that is made of it, by the code of muster run.

@@ -1,16 +1,15 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"os"
 
 	"github.com/spf13/cobra"
 
+	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/cmd/internal/oneline"
-	"github.com/muster-agent/muster/cmd/internal/run"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/submit"
 )
@@ -44,42 +43,35 @@ func launcherAndLine(verb string, line *oneline.Line) cobra.PositionalArgs {
 	}
 }
 
-// runLine runs the program of a line, as the package that is made of it.
-func runLine(ctx context.Context, s console.Streams, f *run.Options, line *oneline.Line) (err error) {
-	app, err := line.Read("run", f.App.Instances, s.Err)
-	if err != nil {
-		return err
-	}
-	if line.Saves() {
-		return line.Save(s.Err)
-	}
-	f.App.Instances = nil // they are the package's
-	if err := f.Settle(app); err != nil {
-		return err
-	}
-	dir, remove, err := line.Write(f.WorkDir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, remove()) }()
-	return f.Run(ctx, s, dir)
-}
-
 // withLine has a verb read APP, or the package that is made of a line, which is gone afterwards.
 func withLine(
 	s console.Streams, verb string, app *flags.App, line *oneline.Line, ref string, read func(ref string) error,
+) error {
+	inTemp := func(appdef.App) (string, error) { return os.TempDir(), nil }
+	return withLineIn(s, verb, app, line, ref, inTemp, read)
+}
+
+// withLineIn is withLine with the folder in which the package is made.
+func withLineIn(
+	s console.Streams, verb string, flags *flags.App, line *oneline.Line, ref string,
+	where func(appdef.App) (string, error), read func(ref string) error,
 ) (err error) {
 	if len(line.Words) == 0 {
 		return read(ref)
 	}
-	if _, err := line.Read(verb, app.Instances, s.Err); err != nil {
+	app, err := line.Read(verb, flags.Instances, s.Err)
+	if err != nil {
 		return err
 	}
 	if line.Saves() {
 		return line.Save(s.Err)
 	}
-	app.Instances = nil
-	dir, remove, err := line.Write(os.TempDir())
+	flags.Instances = nil // they are the package's
+	in, err := where(app)
+	if err != nil {
+		return err
+	}
+	dir, remove, err := line.Write(in)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/cmd/internal/oneline"
@@ -23,8 +24,8 @@ func newRun(s console.Streams) *cobra.Command {
 archive (.zip, .tar.gz, .tgz, .tar.zst), the URL of an archive, a job file of PAI (- is stdin), or
 catalog:NAME. Behind -- stands a program in place of an APP: -n says how many processes, the framework
 is guessed from what the program imports, and the files that the command names are brought with the
-modules of their own that they import. Frameworks: horovod, jax, lightgbm, mpi, mxnet, none, pytorch,
-tensorflow, xgboost.
+modules of their own that they import. Frameworks: horovod (over gloo), jax, lightgbm, mpi, mxnet, none,
+pytorch, tensorflow, xgboost.
 
 Ctrl-C ends the run with the verdict stopped; a second one kills. TERM interrupts it: the same command
 with the same --app-id and --registry resumes it.`,
@@ -39,10 +40,10 @@ with the same --app-id and --registry resumes it.`,
 			if detached {
 				f.Detach = detachedArgs(cmd, args)
 			}
-			if len(line.Words) > 0 {
-				return runLine(cmd.Context(), s, &f, &line)
-			}
-			return f.Run(cmd.Context(), s, args[0])
+			inWork := func(app appdef.App) (string, error) { err := f.Settle(app); return f.WorkDir, err }
+			return withLineIn(s, "run", &f.App, &line, args[0], inWork, func(ref string) error {
+				return f.Run(cmd.Context(), s, ref)
+			})
 		},
 	}
 	set := cmd.Flags()

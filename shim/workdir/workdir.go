@@ -69,6 +69,17 @@ func InputsLedger(instance string) string { return ".inputs-" + instance }
 // OutputsMark is the file beside an instance's folder that names the run that its outputs are of.
 func OutputsMark(instance string) string { return ".outputs-" + instance }
 
+// OfRun tells whether a run has worked in a folder, or begins to.
+func OfRun(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	return err == nil && slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+		return strings.HasPrefix(e.Name(), markOf("")) || strings.HasPrefix(e.Name(), MadeApp)
+	})
+}
+
+// MadeApp begins the name of a folder with the package of a command line, while its run lasts.
+const MadeApp = ".made-"
+
 // Made are the names in a work folder that a run makes there, in an order to remove them in: what shows that a folder
 // is muster's comes after that folder.
 func Made(dir string) ([]string, error) {
@@ -86,6 +97,7 @@ func Made(dir string) ([]string, error) {
 		// locks, what is known of an instance's data, and unfinished files
 		for _, prefix := range []string{
 			".package.", ".unpack-", ".app.json-", ".result.json-", InputsLedger(""), OutputsMark(""), files.Unfinished,
+			MadeApp,
 		} {
 			if strings.HasPrefix(e.Name(), prefix) {
 				names = append(names, e.Name())

@@ -13,7 +13,7 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/appdef/hbox"
-	"github.com/muster-agent/muster/appdef/slider"
+	"github.com/muster-agent/muster/cmd/internal/madeapp"
 	"github.com/muster-agent/muster/packages"
 )
 
@@ -22,19 +22,14 @@ const filesDir = "files"
 
 // Package makes the package of a submission in a folder of its own below dir, which remove takes away again.
 func Package(dir string, job hbox.Submission) (_ string, remove func() error, err error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", nil, fmt.Errorf("hbox-submit: make folder: %w", err)
-	}
-	made, err := os.MkdirTemp(dir, ".hbox-")
+	made, remove, err := madeapp.Make(dir, func(dir string) error {
+		p := packing{app: job.App, dir: dir, taken: map[string]string{}}
+		return p.pack(job)
+	})
 	if err != nil {
-		return "", nil, fmt.Errorf("hbox-submit: make folder: %w", err)
+		err = fmt.Errorf("hbox-submit: %w", err)
 	}
-	remove = func() error { return os.RemoveAll(made) }
-	p := packing{app: job.App, dir: made, taken: map[string]string{}}
-	if err := p.pack(job); err != nil {
-		return "", nil, errors.Join(fmt.Errorf("hbox-submit: %w", err), remove())
-	}
-	return made, remove, nil
+	return made, remove, err
 }
 
 // packing is one package in the making.
@@ -60,13 +55,7 @@ func (p *packing) pack(job hbox.Submission) error {
 	if len(p.files) > 0 {
 		p.app.Config["application.resources"] = strings.Join(p.files, ",")
 	}
-	documents, _ := slider.Write(p.app) // what it loses, an App of this dialect has not
-	for name, text := range documents {
-		if err := os.WriteFile(filepath.Join(p.dir, name), text, 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
+	return madeapp.Documents(p.dir, p.app)
 }
 
 // bring copies one file, folder or archive under its name.

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,8 +13,8 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/appdef/program"
-	"github.com/muster-agent/muster/appdef/slider"
 	"github.com/muster-agent/muster/cmd/internal/flags"
+	"github.com/muster-agent/muster/cmd/internal/madeapp"
 	"github.com/muster-agent/muster/shim/exit"
 )
 
@@ -123,7 +121,10 @@ func (l *Line) guess(out io.Writer) error {
 		}
 		if !slices.Contains(known, f) {
 			hint := appdef.DidYouMean(f, known)
-			return exit.Usagef("--framework %q: want one of %s; %s", f, strings.Join(known, ", "), hint)
+			if hint != "" {
+				hint = "; " + hint
+			}
+			return exit.Usagef("--framework %q: want one of %s%s", f, strings.Join(known, ", "), hint)
 		}
 		return nil
 	}
@@ -143,33 +144,14 @@ func (l *Line) guess(out io.Writer) error {
 
 // Write makes the package in a new folder below dir, which remove takes away again.
 func (l *Line) Write(dir string) (_ string, remove func() error, err error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", nil, fmt.Errorf("make folder: %w", err)
-	}
-	made, err := os.MkdirTemp(dir, ".line-")
-	if err != nil {
-		return "", nil, fmt.Errorf("make folder: %w", err)
-	}
-	remove = func() error { return os.RemoveAll(made) }
-	if err := l.fill(made); err != nil {
-		return "", nil, errors.Join(err, remove())
-	}
-	return made, remove, nil
-}
-
-func (l *Line) fill(dir string) error {
-	if l.program.Files {
-		if err := l.sources.copyTo(filepath.Join(dir, "package", program.Folder), l.dir); err != nil {
-			return err
+	return madeapp.Make(dir, func(dir string) error {
+		if l.program.Files {
+			if err := l.sources.copyTo(filepath.Join(dir, "package", program.Folder), l.dir); err != nil {
+				return err
+			}
 		}
-	}
-	documents, _ := slider.Write(l.app) // what it loses, an App of this dialect has not
-	for name, text := range documents {
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
+		return madeapp.Documents(dir, l.app)
+	})
 }
 
 // Saves tells whether the package is only to be written.
@@ -177,17 +159,13 @@ func (l *Line) Saves() bool { return l.save != "" }
 
 // Save writes the package into the folder of --save, which must not exist.
 func (l *Line) Save(out io.Writer) error {
-	to := l.save
-	if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
-		return exit.Usagef("--save %s is there already: nothing is written over", to)
-	}
-	dir, remove, err := l.Write(filepath.Dir(flags.Absolute(to)))
+	dir, remove, err := l.Write(filepath.Dir(flags.Absolute(l.save)))
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(os.Chmod(dir, 0o755), os.Rename(dir, to)); err != nil {
-		return errors.Join(err, remove())
+	if err := madeapp.Keep(dir, l.save); err != nil {
+		return errors.Join(exit.With(exit.Usage, fmt.Errorf("--save %w", err)), remove())
 	}
-	fmt.Fprintf(out, "saved: %s; muster run %[1]s runs it\n", to)
+	fmt.Fprintf(out, "saved: %s; muster run %[1]s runs it\n", l.save)
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/muster-agent/muster/appdef/program"
 	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/workdir"
 )
 
 // mostBytes is how much a package of a line may have: its files are copied for every instance.
@@ -123,7 +124,7 @@ func (s *sources) addFolder(dir string) error {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && leftOut(at, d):
+		case d.IsDir() && at != filepath.Join(s.base, dir) && leftOut(at, d):
 			return fs.SkipDir
 		case !d.Type().IsRegular():
 			return nil
@@ -136,13 +137,14 @@ func (s *sources) addFolder(dir string) error {
 	})
 }
 
-// leftOut tells what of a folder is no part of a program: caches, repositories, virtual environments.
+// leftOut tells what of a folder is no part of a program: caches, repositories, virtual environments, and the work
+// folders of runs, whose packages and logs would be brought with each next run.
 func leftOut(at string, d fs.DirEntry) bool {
 	if slices.Contains([]string{"__pycache__", ".git", ".hg", ".svn", "node_modules", ".ipynb_checkpoints"}, d.Name()) {
 		return true
 	}
 	_, err := os.Lstat(filepath.Join(at, "pyvenv.cfg"))
-	return err == nil
+	return err == nil || workdir.OfRun(at)
 }
 
 // name names the app after its program.

@@ -61,7 +61,7 @@ func (r *runner) lastWords(e end, dir, instance string) {
 	agentLog := filepath.Join(dir, "agent.log")
 	lines := r.words(instance)
 	if len(lines) == 0 {
-		const most = 200 // of which few are no everyday's
+		const most = 200 // few of them tell of trouble
 		lines = without(strings.Join(tailOf(agentLog, 0, most), "\n"), everyday, reportLines)
 	}
 	if len(lines) > 0 {
