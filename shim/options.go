@@ -77,6 +77,9 @@ type Registry struct {
 // Output is where an agent logs.
 type Output struct {
 	To        io.Writer // nil: nowhere
+	Stdout    io.Writer // gets what the process writes there, where its output is copied; nil: nobody does
+	Stderr    io.Writer // the same
+	Tee       *bool     // copy the process's output; nil: where the launcher keeps the agent's
 	JSON      bool
 	PAIReport bool // end a failure with OpenPAI's block of text
 }
@@ -86,6 +89,12 @@ func (o Options) orDefaults() (Options, error) {
 	o.Engine = cmp.Or(o.Engine, "auto")
 	if o.Output.To == nil {
 		o.Output.To = io.Discard
+	}
+	if o.Output.Stdout == nil {
+		o.Output.Stdout = io.Discard
+	}
+	if o.Output.Stderr == nil {
+		o.Output.Stderr = io.Discard
 	}
 	if o.Ports == nil {
 		o.Ports = ports.Ranges{ports.Default}

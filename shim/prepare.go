@@ -42,6 +42,7 @@ import (
 // agent is one running agent: its identity, its host, and its rooms. Fields below the mutex are set while it lives.
 type agent struct {
 	self
+	output Output
 	host
 	inherited
 	folders
@@ -124,7 +125,7 @@ func prepareAgent(ctx context.Context, o Options, app *openapp.App, manager *not
 	}
 	late := newLateFile(o.Output.To, o.Output.dropped)
 	a := &agent{
-		self: self{app: app, started: time.Now()}, host: host{policy: o.Policy}, inherited: inherited{hadoop: o.Hadoop},
+		self: self{app: app, started: time.Now()}, output: o.Output, host: host{policy: o.Policy}, inherited: inherited{hadoop: o.Hadoop},
 		folders: folders{state: o.Folders.State, logFile: late},
 		rooms: rooms{
 			log: o.Output.logger(hidden.Writer(late)), hidden: hidden, loop: machine.NewAgent(), notify: manager,

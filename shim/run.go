@@ -57,10 +57,14 @@ func (a *agent) work(ctx context.Context, p plan.Plan, logDir string) {
 			a.log.Warn("stderr not followed for progress", "err", err)
 		}
 	})
+	endTee := func() {}
+	if a.tees() {
+		endTee = tee(logDir, a.output, a.log, teePatience)
+	}
 	a.gpus.Watch(ctx, p, a.runs())
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.settle = sync.OnceFunc(func() { endWatch(); cancel(); wg.Wait() })
+	a.settle = sync.OnceFunc(func() { endWatch(); cancel(); wg.Wait(); endTee() })
 	a.closers = append(a.closers, a.settle)
 }
 

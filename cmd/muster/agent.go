@@ -26,6 +26,7 @@ type agentFlags struct {
 	ports      string
 	exitMap    string
 	policy     flags.Policy
+	tee        bool
 	lifeline   int
 }
 
@@ -38,6 +39,9 @@ func newAgent(s console.Streams) *cobra.Command {
 		Example: `  muster agent --app DIR --app-id d1 --component worker --index 0 --registry consul://127.0.0.1:8500
   muster agent --app catalog:handwriting --app-id d1          # claims a free index`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("tee") {
+				f.options.Output.Tee = &f.tee
+			}
 			return f.agent(cmd.Context(), s, cmd.Flags().Changed("run"))
 		},
 	}
@@ -73,6 +77,7 @@ func (f *agentFlags) register(set flags.Set) {
 		"time between the launcher's TERM and its KILL (default: the launcher's)")
 	set.BoolVar(&o.Output.PAIReport, flags.PAIReport, false, flags.PAIReportUsage)
 	set.BoolVar(&o.Output.JSON, "log-json", false, "write the agent's own log as JSON")
+	set.BoolVar(&f.tee, "tee", false, "copy the process's output to stdout and stderr (default: if the launcher keeps them)")
 	set.IntVar(&f.lifeline, "lifeline-fd", -1, "descriptor whose end means: stop in grace")
 	flags.Must(set.MarkHidden("lifeline-fd"))
 }
@@ -85,7 +90,8 @@ func (f *agentFlags) agent(ctx context.Context, s console.Streams, newRun bool) 
 		return err
 	}
 	f.options.Build = ownVersion()
-	f.options.Name.NewRun, f.options.Output.To = newRun, s.Err
+	f.options.Name.NewRun = newRun
+	f.options.Output.To, f.options.Output.Stdout, f.options.Output.Stderr = s.Err, console.Raw(s.Out), console.Raw(s.Err)
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	defer signal.Stop(signals)

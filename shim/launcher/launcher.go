@@ -25,6 +25,9 @@ type Launcher struct {
 	KillWindow float64
 	// FlatLogs tells that it collects the files of Found.LogDir at the end, and none of the folders in it.
 	FlatLogs bool
+	// KeepsOutput tells that it keeps what its agents write to stdout and stderr, so that the process's output belongs
+	// there, too.
+	KeepsOutput bool
 	// Recognise names the variable that shows that this launcher has started us; empty: it has not.
 	Recognise func(f *Finder) string
 	// Read reads what it granted.

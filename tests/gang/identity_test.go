@@ -141,3 +141,29 @@ func claimedIndexes(t *testing.T, at place) {
 		}
 	}
 }
+
+// The process's output goes to the agent's own where a launcher keeps it, and where it is asked for.
+func launcherGetsOutput(t *testing.T, at place) {
+	for _, c := range []struct {
+		env  []string
+		args []string
+		want bool
+	}{
+		{nomad, nil, true},
+		{nomad, []string{"--tee=false"}, false},
+		{nil, nil, false},
+		{nil, []string{"--tee"}, true},
+	} {
+		g := newGang(t, at, workers(1, nil))
+		agent := g.another("worker-0", c.env, c.args...)
+		worker := g.stage.next("worker-0")
+		worker.do(cue{Do: "say", Text: "loss 0.25"})
+		worker.exit(0)
+		if code := agent.wait(); code != 0 {
+			t.Errorf("%q %q: exit code %d", c.env, c.args, code)
+		}
+		if got := strings.Contains(agent.err(), "\nloss 0.25\n"); got != c.want {
+			t.Errorf("%q %q: the process's line on stderr: %t, want %t\n%s", c.env, c.args, got, c.want, agent.err())
+		}
+	}
+}

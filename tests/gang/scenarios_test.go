@@ -87,6 +87,7 @@ func TestConsul(t *testing.T) {
 		{"second agent from a shell", secondAgentRefused},
 		{"second agent under a launcher", secondAgentStandsBy},
 		{"standby sees the verdict", standbyEnds},
+		{"a launcher gets the process's output", launcherGetsOutput},
 		{"another definition", anotherDefinition},
 		{"an agent is killed, instance scope", agentKilledInstance},
 		{"an agent is killed, gang scope", agentKilledGang},

@@ -12,6 +12,7 @@ var Agents = launcher.Launcher{
 	KillWindow: 30, // terminationGracePeriodSeconds
 	Recognise:  launcher.By("KUBERNETES_SERVICE_HOST"),
 	Read:       find, Actions: actions, Survival: survival,
+	KeepsOutput: true,
 }
 
 // find reads an indexed Job's variables. What a pod's annotations say (JobSet's `replicatedjob-name` and

@@ -72,6 +72,11 @@ func Formats(name string) []string {
 	return l.Jobs.Formats
 }
 
+// KeepsOutput tells that a launcher keeps what its agents write to stdout and stderr.
+func KeepsOutput(name launcher.Name) bool {
+	return slices.ContainsFunc(all, func(l Launcher) bool { return l.Agents.Name == name && l.Agents.KeepsOutput })
+}
+
 // Detect recognises the launcher that has started us, and reads what it granted.
 func Detect(env map[string]string, facts launcher.Facts) launcher.Found {
 	agents := make([]launcher.Launcher, len(all))

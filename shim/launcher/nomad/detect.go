@@ -17,6 +17,7 @@ var Agents = launcher.Launcher{
 	KillWindow: 5, // kill_timeout
 	Recognise:  launcher.By("NOMAD_ALLOC_ID"),
 	Read:       find, Actions: actions, Survival: survival,
+	KeepsOutput: true,
 }
 
 // find reads a task's runtime environment. The group's name is the component; a port label names a

@@ -16,6 +16,7 @@ var Agents = launcher.Launcher{
 	KillWindow: killWait,
 	Recognise:  launcher.By("SLURM_JOB_ID"),
 	Read:       find, Actions: actions, Survival: survival,
+	KeepsOutput: true,
 }
 
 // find reads what srun and sbatch set. The task's number in the job is the rank of the instance;

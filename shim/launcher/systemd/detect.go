@@ -18,6 +18,7 @@ var Agents = launcher.Launcher{
 		return ""
 	},
 	Read: find, Actions: actions, Survival: survival,
+	KeepsOutput: true, // the journal
 }
 
 // find reads a service's variables (systemd.exec(5)) and, for a unit `muster@worker-3.service`,
