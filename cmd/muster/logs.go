@@ -17,6 +17,7 @@ import (
 type logsFlags struct {
 	ask    flags.Ask
 	follow bool
+	stdout bool
 	stderr bool
 	agent  bool
 	side   string
@@ -28,17 +29,20 @@ func newLogs(s console.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "logs [APP/]INSTANCE|APP", Short: "Print the output of processes, also after their end",
 		Args: exactly("[APP/]INSTANCE or APP"),
-		Long: `Prints the standard output of an instance's process: all attempts in its last container on this host.
---stderr prints its standard error, --agent the log of its agent, --side NAME the output of a side
-process. With APP alone the instances of this host are printed one after the other, or with -f side
-by side, each line after the instance's name. -f follows restarts and rotations until the run ends.`,
+		Long: `Prints what an instance's process wrote to its standard output, then what it wrote to its standard
+error, which goes to standard error here too: all attempts in its last container on this host.
+--stdout or --stderr prints one of them on standard output, --agent the log of its agent,
+--side NAME the output of a side process. With APP alone the instances of this host are printed
+one after the other, or with -f side by side, each line after the instance's name and | (standard
+output) or ! (standard error). -f follows restarts and rotations until the run ends.`,
 		Example:           "  muster logs d1/worker-0 -f\n  muster logs worker-0 --stderr --tail 20\n  muster logs d1",
 		ValidArgsFunction: completeLogs(&f.ask),
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.logs(cmd.Context(), s, args[0]) },
 	}
 	f.ask.State.Register(cmd.Flags())
 	cmd.Flags().BoolVarP(&f.follow, "follow", "f", false, "keep printing until the run ends")
-	cmd.Flags().BoolVar(&f.stderr, "stderr", false, "print standard error")
+	cmd.Flags().BoolVar(&f.stdout, "stdout", false, "print standard output alone")
+	cmd.Flags().BoolVar(&f.stderr, "stderr", false, "print standard error alone")
 	cmd.Flags().BoolVar(&f.agent, "agent", false, "print the agent's own log")
 	cmd.Flags().StringVar(&f.side, "side", "", "print the log of the side process `NAME`")
 	cmd.Flags().IntVar(&f.tail, "tail", -1, "only the last `N` lines of each log")
@@ -47,8 +51,10 @@ by side, each line after the instance's name. -f follows restarts and rotations 
 
 func (f *logsFlags) logs(ctx context.Context, s console.Streams, what string) error {
 	switch {
-	case f.stderr && f.agent:
-		return exit.Usagef("logs: --stderr and --agent: want one of them")
+	case f.stdout && f.stderr:
+		return exit.Usagef("logs: --stdout and --stderr: want one of them, or none for both")
+	case (f.stdout || f.stderr) && f.agent:
+		return exit.Usagef("logs: --%s and --agent: want one of them", f.streams()[0])
 	case f.side != "" && f.agent:
 		return exit.Usagef("logs: --side and --agent: want one of them")
 	case strings.ContainsAny(f.side, "/\x00"):
@@ -69,23 +75,39 @@ func (f *logsFlags) logs(ctx context.Context, s console.Streams, what string) er
 	if facts.Local == nil {
 		return k.UnknownApp(t.App, registry.Address{})
 	}
-	l := logs.Reader{Lookup: k, Facts: facts, File: f.file(), Follow: f.follow, Tail: f.tail, Out: console.Raw(s.Out)}
+	l := logs.Reader{Lookup: k, Facts: facts, Streams: f.files(s), Follow: f.follow, Tail: f.tail}
 	if t.Instance != nil {
 		return l.One(ctx, t.Instance.String())
 	}
 	return l.All(ctx)
 }
 
-func (f *logsFlags) file() string {
+// streams are the names of the process's streams to print.
+func (f *logsFlags) streams() []string {
 	switch {
-	case f.side != "" && f.stderr:
-		return process.SideLogName(f.side, "stderr")
-	case f.side != "":
-		return process.SideLogName(f.side, "stdout")
+	case f.stdout:
+		return []string{"stdout"}
 	case f.stderr:
-		return "stderr.log"
-	case f.agent:
-		return "agent.log"
+		return []string{"stderr"}
 	}
-	return "stdout.log"
+	return []string{"stdout", "stderr"}
+}
+
+func (f *logsFlags) files(s console.Streams) []logs.Stream {
+	out := console.Raw(s.Out)
+	if f.agent {
+		return []logs.Stream{{File: "agent.log", Out: out, Mark: "|"}}
+	}
+	var all []logs.Stream
+	for _, name := range f.streams() {
+		o := logs.Stream{File: name + ".log", Out: out, Mark: "|"}
+		if f.side != "" {
+			o.File = process.SideLogName(f.side, name)
+		}
+		if len(all) > 0 {
+			o.Out, o.Mark = console.Raw(s.Err), "!"
+		}
+		all = append(all, o)
+	}
+	return all
 }

@@ -17,23 +17,28 @@ import (
 	"github.com/muster-agent/muster/cmd/internal/apps"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
-	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/status"
 	"github.com/muster-agent/muster/shim/tail"
 	"github.com/muster-agent/muster/shim/wording"
 )
 
-// Reader prints one kind of log of an app's instances.
+// Reader prints logs of an app's instances.
 type Reader struct {
-	Lookup apps.Lookup
-	Facts  apps.Facts
-	File   string
-	Follow bool
-	Tail   int // lines; -1: all
-	Out    io.Writer
+	Lookup  apps.Lookup
+	Facts   apps.Facts
+	Streams []Stream
+	Follow  bool
+	Tail    int // lines of each log; -1: all
 }
 
-// One prints one instance's log as it is.
+// Stream is one kind of log: the file's name in an instance's log folder, and where it is printed.
+type Stream struct {
+	File string
+	Out  io.Writer
+	Mark string // between an instance's name and a line
+}
+
+// One prints one instance's logs as they are: one after the other, or side by side as they grow.
 func (l Reader) One(ctx context.Context, instance string) error {
 	dir, err := l.dir(instance)
 	if err != nil {
@@ -46,16 +51,28 @@ func (l Reader) One(ctx context.Context, instance string) error {
 	if l.Follow {
 		end.Go(func() { l.cancelAtEnd(ctx, instance, cancel) })
 	}
-	path := filepath.Join(dir, l.File)
 	pointed := l.pointOut(instance, dir)
-	err = l.copy(ctx, path, l.Out)
-	if errors.Is(err, fs.ErrNotExist) {
-		if !pointed {
-			fmt.Fprintf(l.Lookup.Warn, "%s is not there yet: nothing was written\n", path)
-		}
-		return nil
+	found, err := l.each(func(o Stream) (bool, error) { return l.copy(ctx, filepath.Join(dir, o.File), o.Out) })
+	if !found && !pointed && err == nil {
+		fmt.Fprintf(l.Lookup.Warn, "%s is not there yet: nothing was written\n", filepath.Join(dir, l.Streams[0].File))
 	}
 	return err
+}
+
+// each prints all streams, and tells whether one of them was there.
+func (l Reader) each(show func(Stream) (found bool, err error)) (found bool, err error) {
+	founds, errs := make([]bool, len(l.Streams)), make([]error, len(l.Streams))
+	var wg sync.WaitGroup
+	for i, o := range l.Streams {
+		one := func() { founds[i], errs[i] = show(o) }
+		if l.Follow {
+			wg.Go(one)
+		} else {
+			one()
+		}
+	}
+	wg.Wait()
+	return slices.Contains(founds, true), errors.Join(errs...)
 }
 
 // dir is the log folder of an instance.
@@ -95,15 +112,15 @@ func (l Reader) names() []string {
 	return names
 }
 
-// All prints every instance's log with its name in front of each line. Lines keep their colours, and steer no terminal
+// All prints every instance's logs with its name in front of each line. Lines keep their colours, and steer no terminal
 // otherwise.
 func (l Reader) All(ctx context.Context) error {
 	var mu sync.Mutex
-	show := func(instance string) func(string) {
+	show := func(instance string, o Stream) func(string) {
 		return func(line string) {
 			mu.Lock()
 			defer mu.Unlock()
-			fmt.Fprintf(l.Out, "%-12s | %s\n", instance, wording.Program(line))
+			fmt.Fprintf(o.Out, "%-12s %s %s\n", instance, o.Mark, wording.Program(line))
 		}
 	}
 	names := l.names()
@@ -113,7 +130,7 @@ func (l Reader) All(ctx context.Context) error {
 				l.Facts.Local.LogDir, l.Facts.ID)
 		}
 		for _, name := range names {
-			if err := l.lines(ctx, name, show(name)); err != nil {
+			if err := l.lines(ctx, name, show); err != nil {
 				return err
 			}
 		}
@@ -123,7 +140,7 @@ func (l Reader) All(ctx context.Context) error {
 }
 
 // followAll follows those that are there and those that come, until the run is over.
-func (l Reader) followAll(ctx context.Context, show func(string) func(string)) error {
+func (l Reader) followAll(ctx context.Context, show func(string, Stream) func(string)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var wg sync.WaitGroup
@@ -141,7 +158,7 @@ func (l Reader) followAll(ctx context.Context, show func(string) func(string)) e
 			}
 			following[name] = true
 			wg.Go(func() {
-				if err := l.lines(ctx, name, show(name)); err != nil {
+				if err := l.lines(ctx, name, show); err != nil {
 					mu.Lock()
 					defer mu.Unlock()
 					errs = append(errs, err)
@@ -160,54 +177,41 @@ func (l Reader) followAll(ctx context.Context, show func(string) func(string)) e
 	return errors.Join(errs...)
 }
 
-func (l Reader) lines(ctx context.Context, instance string, show func(string)) error {
+func (l Reader) lines(ctx context.Context, instance string, show func(string, Stream) func(string)) error {
 	dir, err := l.dir(instance)
 	if err != nil {
 		return err
 	}
 	l.pointOut(instance, dir)
-	w := &tail.Lines{Show: show}
-	defer w.Flush()
-	err = l.copy(ctx, filepath.Join(dir, l.File), w)
-	if errors.Is(err, fs.ErrNotExist) { // it has not begun
-		return nil
-	}
+	_, err = l.each(func(o Stream) (bool, error) {
+		w := &tail.Lines{Show: show(instance, o)}
+		defer w.Flush()
+		return l.copy(ctx, filepath.Join(dir, o.File), w)
+	})
 	return err
 }
 
-// pointOut says where the text is of an instance whose INSTALL failed, or that has written to its standard error alone.
+// pointOut says where the text is of an instance whose INSTALL failed.
 func (l Reader) pointOut(instance, dir string) bool {
-	other := strings.Replace(l.File, "stdout", "stderr", 1)
 	ended := l.Facts.Lasts[instance].ExitInfo
-	switch {
-	case strings.HasPrefix(l.File, "std") && ended != nil &&
-		strings.Contains(ended.Message, filepath.Join(dir, "errors-1.txt")):
-		fmt.Fprintf(l.Lookup.Warn, "%s/%s did not start: %s\n", l.Facts.ID, instance, ended.Message)
-	case other != l.File && !written(filepath.Join(dir, l.File)) && written(filepath.Join(dir, other)):
-		fmt.Fprintf(l.Lookup.Warn, "%s/%s has written to its standard error alone: add --stderr\n", l.Facts.ID,
-			instance)
-	default:
+	if !strings.HasPrefix(l.Streams[0].File, "std") || ended == nil ||
+		!strings.Contains(ended.Message, filepath.Join(dir, "errors-1.txt")) {
 		return false
 	}
+	fmt.Fprintf(l.Lookup.Warn, "%s/%s did not start: %s\n", l.Facts.ID, instance, ended.Message)
 	return true
 }
 
-// written tells whether a log, or one that it was rotated to, has text.
-func written(path string) bool {
-	return slices.ContainsFunc(tail.Parts(path, -1), func(p tail.Part) bool { return files.PlainSize(p.Path) > 0 })
-}
-
-// copy prints the rotated files, the oldest first, and the live one.
-func (l Reader) copy(ctx context.Context, path string, out io.Writer) error {
+// copy prints the rotated files, the oldest first, and the live one. It tells whether one of them was there.
+func (l Reader) copy(ctx context.Context, path string, out io.Writer) (found bool, err error) {
 	for _, part := range tail.Parts(path, l.Tail) {
-		if part.Path == path {
-			return status.Follow(ctx, path, part.From, l.Follow, out)
+		err := status.Follow(ctx, part.Path, part.From, l.Follow && part.Path == path, out)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return true, err
 		}
-		if err := status.Follow(ctx, part.Path, part.From, false, out); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
+		found = found || err == nil
 	}
-	return nil
+	return found, nil
 }
 
 // endPoll is how often a follower asks whether the run is over.

@@ -10,8 +10,11 @@ import (
 	"github.com/muster-agent/muster/shim/status"
 )
 
-// reportLines is how much of a log a report shows.
-const reportLines = 20
+// reportLines is how much of a log a report shows, and besideLines how much of a second one.
+const (
+	reportLines = 20
+	besideLines = 5
+)
 
 // report tells a person why it failed: the cause, the end of the first failed instance's log, its path.
 // It tells whether there was anything to say.
@@ -39,7 +42,7 @@ func (r *runner) lastWords(e end, dir, instance string) {
 		filepath.Join(dir, "stderr.log"), filepath.Join(r.workDir, instance, applicationErr),
 		filepath.Join(dir, "stdout.log"),
 	}
-	started := false
+	started, quoted := false, false
 	for _, path := range files {
 		begin, began := from[filepath.Base(path)]
 		started = started || began
@@ -47,10 +50,17 @@ func (r *runner) lastWords(e end, dir, instance string) {
 		if e.verdict == nil || known && !began && !ofScript { // no process was started: what stands there is older
 			continue
 		}
-		if own := tailOf(path, begin, reportLines); len(own) > 0 {
-			r.quote(own, path)
-			return
+		most := reportLines
+		if quoted {
+			most = besideLines
 		}
+		if own := tailOf(path, begin, most); len(own) > 0 {
+			r.quote(own, path)
+			quoted = true
+		}
+	}
+	if quoted {
+		return
 	}
 	if install := filepath.Join(dir, "errors-1.txt"); e.verdict != nil && strings.Contains(e.verdict.Cause, install) {
 		if own := tailOf(install, 0, reportLines); len(own) > 0 {
