@@ -140,9 +140,16 @@ type MemberExit struct {
 	// Passing: the cause may be temporary. Only class image sets it: a wrong name is never temporary.
 	Passing bool `json:"passing,omitempty"`
 	// At is the wall time of the end. Among failures on one machine the earliest is the first cause.
-	At    time.Time `json:"at,omitzero"`
-	Later later     `json:"-"`
+	At time.Time `json:"at,omitzero"`
+	// LastOutput is the end of what a failed process wrote to stderr, or else to stdout: lines, at most MostOutput
+	// bytes. Secrets are masked.
+	LastOutput string `json:"last_output,omitempty"`
+	Later      later  `json:"-"`
 }
+
+// MostOutput is how much of a failed process's output its member record holds, in bytes: each member of a gang may have
+// failed, and its roster's readers read them all.
+const MostOutput = 1000
 
 // ClusterAddr is the member's address in the ClusterSpec: host:port, or its host without such an export.
 func (m Member) ClusterAddr() string {

@@ -23,6 +23,7 @@ import (
 	"github.com/muster-agent/muster/shim/notify/message"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/status"
+	"github.com/muster-agent/muster/shim/tail"
 	"github.com/muster-agent/muster/shim/wording"
 )
 
@@ -85,7 +86,7 @@ func (r *progressReader) Write(b []byte) (int, error) {
 			return len(b), nil
 		}
 		r.rest = rest
-		if text, ok := strings.CutPrefix(strings.TrimSpace(string(line)), "reporter progress:"); ok {
+		if text, ok := strings.CutPrefix(strings.TrimSpace(string(line)), tail.Progress); ok {
 			if f, err := strconv.ParseFloat(strings.TrimSpace(text), 64); err == nil && f >= 0 && f <= 1 {
 				r.set(f)
 			}
@@ -232,7 +233,7 @@ func limits(l plan.Limits) map[string]any {
 func exitInfo(x *machine.Exit) *status.Exit {
 	return &status.Exit{
 		Code: x.Code, Signal: x.Signal, OOM: x.OOM, Peak: x.Peak, Limit: x.Limit,
-		At: status.Stamp(x.At), Message: x.Message,
+		At: status.Stamp(x.At), Message: x.Message, LastOutput: x.LastOutput,
 	}
 }
 

@@ -81,7 +81,7 @@ var (
 		final := s.Exit.Final || s.Policy.Scope != "gang"
 		return []Effect{s.report(registry.MemberExit{
 			Gen: s.Gen, Code: s.Exit.Code, Signal: s.Exit.Signal, Class: s.class(), Why: s.Exit.beyond(), Final: final,
-			Passing: s.Exit.Passing,
+			Passing: s.Exit.Passing, LastOutput: s.Exit.LastOutput,
 		}, e.At)}
 	}}
 	reportMismatch = action{"report that the row is another's", func(s *State, e Event) []Effect {
@@ -108,7 +108,7 @@ var (
 			x.Why = fmt.Sprintf("still running after %s (muster.duration)", s.Policy.Duration)
 		}
 		if s.Exit != nil {
-			x.Code, x.Signal = s.Exit.Code, s.Exit.Signal
+			x.Code, x.Signal, x.LastOutput = s.Exit.Code, s.Exit.Signal, s.Exit.LastOutput
 		}
 		if s.Directive.Restarts(s.Gen) {
 			x.Gen = s.Directive.Gen // of the one before it would count no more

@@ -100,6 +100,8 @@ type Exit struct {
 	Limit   int64     `json:"limit"` // bytes; 0: none
 	At      time.Time `json:"at"`
 	Message string    `json:"message,omitempty"`
+	// LastOutput is the end of a failed process's output, as in registry.MemberExit.
+	LastOutput string `json:"last_output,omitempty"`
 
 	Class  registry.Class `json:"-"` // what the evidence says; empty: app-error
 	Unseen bool           `json:"-"` // it ran, and nobody knows its status: Message says what is known

@@ -110,7 +110,7 @@ func (a *Agent) Run(ctx context.Context) State {
 		e.Cause = a.hide(e.Cause)
 		if e.Exit != nil {
 			x := *e.Exit
-			x.Message = a.hide(x.Message)
+			x.Message, x.LastOutput = a.hide(x.Message), a.hide(x.LastOutput)
 			e.Exit = &x
 		}
 		before := s

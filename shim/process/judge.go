@@ -14,6 +14,7 @@ import (
 	"github.com/muster-agent/muster/shim/sandbox/cgroup"
 	"github.com/muster-agent/muster/shim/script"
 	"github.com/muster-agent/muster/shim/status"
+	"github.com/muster-agent/muster/shim/tail"
 )
 
 // blame is a cause of an end that was seen from outside the process. The zero value is none.
@@ -100,6 +101,7 @@ func (p *Process) judge(x sandbox.Exit, lived time.Duration) *machine.Exit {
 		return out
 	}
 	marks := p.Marks()
+	out.LastOutput = p.lastOutput(marks)
 	switch {
 	case x.Usage.OOMKills > 0:
 		out.OOM, out.Class, out.Message = true, registry.ClassOOM, outOfMemory(x.Usage)
@@ -185,6 +187,20 @@ func (p *Process) addressInUse(marks map[string]int64) bool {
 	said := p.logs.Tail("stderr.log", marks["stderr.log"], most) + p.logs.Tail("stdout.log", marks["stdout.log"], most)
 	return strings.Contains(strings.ToLower(said), "address already in use")
 }
+
+// lastOutput is the end of what the process wrote since its logs had these sizes: of its stderr, or else of its stdout.
+func (p *Process) lastOutput(marks map[string]int64) string {
+	for _, name := range []string{"stderr.log", "stdout.log"} {
+		text := p.logs.Tail(name, marks[name], 4*registry.MostOutput)
+		if text = tail.Last(text, mostLastLines, registry.MostOutput); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// mostLastLines is how many lines of a failed process's output are reported with its end.
+const mostLastLines = 5
 
 // Tail is the end of one of the instance's logs, at most so many bytes and none before from.
 func (p *Process) Tail(name string, from, most int64) string { return p.logs.Tail(name, from, most) }

@@ -94,6 +94,8 @@ type Exit struct {
 	Limit   int64     `json:"limit"` // bytes
 	At      time.Time `json:"at"`
 	Message string    `json:"message,omitempty"`
+	// LastOutput is the end of what a failed process wrote to stderr, or else to stdout.
+	LastOutput string `json:"last_output,omitempty"`
 }
 
 // Outage is what an agent decides by while the registry does not answer.

@@ -193,6 +193,9 @@ func (x *waiter) end(ctx context.Context) error {
 		kept = x.artifacts.remove(ctx)
 	}
 	code, text := x.outcome(v)
+	if v != nil && v.Exit != nil && v.Exit.LastOutput != "" {
+		x.watch.print("last output of " + v.First + ":\n  " + strings.ReplaceAll(v.Exit.LastOutput, "\n", "\n  "))
+	}
 	if v != nil && v.Advice != "" {
 		x.watch.print("advice: " + v.Advice)
 	}

@@ -91,7 +91,7 @@ func waiting(t *testing.T, launcher string, answers bool) (x *waiter, out *bytes
 		t.Fatal(err)
 	}
 	s := &submission{Options: o, client: &puppetJob{}, artifacts: a}
-	x = &waiter{submission: s, watch: watcher{registry: o.Registry, app: "d1", ours: s.ours, print: func(line string) { t.Log(line) }}}
+	x = &waiter{submission: s, watch: watcher{registry: o.Registry, app: "d1", ours: s.ours, print: func(line string) { fmt.Fprintln(out, line) }}}
 	x.state = job.State{Word: "KILLED", Over: true}
 	return x, out, a.folder.Path(a.names[0])
 }
@@ -115,6 +115,7 @@ func TestWhatAnEndTakesAway(t *testing.T) {
 		{"a verdict", "yarn", false, &consul.Status{Verdict: verdict}, 0, false, "d1: succeeded", false, false},
 		{"a verdict of a job that goes on", "yarn", false, &consul.Status{Verdict: verdict}, 0, false, "d1: succeeded", true, true},
 		{"a failure", "yarn", false, &consul.Status{Verdict: &registry.Verdict{Outcome: registry.Failed, Class: registry.ClassApp, Exit: &registry.MemberExit{Code: new(3)}}}, 3, false, "d1: failed", false, false},
+		{"a failure's last output", "nomad", false, &consul.Status{Verdict: &registry.Verdict{Outcome: registry.Failed, Class: registry.ClassApp, First: "worker-1", Exit: &registry.MemberExit{Code: new(1), LastOutput: "Traceback:\nValueError"}}}, 1, false, "last output of worker-1:\n  Traceback:\n  ValueError\n", false, false},
 		{"interrupted", "yarn", false, &consul.Status{}, 143, false, "d1: interrupted: yarn says KILLED; submitted again with --run r1 it goes on", true, false},
 		{"interrupted, as a JobSet", "k8s", false, &consul.Status{}, 143, false, "submitted again it begins as a new run", true, false},
 		{"interrupted, as the launcher's second", "slurm", false, second, 143, false, "submitted again with --run r1-1 it goes on", true, false},

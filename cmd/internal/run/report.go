@@ -8,6 +8,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/status"
+	"github.com/muster-agent/muster/shim/tail"
 )
 
 // reportLines is how much of a log a report shows, and besideLines how much of a second one.
@@ -132,7 +133,7 @@ func everyday(line string) bool {
 
 // ofProgress tells a line that is for the agent, not for a person.
 func ofProgress(line string) bool {
-	return strings.HasPrefix(strings.TrimSpace(line), "reporter progress:")
+	return strings.HasPrefix(strings.TrimSpace(line), tail.Progress)
 }
 
 // without are the last n lines of a text that are not to be left out.

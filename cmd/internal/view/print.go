@@ -43,6 +43,11 @@ func (v *App) lines() [][2]string {
 	}
 	if v.Verdict != nil {
 		add("verdict", exit.VerdictText(*v.Verdict))
+		if x := v.Verdict.Exit; x != nil && x.LastOutput != "" {
+			for line := range strings.SplitSeq(x.LastOutput, "\n") {
+				add("last output", line)
+			}
+		}
 		add("advice", v.Verdict.Advice)
 	} else if v.Outcome != nil {
 		add("outcome", *v.Outcome+"; it resumes when it is launched again")
