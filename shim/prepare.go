@@ -112,6 +112,7 @@ type rooms struct {
 	checkpoints  *checkpoint.Manager
 	journal      *journal.Journal
 	notify       *notify.Notifier // tells the service manager
+	waits        *barrierLog
 }
 
 // prepareAgent makes an agent, up to the registry's first answer. Of one that cannot be made nothing stays.
@@ -125,7 +126,8 @@ func prepareAgent(ctx context.Context, o Options, app *openapp.App, manager *not
 	}
 	late := newLateFile(o.Output.To, o.Output.dropped)
 	a := &agent{
-		self: self{app: app, started: time.Now()}, output: o.Output, host: host{policy: o.Policy}, inherited: inherited{hadoop: o.Hadoop},
+		self: self{app: app, started: time.Now()}, output: o.Output,
+		host: host{policy: o.Policy}, inherited: inherited{hadoop: o.Hadoop},
 		folders: folders{state: o.Folders.State, logFile: late},
 		rooms: rooms{
 			log: o.Output.logger(hidden.Writer(late)), hidden: hidden, loop: machine.NewAgent(), notify: manager,

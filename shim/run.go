@@ -29,10 +29,13 @@ import (
 
 // run lives through the machine.
 func (a *agent) run(ctx context.Context) machine.State {
+	a.waits = newBarrierLog(a.loop.State, a.member.AskAbsent, a.log)
 	a.loop.Use(machine.Rooms{
 		Gang: a.member, Stager: stageRoom{a}, Engine: processRoom{a}, Checkpoints: a.checkpoints, Logger: a.log,
 		Trace: a.trace, Hide: a.hidden.Hide,
 	})
+	endWaits := a.waits.start(ctx)
+	defer endWaits()
 	final := a.loop.Run(ctx)
 	a.member.Resign()
 	return final
@@ -43,6 +46,7 @@ func (a *agent) trace(t machine.Transition) {
 	a.member.StateChanged()
 	a.journal.Trace(t)
 	a.notify.Changed()
+	a.waits.moved()
 }
 
 // work watches the process's checkpoints and progress.
@@ -60,7 +64,7 @@ func (a *agent) work(ctx context.Context, p plan.Plan, logDir string) {
 	})
 	endTee := func() {}
 	if a.tees() {
-		endTee = tee(logDir, a.output, a.log, teePatience)
+		endTee = tee(ctx, logDir, a.output, a.log, teePatience)
 	}
 	a.gpus.Watch(ctx, p, a.runs())
 	a.mu.Lock()

@@ -29,8 +29,8 @@ func (a *agent) tees() bool {
 // tee copies whole lines of the process's stdout.log and stderr.log to the agent's own stdout and stderr, from now on.
 // The process writes to its files and never waits: a launcher that does not read holds up the copy alone. The function
 // that it returns copies the rest, for patience at most, and ends it.
-func tee(logDir string, to Output, log *slog.Logger, patience time.Duration) (end func()) {
-	ctx, cancel := context.WithCancel(context.Background()) // the last output is still read after a cancelled run
+func tee(ctx context.Context, logDir string, to Output, log *slog.Logger, patience time.Duration) (end func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // the last output is read after a cancelled run
 	var wg sync.WaitGroup
 	for name, to := range map[string]io.Writer{"stdout.log": to.Stdout, "stderr.log": to.Stderr} {
 		path := filepath.Join(logDir, name)

@@ -31,7 +31,7 @@ func TestTee(t *testing.T) {
 	}
 	var out, errs bytes.Buffer
 	add("stdout.log", "of an earlier agent\n")
-	end := tee(dir, Output{Stdout: &out, Stderr: &errs}, slog.New(slog.DiscardHandler), time.Minute)
+	end := tee(t.Context(), dir, Output{Stdout: &out, Stderr: &errs}, slog.New(slog.DiscardHandler), time.Minute)
 	add("stdout.log", "step 1\nstep ")
 	add("stderr.log", "Traceback\n")
 	add("stdout.log", "2")
@@ -63,7 +63,7 @@ func TestTeeUnread(t *testing.T) {
 			_ = reader.Close() // never fails
 		}
 		var log bytes.Buffer
-		end := tee(dir, Output{Stdout: writer, Stderr: io.Discard}, slog.New(slog.NewTextHandler(&log, nil)), c.patience)
+		end := tee(t.Context(), dir, Output{Stdout: writer, Stderr: io.Discard}, slog.New(slog.NewTextHandler(&log, nil)), c.patience)
 		if err := os.WriteFile(filepath.Join(dir, "stdout.log"), []byte("lost\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -93,7 +93,7 @@ var rooms = []room{
 	},
 	{path: "shim/keyring"},
 	{path: "shim/signals"},
-	{path: "shim/tail", may: []string{"shim/files"}},
+	{path: "shim/tail", may: []string{"shim/files", "shim/wording"}},
 	{path: "shim/wait"},
 	{path: "shim/wording", pure: true},
 	{path: "shim/hadoop", may: []string{"shim/store/schemes", "shim/store", "shim/store/hdfs", "shim/exit", "shim/files", "shim/plan"}},

@@ -77,7 +77,7 @@ func (f *agentFlags) register(set flags.Set) {
 		"time between the launcher's TERM and its KILL (default: the launcher's)")
 	set.BoolVar(&o.Output.PAIReport, flags.PAIReport, false, flags.PAIReportUsage)
 	set.BoolVar(&o.Output.JSON, "log-json", false, "write the agent's own log as JSON")
-	set.BoolVar(&f.tee, "tee", false, "copy the process's output to stdout and stderr (default: if the launcher keeps them)")
+	set.BoolVar(&f.tee, "tee", false, "copy the process's output to stdout, stderr (default: if they are kept)")
 	set.IntVar(&f.lifeline, "lifeline-fd", -1, "descriptor whose end means: stop in grace")
 	flags.Must(set.MarkHidden("lifeline-fd"))
 }
@@ -91,7 +91,8 @@ func (f *agentFlags) agent(ctx context.Context, s console.Streams, newRun bool) 
 	}
 	f.options.Build = ownVersion()
 	f.options.Name.NewRun = newRun
-	f.options.Output.To, f.options.Output.Stdout, f.options.Output.Stderr = s.Err, console.Raw(s.Out), console.Raw(s.Err)
+	o := &f.options.Output
+	o.To, o.Stdout, o.Stderr = s.Err, console.Raw(s.Out), console.Raw(s.Err)
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	defer signal.Stop(signals)

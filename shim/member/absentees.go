@@ -83,6 +83,23 @@ func (q *absentees) close() {
 	q.work.Wait()
 }
 
+// mostAskers is the size of the largest gang in which each member asks who is absent; in a larger one the conductor's
+// agent does.
+const mostAskers = 256
+
+// AskAbsent asks the registry which instances of the gang have no agent, in rank order. asked: this agent is one of
+// those that ask.
+func (m *Member) AskAbsent(ctx context.Context) (absent []string, asked bool, err error) {
+	app := m.cfg.App.WithCounts(m.Counts())
+	if len(plan.Instances(&app)) > mostAskers && !m.cfg.Loop.State().Conducts {
+		return nil, false, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, absentPatience)
+	defer cancel()
+	absent, _, err = m.askWhoIsAbsent(ctx)
+	return absent, true, err
+}
+
 // askWhoIsAbsent asks the registry which instances of the gang have no agent, in rank order, and counts the gang.
 func (m *Member) askWhoIsAbsent(ctx context.Context) (absent []string, all int, err error) {
 	app := m.cfg.App.WithCounts(m.Counts())

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -148,7 +149,7 @@ func TestStoppedByCtrlC(t *testing.T) {
 		x, out, file := waiting(t, "yarn", false)
 		x.interrupts, x.watch.st = tt.interrupts, &consul.Status{Verdict: &registry.Verdict{Outcome: registry.Stopped, Class: registry.ClassStopped}}
 		err := x.end(t.Context())
-		if got := exit.CodeOf(err); got != tt.code || !strings.HasPrefix(out.String(), "d1: stopped") {
+		if got := exit.CodeOf(err); got != tt.code || !strings.HasSuffix(out.String(), "\nd1: stopped\n") {
 			t.Errorf("after %d times Ctrl-C: got %d and %q, want %d", tt.interrupts, got, out, tt.code)
 		}
 		if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {

@@ -3,22 +3,24 @@ package tail
 import (
 	"bytes"
 	"io"
+	"iter"
 	"slices"
 	"strconv"
 
 	"github.com/muster-agent/muster/shim/files"
 )
 
-// Part is what to print of one file: everything from an offset on.
-type Part struct {
-	Path string
-	From int64
+// part is what to print of one file: everything from an offset on.
+type part struct {
+	path string
+	from int64
 }
 
-// Parts are the rotated files of a log, the oldest first, and the log itself, cut to the last n lines
-// altogether; n < 0: all of them. The log itself is always among them.
-func Parts(path string, n int) []Part {
-	found := []Part{}
+// Parts are the rotated files of a log, the oldest first, and the log itself, each with the offset from which on it is
+// to be printed, so that these are the last n lines altogether; n < 0: all of them. The log itself is always among
+// them.
+func Parts(path string, n int) iter.Seq2[string, int64] {
+	var found []part
 	left := n
 	for i := 0; ; i++ {
 		name := path
@@ -29,7 +31,7 @@ func Parts(path string, n int) []Part {
 		if err != nil && i > 0 {
 			break
 		}
-		found = append(found, Part{name, from})
+		found = append(found, part{name, from})
 		if n < 0 {
 			continue
 		}
@@ -37,8 +39,13 @@ func Parts(path string, n int) []Part {
 			break
 		}
 	}
-	slices.Reverse(found)
-	return found
+	return func(yield func(string, int64) bool) {
+		for _, p := range slices.Backward(found) {
+			if !yield(p.path, p.from) {
+				return
+			}
+		}
+	}
 }
 
 // lastFrom is where the last n lines of a file begin, and how many of them there are. An unfinished

@@ -2,6 +2,8 @@ package wording
 
 import (
 	"cmp"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -25,4 +27,12 @@ func Short(text string) string {
 		return strings.ToValidUTF8(text[:first], "") + "…" + strings.ToValidUTF8(text[len(text)-last:], "")
 	}
 	return text
+}
+
+// First is a list of names, of a long one the first of them and how many more there are.
+func First(names []string, most int) string {
+	if more := len(names) - most; more > 0 {
+		names = append(slices.Clone(names[:most]), fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
 }

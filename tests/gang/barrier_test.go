@@ -17,6 +17,7 @@ func barrierTimeout(t *testing.T, at place) {
 	g.launch("worker-0")
 	g.launch("worker-2")
 	g.timesOut("1 of 3 instances were not ready within 15 s: worker-1 (never joined)", "worker-1")
+	g.agentSays("worker-0", `missing=worker-1 count=1`)
 	for _, name := range g.def.instances() {
 		if n := g.stage.starts(name); n != 0 {
 			t.Errorf("%s was started %d times, want never", name, n)

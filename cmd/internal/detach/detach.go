@@ -263,8 +263,8 @@ func (r Run) report(ctx context.Context, s console.Streams, p *process) error {
 			fmt.Fprintln(s.Err, line)
 		}
 	}}
-	for _, part := range tail.Parts(path, mostLines) {
-		_ = status.Follow(ctx, part.Path, part.From, false, show) // the message below names the file
+	for part, from := range tail.Parts(path, mostLines) {
+		_ = status.Follow(ctx, part, from, false, show) // the message below names the file
 	}
 	show.Flush()
 	advice := ""

@@ -204,8 +204,8 @@ func (l Reader) pointOut(instance, dir string) bool {
 
 // copy prints the rotated files, the oldest first, and the live one. It tells whether one of them was there.
 func (l Reader) copy(ctx context.Context, path string, out io.Writer) (found bool, err error) {
-	for _, part := range tail.Parts(path, l.Tail) {
-		err := status.Follow(ctx, part.Path, part.From, l.Follow && part.Path == path, out)
+	for part, from := range tail.Parts(path, l.Tail) {
+		err := status.Follow(ctx, part, from, l.Follow && part == path, out)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return true, err
 		}

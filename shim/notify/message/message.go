@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -59,7 +58,7 @@ func statusLine(in status.Instance, absent []string) string {
 		add("attempt %d", in.Attempt)
 	}
 	if len(absent) > 0 {
-		add("missing %s", shortList(absent))
+		add("missing %s", wording.First(absent, mostAbsent))
 	}
 	if in.Progress != nil {
 		add("progress %.0f %%", *in.Progress*100)
@@ -149,10 +148,3 @@ const (
 
 // mostAbsent is how many absent members a status names.
 const mostAbsent = 8
-
-func shortList(names []string) string {
-	if more := len(names) - mostAbsent; more > 0 {
-		names = append(slices.Clone(names[:mostAbsent]), fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(names, ", ")
-}
