@@ -3,9 +3,11 @@ package process
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/muster-agent/muster/registry"
@@ -32,6 +34,7 @@ type guards struct {
 type ledger struct {
 	exits   map[int]sandbox.Exit
 	started map[int]time.Time
+	lost    map[string]int64 // bytes of output, by stream
 }
 
 // parkPatience is the limit for the start of a guard, and for the end of one.
@@ -47,7 +50,7 @@ func (g *guards) start(ctx context.Context) error {
 	g.all = append(g.all, guard)
 	g.mu.Unlock()
 	g.watching.Go(func() {
-		l := &ledger{exits: map[int]sandbox.Exit{}, started: map[int]time.Time{}}
+		l := &ledger{exits: map[int]sandbox.Exit{}, started: map[int]time.Time{}, lost: map[string]int64{}}
 		for event := range guard.Events() {
 			g.heard(l, event)
 		}
@@ -157,7 +160,8 @@ func (p *Process) hear(l *ledger, event sandbox.Event) {
 	case sandbox.Stuck:
 		p.Log.Error("a process does not die", "process", e.StuckProcess.String())
 	case sandbox.LogLost:
-		p.Log.Warn("log bytes lost", "stream", e.Stream, "bytes", e.Bytes, "err", e.Err)
+		l.lost[e.Stream] += e.Bytes
+		p.Warn("lost "+e.Stream, lostOutput(p.logs.path(e.Stream+".log"), l.lost[e.Stream], e.Err))
 	case sandbox.DeadMan:
 		p.Log.Error("this agent could not say in time that it is in touch with the registry: its guard has ended the " +
 			"process")
@@ -180,3 +184,12 @@ func (p *Process) Guard() *registry.ProcessRef {
 
 // Holds tells that a process of this host belongs to the instance.
 func (p *Process) Holds(pid int) bool { return p.guards.now().Holds(pid) }
+
+// lostOutput warns that a log misses what the process wrote: the process goes on, and its end says nothing of it.
+func lostOutput(path string, bytes int64, err error) string {
+	text := fmt.Sprintf("%d bytes of the process's output are lost: they could not be written to %s: %v", bytes, path, err)
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		text += "; free some space there"
+	}
+	return text
+}
