@@ -34,6 +34,7 @@ type sharing struct {
 	top    string
 	state  string
 	listed atomic.Int32
+	told   Notices
 
 	mu   sync.Mutex
 	seen map[int]int64 // the newest step that each agent has reported
@@ -42,7 +43,8 @@ type sharing struct {
 
 func newSharing(t *testing.T) *sharing {
 	t.Helper()
-	s := &sharing{t: t, state: t.TempDir(), seen: map[int]int64{}, at: map[int]time.Time{}}
+	quiet := func(string, string) {}
+	s := &sharing{t: t, state: t.TempDir(), told: Notices{Warn: quiet, Mended: quiet}, seen: map[int]int64{}, at: map[int]time.Time{}}
 	at, top, err := file.Open(t.Context(), t.TempDir())
 	must(t, err)
 	s.store, s.top = countedStore{at, &s.listed}, top
@@ -52,7 +54,7 @@ func newSharing(t *testing.T) *sharing {
 // agent watches until the returned function is called.
 func (s *sharing) agent(n int, state string) (*Manager, func()) {
 	m := New(s.t.Context(), Config{
-		Log: slog.New(slog.DiscardHandler), AppID: "app", State: state, Loop: machine.NewAgent(),
+		Log: slog.New(slog.DiscardHandler), AppID: "app", State: state, Loop: machine.NewAgent(), Notices: s.told,
 		Open: func(context.Context, plan.Plan, string, bool) (store.Store, string, error) {
 			return s.store, s.top, nil
 		},

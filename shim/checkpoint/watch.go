@@ -59,6 +59,7 @@ type watch struct {
 	stamp   string // of the last own look
 	gen     int    // at that time
 	wait    time.Duration
+	others  unmatched
 	shared
 }
 
@@ -93,6 +94,7 @@ func (w *watch) turn(ctx context.Context) time.Duration {
 	if ok {
 		w.report(newest, l)
 	}
+	w.tellUnmatched(found, l, began, err)
 	stamp, gen := found.Stamp(), m.cfg.Loop.State().Gen
 	w.wait = nextPoll(w.wait, w.least, stamp != w.stamp || gen != w.gen)
 	w.stamp, w.gen = stamp, gen

@@ -40,6 +40,9 @@ type torn struct {
 type Found struct {
 	Whole []Checkpoint
 	Torn  []torn
+	// Others are files and folders of a folder in which nothing has the name of a checkpoint, sorted; a folder's name
+	// ends with /.
+	Others []string
 }
 
 // Stamp changes with every file of a checkpoint, whole or torn.
@@ -157,6 +160,9 @@ func (l *Looker) Look(dir fs.FS) (Found, error) {
 		}
 		found.Whole = append(found.Whole, Checkpoint{Step: v.step, Path: c.path, Files: c.files})
 	}
+	if len(found.Whole) == 0 && len(found.Torn) == 0 {
+		found.Others = others(dir)
+	}
 	slices.SortFunc(found.Whole, func(a, b Checkpoint) int {
 		return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.Path, b.Path))
 	})
@@ -164,6 +170,21 @@ func (l *Looker) Look(dir fs.FS) (Found, error) {
 		return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.Path, b.Path))
 	})
 	return found, nil
+}
+
+// others are the names in a folder; of one that cannot be read there are none.
+func others(dir fs.FS) (names []string) {
+	entries, _ := fs.ReadDir(dir, ".")
+	for _, e := range entries {
+		switch {
+		case hidden(e.Name()):
+		case e.IsDir():
+			names = append(names, e.Name()+"/")
+		case e.Type().IsRegular():
+			names = append(names, e.Name())
+		}
+	}
+	return names
 }
 
 // errChanging is a save that may be whole soon without another change of it.

@@ -1,0 +1,90 @@
+package checkpoint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/checkpoint/format"
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/wording"
+)
+
+// warnUnmatched is the kind of the warning that no file in the checkpoint folder is a checkpoint. Without it nobody
+// sees that a job has no progress, gets no restart budget back and resumes from nothing.
+const warnUnmatched = "checkpoint pattern"
+
+// unmatchedPatience is how long a folder may have files and no checkpoint: the first save may be under way.
+const unmatchedPatience = time.Minute
+
+// unmatched is since when a checkpoint folder has files and no checkpoint; zero: it does not.
+type unmatched struct{ since time.Time }
+
+// see takes a look at the folder, and tells whether it is time to warn.
+func (u *unmatched) see(others []string, now time.Time) bool {
+	switch {
+	case len(others) == 0:
+		u.since = time.Time{}
+	case u.since.IsZero():
+		u.since = now
+	}
+	return !u.since.IsZero() && now.Sub(u.since) >= unmatchedPatience
+}
+
+// tellUnmatched warns of a folder whose files no rule takes for checkpoints, and takes that back.
+func (w *watch) tellUnmatched(found format.Found, l location, now time.Time, err error) {
+	if err != nil {
+		return
+	}
+	others := found.Others
+	if l.shared { // other instances may have folders of their own there
+		others = slices.DeleteFunc(slices.Clone(others), isInstance)
+	}
+	if w.others.see(others, now) {
+		w.m.cfg.Notices.Warn(warnUnmatched, unmatchedText(w.m.plan, l, others))
+		return
+	}
+	if len(found.Whole) > 0 {
+		w.m.cfg.Notices.Mended(warnUnmatched, "a checkpoint is seen")
+	}
+}
+
+// isInstance tells a folder that is named after an instance or the number of a worker.
+func isInstance(name string) bool {
+	folder, ok := strings.CutSuffix(name, "/")
+	_, err := registry.ParseInstance(folder)
+	return ok && (err == nil || strings.Trim(folder, "0123456789") == "")
+}
+
+// mostOthers is how many names a warning has.
+const mostOthers = 3
+
+func unmatchedText(p plan.Plan, l location, others []string) string {
+	c := p.Checkpoint
+	rule := fmt.Sprintf("muster.checkpoint.pattern %q", c.Pattern)
+	switch {
+	case c.Pattern == "" && c.Marker != "":
+		rule = fmt.Sprintf("muster.checkpoint.marker %q", c.Marker)
+	case c.Pattern == "" && (p.Framework == "" || p.Framework == "none"):
+		rule = "muster.checkpoint.pattern, which is not set"
+	case c.Pattern == "":
+		rule = "how " + p.Framework + " names them"
+	}
+	return fmt.Sprintf("no file in %s is a checkpoint by %s: %s; progress is not seen and a restart begins anew; if these "+
+		"are checkpoints, set muster.checkpoint.pattern to a glob that matches them and ends with the step, such as %q",
+		l.at(""), rule, wording.First(others, mostOthers), suggested(others))
+}
+
+// suggested is a pattern for names of which the last has a number, or an example.
+func suggested(others []string) string {
+	for _, name := range slices.Backward(others) {
+		name = strings.TrimSuffix(name, "/")
+		if end := strings.LastIndexAny(name, "0123456789"); end >= 0 {
+			begin := strings.LastIndexFunc(name[:end+1], func(r rune) bool { return r < '0' || r > '9' }) + 1
+			return name[:begin] + "*" + name[end+1:]
+		}
+	}
+	return "step-*"
+}
