@@ -54,6 +54,7 @@ type agent struct {
 	process    *process.Process // one that never runs until the instance has been prepared
 	publisher  string           // URL of the exports, for scripts
 	progress   *float64
+	resumed    *int64       // step that the current attempt resumed from
 	settle     func()       // ends the watching of checkpoints and progress, after a last look
 	hurried    *stopRequest // that came after the machine's end; nil: none has
 	closers    []func()

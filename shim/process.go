@@ -3,12 +3,14 @@ package shim
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"time"
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/checkpoint"
 	"github.com/muster-agent/muster/shim/files"
+	"github.com/muster-agent/muster/shim/journal"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/process"
@@ -33,7 +35,7 @@ func (r stageRoom) begin(ctx context.Context, p plan.Plan, in registry.Instance)
 		WorkDir: r.workDir, User: files.As(r.container.Owner()),
 		Secrets: r.container.Secrets(p).Read,
 		Roster:  r.member.Roster, Fence: r.member.Fence(), GPUs: r.gpus, Data: processData{r.agent, p},
-		Checkpoints: processCheckpoints{r.checkpoints},
+		Checkpoints: processCheckpoints{r.checkpoints, r.agent},
 	})
 	r.mu.Lock()
 	r.process = made
@@ -108,7 +110,10 @@ func (d processData) Pipes() (process.Pipes, error) {
 }
 
 // processCheckpoints is where a process resumes from.
-type processCheckpoints struct{ m *checkpoint.Manager }
+type processCheckpoints struct {
+	m *checkpoint.Manager
+	a *agent
+}
 
 func (c processCheckpoints) NotReady() error  { return c.m.NotReady() }
 func (c processCheckpoints) AsksToSave() bool { return c.m.AsksToSave() }
@@ -119,7 +124,21 @@ func (c processCheckpoints) AskToSave(grace time.Duration, over <-chan struct{})
 
 func (c processCheckpoints) Resume(ctx context.Context, step *int64) (path string, at int64, ok bool) {
 	newest, path, ok := c.m.Newest(ctx, step, true)
+	c.a.resumes(newest.Step, path, ok)
 	return path, newest.Step, ok
+}
+
+// resumes notes what the process that is started now resumes from.
+func (a *agent) resumes(step int64, path string, ok bool) {
+	a.mu.Lock()
+	a.resumed = nil
+	if ok {
+		a.resumed = &step
+	}
+	a.mu.Unlock()
+	if ok {
+		a.journal.Event(journal.EventResumed, fmt.Sprintf("resumes from step %d (%s)", step, path), time.Now())
+	}
 }
 
 // processRoom does the machine's effects on the process.

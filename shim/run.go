@@ -156,8 +156,11 @@ func (a *agent) snapshot() status.State {
 		Location: status.Location{
 			Host: a.alloc.Host, Pid: os.Getpid(), Ports: numbers, Exports: exports, DNSName: a.member.DNSName(),
 		},
-		Starts:  status.Starts{Generation: s.Gen, Attempt: s.Attempt, Restarts: max(0, s.Attempt-1)},
-		Advance: status.Advance{Progress: a.progress}, Conducts: s.Conducts, Cause: s.Why(), Unenforced: []string{},
+		Starts: status.Starts{
+			Generation: s.Gen, Attempt: s.Attempt, Restarts: max(0, s.Attempt-1), Failures: report.Failures,
+		},
+		Advance: status.Advance{Progress: a.progress, ResumedStep: a.resumed}, Conducts: s.Conducts,
+		Cause: s.Why(), Unenforced: []string{},
 	}
 	out.Rank, out.Role = a.plan.Who.Rank, a.plan.Who.Role
 	out.Cause = cmp.Or(out.Cause, way)

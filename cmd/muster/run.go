@@ -55,6 +55,7 @@ with the same --app-id and --registry resumes it.`,
 	f.Filesystem.Register(set)
 	set.StringVar(&f.AppID, "app-id", "", "name of the gang (default: the app's name and six letters)")
 	set.StringVar(&f.WorkDir, "work-dir", "", "folder for package, checkpoints and instances")
+	set.BoolVar(&f.Fresh, "fresh", false, "set the checkpoints of earlier runs in the work folder aside")
 	set.StringVar(&f.LogDir, "log-dir", "", "folder for logs (default: log in the work folder)")
 	set.StringVar(&f.Host, "host", "", "address of this machine (default: 127.0.0.1 without --registry)")
 	set.StringVar(&f.Ports, "ports", ports.Default.String(), "range to take ports from")

@@ -72,8 +72,8 @@ func unmatchedText(p plan.Plan, l location, others []string) string {
 	case c.Pattern == "":
 		rule = "how " + p.Framework + " names them"
 	}
-	return fmt.Sprintf("no file in %s is a checkpoint by %s: %s; progress is not seen and a restart begins anew; if these "+
-		"are checkpoints, set muster.checkpoint.pattern to a glob that matches them and ends with the step, such as %q",
+	return fmt.Sprintf("no file in %s is a checkpoint by %s: %s; progress is not seen and a restart begins anew; if "+
+		"these are checkpoints, set muster.checkpoint.pattern to a glob that matches them and ends with the step, such as %q",
 		l.at(""), rule, wording.First(others, mostOthers), suggested(others))
 }
 

@@ -24,6 +24,7 @@ const (
 	EventWarning = "warning"
 	EventMended  = "mended"
 	EventLeaving = "leaving-outputs"
+	EventResumed = "resumed"
 	eventDropped = "dropped" // events of before, because the file could not be written
 )
 

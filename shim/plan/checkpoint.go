@@ -32,15 +32,15 @@ func (b *builder) checkpoint() Checkpoint {
 	return out
 }
 
-// localCheckpoints is the folder that all instances of this host share.
-const localCheckpoints = Work + "/checkpoint"
+// LocalCheckpoints is the folder that all instances of this host share.
+const LocalCheckpoints = Work + "/checkpoint"
 
 // checkpointDir is the folder or URL that the process gets: that of the definition, or the local folder if the process
 // cannot access the URL.
 func (b *builder) checkpointDir() string {
 	dir, store := b.checkpointPlace()
 	if store != "" && !b.reaches() {
-		return localCheckpoints
+		return LocalCheckpoints
 	}
 	return dir
 }
@@ -54,7 +54,7 @@ func (b *builder) checkpointPlace() (dir, store string) {
 	}
 	switch scheme := schemeOf(dir); {
 	case dir == "":
-		return localCheckpoints, ""
+		return LocalCheckpoints, ""
 	case scheme == "file":
 		return pathOf(dir), ""
 	case slices.Contains(writable(), scheme):

@@ -187,7 +187,8 @@ func (p *Process) Holds(pid int) bool { return p.guards.now().Holds(pid) }
 
 // lostOutput warns that a log misses what the process wrote: the process goes on, and its end says nothing of it.
 func lostOutput(path string, bytes int64, err error) string {
-	text := fmt.Sprintf("%d bytes of the process's output are lost: they could not be written to %s: %v", bytes, path, err)
+	text := fmt.Sprintf("%d bytes of the process's output are lost: they could not be written to %s: %v", bytes, path,
+		err)
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		text += "; free some space there"
 	}

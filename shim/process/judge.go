@@ -129,6 +129,9 @@ func (p *Process) keepEnd(x *machine.Exit) *machine.Exit {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lastEnd = why
+	if why != "" && !x.OK() && !x.CutOff {
+		p.failures++
+	}
 	return x
 }
 
@@ -208,6 +211,7 @@ func (p *Process) Tail(name string, from, most int64) string { return p.logs.Tai
 // Report is the state of the process beside the machine's.
 type Report struct {
 	MemoryMB   int    // the limit in force
+	Failures   int    // ends of the process that nobody had asked for
 	LastEnd    string // how the last attempt ended; "": none has
 	Sides      []status.Side
 	Installing bool // a command of the package was run
@@ -218,5 +222,5 @@ func (p *Process) Report() Report {
 	sides := p.currentSides().seen()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return Report{MemoryMB: p.memory, LastEnd: p.lastEnd, Sides: sides, Installing: p.task > 0}
+	return Report{MemoryMB: p.memory, Failures: p.failures, LastEnd: p.lastEnd, Sides: sides, Installing: p.task > 0}
 }

@@ -37,6 +37,7 @@ type Process struct {
 	current  attempt
 	memory   int               // MB, the limit in force
 	starved  int               // ends out of memory
+	failures int
 	lastEnd  string            // how the last attempt ended; "": none has
 	sides    *sideGroup        // of the last start; nil: none
 	startEnv map[string]string // of the last start; nil: none yet

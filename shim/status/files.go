@@ -182,6 +182,7 @@ type ResultFile struct {
 	Name    string `json:"name"`
 	Ending
 	Restarts    int               `json:"restarts"`
+	Failures    int               `json:"failures"` // of which restarts followed, or the end
 	Generations int               `json:"generations"`
 	Instances   []Instance        `json:"instances"`
 	Times       Times             `json:"times"`

@@ -56,12 +56,17 @@ type Starts struct {
 	Generation int `json:"generation"`
 	Attempt    int `json:"attempt"`
 	Restarts   int `json:"restarts"`
+	// Failures are the ends of its process that restarts followed, or the last one: in a gang that restarts together an
+	// instance has more restarts than failures. Its present agent has counted them.
+	Failures int `json:"failures,omitempty"`
 }
 
 // Advance is how far an instance has come.
 type Advance struct {
 	Progress       *float64 `json:"progress"`        // 0…1; null: not reported
 	CheckpointStep *int64   `json:"checkpoint_step"` // newest complete one; null: none
+	// ResumedStep is the step of the checkpoint that the current attempt resumed from; null: it began at the start.
+	ResumedStep *int64 `json:"resumed_step,omitempty"`
 }
 
 // End is how the process of an instance ended; null while it is alive.

@@ -127,7 +127,7 @@ func transitionLine(line string) string {
 	switch m.Event {
 	case journal.EventWarning:
 		return "muster: warning: " + m.Cause
-	case journal.EventMended, journal.EventLeaving:
+	case journal.EventMended, journal.EventLeaving, journal.EventResumed:
 		return "muster: " + m.Cause
 	}
 	switch m.To {

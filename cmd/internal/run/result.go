@@ -79,8 +79,11 @@ func (f *Options) refuse(s console.Streams, ref string, err error) error {
 // headline is the result in one line, with the cause of a run that did not succeed unless a person has just read it.
 func headline(f status.ResultFile, why bool) string {
 	took := time.Duration(f.Times.Total * float64(time.Second)).Round(100 * time.Millisecond)
-	s := fmt.Sprintf("%s: %s after %s, %s, %s", f.App, f.Outcome, took, appdef.Counted(f.Restarts, "restart"),
-		appdef.Counted(f.Generations, "generation"))
+	s := fmt.Sprintf("%s: %s after %s, %s", f.App, f.Outcome, took, resumed(f))
+	if f.Failures > 0 && f.Restarts > 0 {
+		s += appdef.Counted(f.Failures, "failure") + ", "
+	}
+	s += appdef.Counted(f.Restarts, "restart") + ", " + appdef.Counted(f.Generations, "generation")
 	if _, lost, ok := strings.Cut(f.Cause, registry.CasualtiesMark); ok && f.Outcome == string(registry.Succeeded) {
 		s += registry.CasualtiesMark + lost // a partial success is none that may go unseen
 	}
@@ -88,6 +91,16 @@ func headline(f status.ResultFile, why bool) string {
 		s += ": " + f.Cause
 	}
 	return s
+}
+
+// resumed says of a run without restarts that it began where an earlier run had ended.
+func resumed(f status.ResultFile) string {
+	for _, in := range f.Instances {
+		if in.ResumedStep != nil && f.Restarts == 0 && f.Generations <= 1 {
+			return fmt.Sprintf("resumed from step %d, ", *in.ResumedStep)
+		}
+	}
+	return ""
 }
 
 func (r *runner) result(e end) status.ResultFile {
@@ -124,6 +137,7 @@ func (r *runner) result(e end) status.ResultFile {
 			in = status.Instance{Version: 1, Identity: status.IdentityOf(c.instance), Phase: "unknown"}
 		}
 		f.Restarts += in.Restarts
+		f.Failures += in.Failures
 		f.Instances = append(f.Instances, in)
 	}
 	return f

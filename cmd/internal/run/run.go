@@ -55,6 +55,7 @@ type Options struct {
 	Filesystem    flags.Filesystem
 	State         flags.State
 	PAIReport     bool
+	Fresh         bool // start without the checkpoints of earlier runs in the work folder
 	// Detach are the arguments of a `muster run` to start in a session of its own; nil: the run is this process's.
 	Detach []string
 }
@@ -134,6 +135,9 @@ func (f *Options) Run(ctx context.Context, s console.Streams, ref string) error 
 	if err := r.ownWork(); err != nil {
 		return err
 	}
+	if err := r.setAside(); err != nil {
+		return err
+	}
 	if err := r.keepJob(); err != nil {
 		return err
 	}
@@ -198,6 +202,9 @@ func (r *runner) check() error {
 		return err
 	}
 	if err := refusePorts(r.app.App); err != nil {
+		return err
+	}
+	if err := r.checkFresh(); err != nil {
 		return err
 	}
 	client, _, err := r.flags.Registry.Open(r.log)
@@ -295,6 +302,9 @@ func (r *runner) chooseRun(ctx context.Context) error {
 	case st.Verdict == nil && st.Live > 0:
 		return exit.With(exit.Held, fmt.Errorf("%s is running already: run %s with %d live agents; muster status %s "+
 			"says more", r.appID, st.App.Run, st.Live, r.appID))
+	case st.Verdict == nil && r.flags.Fresh:
+		return exit.With(exit.Held, fmt.Errorf("--fresh: run %s of %s was interrupted and would go on: muster stop %s "+
+			"ends it", st.App.Run, r.appID, r.appID))
 	case st.Verdict == nil:
 		r.runID = st.App.Run
 		fmt.Fprintf(r.streams.Err, "%s: run %s was interrupted and goes on\n", r.appID, r.runID)

@@ -290,7 +290,7 @@ func completed(row, last status.Instance) status.Instance {
 		return row
 	}
 	row.Progress, row.CheckpointStep = last.Progress, last.CheckpointStep
-	row.Attempt, row.Restarts = last.Attempt, last.Restarts
+	row.Attempt, row.Restarts, row.Failures = last.Attempt, last.Restarts, last.Failures
 	if last.Exit != nil {
 		row.Exit, row.ExitInfo, row.PAI = last.Exit, last.ExitInfo, last.PAI
 	}
