@@ -68,7 +68,7 @@ var ownFiles = map[string]string{
 	"shim/prepare.overlayOfHost":        "the names in /",
 	"shim/sandbox.Guard.sendStart":      "the process's log folder",
 	"shim/sandbox.execGuardIn":          "the guard's program, and /proc",
-	"shim/sandbox.caller.shut":          "what of the way to a program is closed, for the error's text",
+	"shim/sandbox.caller.shutBelow":     "what of the way to a program is closed, for the error's text",
 	"shim/sandbox.Guard.execHint":       "whether the program is there, for the error's text",
 	"shim/sandbox.spareGuard":           "/proc",
 	"shim/workdir.Made":                 "the names in the work folder",

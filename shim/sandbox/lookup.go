@@ -66,25 +66,32 @@ func (c caller) may(info fs.FileInfo) bool {
 }
 
 // shut says what is closed to the caller: the first folder on the way to a path, or what is at its end; "": nothing, or
-// a folder is missing. Nothing is looked at behind a closed folder: a definition must not learn what is there.
-func (c caller) shut(path string) string {
-	at := "/"
-	for element := range strings.SplitSeq(filepath.Clean(path), "/") {
+// a folder is missing. Nothing is looked at behind a closed folder, through a link neither: a definition must not learn
+// what is there.
+func (c caller) shut(path string) string { return c.shutBelow(path, 40) } // as many links as path_resolution(7) follows
+
+func (c caller) shutBelow(path string, links int) string {
+	at, rest := "/", strings.Split(strings.TrimPrefix(filepath.Clean(path), "/"), "/")
+	for i, element := range append([]string{""}, rest...) {
 		at = filepath.Join(at, element)
-		info, err := os.Stat(at)
+		info, err := os.Lstat(at)
 		switch {
 		case err != nil:
 			return ""
+		case info.Mode()&fs.ModeSymlink != 0:
+			to, err := os.Readlink(at)
+			if err != nil || links == 0 {
+				return ""
+			}
+			if !filepath.IsAbs(to) {
+				to = filepath.Join(filepath.Dir(at), to)
+			}
+			return c.shutBelow(filepath.Join(append([]string{to}, rest[i:]...)...), links-1)
 		case c.may(info):
 		case info.IsDir():
 			return at + " is closed to " + c.String()
 		default:
 			return fmt.Sprintf("%s has mode %04o, by which %s, may not execute it", at, info.Mode().Perm(), c)
-		}
-		if truth, err := filepath.EvalSymlinks(at); err == nil && truth != at {
-			if shut := c.shut(truth); shut != "" {
-				return shut
-			}
 		}
 	}
 	return ""

@@ -113,6 +113,11 @@ func TestProgramsThatAreRootsAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		hidden, toHidden, toNothing := filepath.Join(filepath.Dir(tool), "hidden"), filepath.Join(work, "a"), filepath.Join(work, "b")
+		err = errors.Join(os.Mkdir(hidden, 0o700), os.Symlink(hidden, toHidden), os.Symlink(hidden+"-not", toNothing))
+		if err != nil {
+			t.Fatal(err)
+		}
 		closed := fmt.Sprintf("%s is closed to the process, uid %d on this host", filepath.Dir(tool), firstID)
 		path := "PATH=" + filepath.Dir(tool) + ":/usr/bin"
 		for _, c := range []struct {
@@ -125,6 +130,8 @@ func TestProgramsThatAreRootsAlone(t *testing.T) {
 			{"tool", path, fs.ErrNotExist, "exec tool: no such file or directory (looked for in PATH, of which " + closed + ": install it in another"},
 			{"nowhere", path, fs.ErrNotExist, "exec nowhere: no such file or directory (looked for in PATH, of which " + closed},
 			{"nowhere", "PATH=/usr/bin", fs.ErrNotExist, "exec nowhere: no such file or directory (looked for in PATH: install it on the host"},
+			{"tool", "PATH=" + toHidden + ":/usr/bin", fs.ErrNotExist, "(looked for in PATH, of which " + closed},
+			{"tool", "PATH=" + toNothing + ":/usr/bin", fs.ErrNotExist, "(looked for in PATH, of which " + closed},
 			{"unfit", path + ":" + work, fs.ErrPermission, "exec unfit: permission denied (looked for in PATH: " + unfit + " has mode 0644, by which the process"},
 		} {
 			_, err := g.Start(Spec{Argv: []string{c.argv0}, Dir: work, Env: []string{c.env}})
