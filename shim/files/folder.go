@@ -111,7 +111,8 @@ func (f UserFolder) take(tmp *os.Root, name string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, above.Close()) }()
-	if err := above.RemoveAll(filepath.Base(name)); err != nil {
+	err = f.user.Do(func() error { return removeClosed(above.root, filepath.Base(name)) })
+	if err != nil {
 		return err
 	}
 	to, err := above.OpenFile(".", os.O_RDONLY, 0)
@@ -166,6 +167,28 @@ func (f Folder) WriteHere(name, text string, private bool) error {
 		return err
 	}
 	return f.Rename(tmp, name)
+}
+
+// removeClosed removes a name, and folders that an earlier process of this user has closed to itself (chmod a-w).
+func removeClosed(folder *os.Root, name string) error {
+	err := folder.RemoveAll(name)
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	if info, err := folder.Stat("."); err == nil {
+		_ = folder.Chmod(".", info.Mode().Perm()|0o700) // what is not this user's to open stays, and is told below
+	}
+	_ = fs.WalkDir(folder.FS(), name, func(path string, e fs.DirEntry, err error) error {
+		if e == nil || !e.IsDir() {
+			return nil
+		}
+		if err != nil || tooDeep(path) {
+			return fs.SkipDir
+		}
+		_ = folder.Chmod(path, 0o700)
+		return nil
+	})
+	return folder.RemoveAll(name)
 }
 
 // CopyIn makes Filled a copy of a regular file of the host. The definition named the file.

@@ -157,3 +157,51 @@ func TestRefusalNamesTheUser(t *testing.T) {
 		}
 	}
 }
+
+// What a process has closed to itself is replaced at the next start, and what another user has closed stays.
+func TestReplaceClosedFolder(t *testing.T) {
+	need.Root(t)
+	for name, tt := range map[string]struct {
+		owner   int
+		refused bool
+	}{"its own": {4242, false}, "another's": {4243, true}} {
+		t.Run(name, func(t *testing.T) {
+			top := t.TempDir()
+			at := filepath.Join(top, "w-0", "app", "install", "d", "e")
+			if err := errors.Join(os.MkdirAll(at, 0o755), os.WriteFile(filepath.Join(at, "f"), nil, 0o444)); err != nil {
+				t.Fatal(err)
+			}
+			for dir := at; dir != top; dir = filepath.Dir(dir) {
+				owner, mode := 4242, os.FileMode(0o555)
+				switch filepath.Base(dir) {
+				case "d", "e":
+					owner = tt.owner
+				case "w-0":
+					mode = 0o700
+				}
+				if err := errors.Join(os.Chmod(dir, mode), os.Chown(dir, owner, owner)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			work, err := As(nil).Below(top)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer work.Close()
+			in, err := work.Make(filepath.Join(top, "w-0"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer in.Close()
+			err = work.Replace(As(&plan.UserFacts{UID: 4242, GID: 4242}).In(in), "app/install", func(tmp *os.Root, _ string) error {
+				return tmp.WriteFile(Filled, nil, 0o644)
+			})
+			if errors.Is(err, fs.ErrPermission) != tt.refused || (err != nil) != tt.refused {
+				t.Errorf("got %v, refused: want %v", err, tt.refused)
+			}
+			if _, err := os.Stat(filepath.Join(at, "f")); (err == nil) != tt.refused {
+				t.Errorf("the file that was there: got %v", err)
+			}
+		})
+	}
+}
