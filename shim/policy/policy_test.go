@@ -75,6 +75,7 @@ func TestSlips(t *testing.T) {
 		`{"version": "1"}`:  {`:1: version: got the text "1", want 1`},
 		`{"version": 2}`:    {":1: version: got 2, want 1"},
 		`{"version": null}`: {":1: version: got null, want 1"},
+		`{"a%d": 1}`:        {":1: a%d: no such field, want one of " + names},
 		`{"Version": 1}`:    {":1: Version: no such field, want one of " + names + "; did you mean version?"},
 		"{\"version\": 1,\n\"mount\": [],\n\"secrets\": 1}": {
 			":2: mount: no such field, want one of " + names + "; did you mean mounts?",

@@ -22,7 +22,7 @@ func (s *source) bad(field, format string, args ...any) {
 	for at := field; at != "" && line == 0; at = at[:max(0, strings.LastIndexAny(at, ".["))] {
 		line = s.lines[at]
 	}
-	s.at(line, field+": "+format, args...)
+	s.at(line, "%s: %w", field, fmt.Errorf(format, args...))
 }
 
 func (s *source) at(line int, format string, args ...any) {
@@ -30,7 +30,7 @@ func (s *source) at(line int, format string, args ...any) {
 	if line > 0 {
 		place = fmt.Sprintf("%s:%d", s.path, line)
 	}
-	s.found = append(s.found, fmt.Errorf("policy "+place+": "+format, args...))
+	s.found = append(s.found, fmt.Errorf("policy %s: %w", place, fmt.Errorf(format, args...)))
 }
 
 func (s *source) err() error { return errors.Join(s.found...) }
