@@ -97,19 +97,33 @@ func readOnly(j *job, dir string) {
 	j.t.Cleanup(func() { j.must(unix.Unmount(dir, unix.MNT_DETACH)) })
 }
 
-// A checkpoint folder that the operator's policy shows read-only is no missing mount.
+// A checkpoint folder that the operator's policy shows read-only is no missing mount. Of mounts in one another the last
+// one shows it.
 func TestCheckpointFolderInAReadOnlyMount(t *testing.T) {
 	need.Root(t)
 	t.Parallel()
 	j := newJob(t, "true", nil)
 	dir := j.folderOf("saves", 0, 0o777)
 	j.define("true", settings{"muster.checkpoint.dir": dir})
-	policy := j.policy(object{"mounts": []object{{"path": dir, "read_only": true}}})
-	j.run("--engine", "container", "--policy", policy).fails(t, registry.ClassNotPermitted, 77,
-		"muster.checkpoint.dir: the process may not write to "+dir+": mounts[0] of "+policy+" is read_only: ")
-	j.app += "x"
-	policy = j.policy(object{"mounts": []object{{"path": filepath.Dir(dir), "read_only": true, "to": filepath.Dir(dir)}, {"path": dir}}})
-	if e := j.run("--engine", "container", "--policy", policy); strings.Contains(e.Cause, "read_only") {
-		t.Errorf("a folder that is mounted writable is refused: %s", e.Cause)
+	closed, open := object{"path": dir, "read_only": true}, object{"path": dir}
+	around, closedAround := object{"path": filepath.Dir(dir)}, object{"path": filepath.Dir(dir), "read_only": true}
+	for name, tc := range map[string]struct {
+		mounts  []object
+		refused string // by the place of a mount
+	}{
+		"it":                     {[]object{closed}, "mounts[0]"},
+		"what is around it":      {[]object{closedAround, open}, ""},
+		"in a writable one":      {[]object{around, closed}, "mounts[1]"},
+		"below one that is over": {[]object{open, closedAround}, "mounts[1]"},
+	} {
+		policy := j.policy(object{"mounts": tc.mounts})
+		e := j.run("--engine", "container", "--policy", policy)
+		if tc.refused == "" && strings.Contains(e.Cause, "read_only") {
+			t.Errorf("%s: a folder that is mounted writable is refused: %s", name, e.Cause)
+		} else if tc.refused != "" {
+			e.fails(t, registry.ClassNotPermitted, 77,
+				"muster.checkpoint.dir: the process may not write to "+dir+": "+tc.refused+" of "+policy+" is read_only: ")
+		}
+		j.app += "x"
 	}
 }
