@@ -71,7 +71,12 @@ func (m *Manager) unwritable(want, at string, refusal syscall.Errno) error {
 		}
 		whose = fmt.Sprintf(", which belongs to uid %d and gid %d with mode %04o", is.Uid, is.Gid, is.Mode&0o7777)
 	}
-	act, mend := "write to "+at, fmt.Sprintf("let the operator give it to the process (chown %d %s)", uid, at)
+	passing := "" // of a block of ids
+	if os.Geteuid() == 0 && m.cfg.Overrides(m.plan, uid) {
+		passing = "; with another --app-id, or on another host, it has another uid"
+	}
+	act := "write to " + at
+	mend := fmt.Sprintf("let the operator give it to the process (chown %d %s%s)", uid, at, passing)
 	switch {
 	case at == want:
 	case files.IsFolder(want):

@@ -29,7 +29,7 @@ func TestCheckpointFolderThatTheProcessMayNotWrite(t *testing.T) {
 	}{
 		"ids of its own": {mode: 0o755, words: []string{
 			" on this host, may not write to DIR, which belongs to uid 0 and gid 0 with mode 0755: permission denied; ",
-			"(chown ", "set muster.user", "leave muster.checkpoint.dir out",
+			" DIR; with another --app-id, or on another host, it has another uid), set muster.user", "leave muster.checkpoint.dir out",
 		}},
 		"ids of its own, to be made": {mode: 0o755, below: "new", words: []string{"may not make DIR/new in DIR, which belongs to uid 0"}},
 		"ids of its own, open":       {mode: 0o777},
