@@ -35,3 +35,25 @@ func TestAdmit(t *testing.T) {
 		}
 	}
 }
+
+// A key that is there is not told to be added a second time, beside one that is not.
+func TestAdmitTwoLines(t *testing.T) {
+	lines := []string{`"userns": "host"`, `"refuse_root": false`}
+	for text, want := range map[string]string{
+		"":                                    `write {"version": 1, "userns": "host", "refuse_root": false} to FILE`,
+		`{"version": 1}`:                      `add "userns": "host" to FILE and add "refuse_root": false to FILE`,
+		`{"version": 1, "refuse_root": true}`: `add "userns": "host" to FILE and set "refuse_root": false in FILE`,
+	} {
+		path := filepath.Join(t.TempDir(), "policy.json")
+		if text != "" {
+			writeMode(t, path, text, 0o644)
+		}
+		p, err := Examine(path, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.ReplaceAll(p.Admit(lines...), path, "FILE"); got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+	}
+}

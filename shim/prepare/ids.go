@@ -43,13 +43,13 @@ func (c *Container) takeIDs(p plan.Plan) error {
 		return nil
 	}
 	if p.Root.Kind == plan.RootOverlay {
-		lines := `"userns": "host"`
+		lines := []string{`"userns": "host"`}
 		if p.Process.User == "" { // it would be the host's root
-			lines += `, "refuse_root": false`
+			lines = append(lines, `"refuse_root": false`)
 		}
 		return fault.NotPermitted(fmt.Errorf("muster.root=overlay: the host's files belong to nobody in a user "+
 			"namespace, so that nothing over them could be written: leave it out, use an image, or let the operator "+
-			"%s", c.Policy.Admit(lines)))
+			"%s", c.Policy.Admit(lines...)))
 	}
 	pool, err := subids.HostPool()
 	if err != nil {
