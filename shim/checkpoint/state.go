@@ -69,7 +69,7 @@ func dropState(root files.UserFolder, framework string) error {
 // TensorFlow writes absolute paths, and does not resume from a folder that was moved. A start does not call it: it
 // writes the file only where it brings or quarantines checkpoints.
 func RewriteStates(dir, from, to string) error {
-	top, err := files.As(nil).Below(dir)
+	top, err := files.Below(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -16,13 +16,10 @@ import (
 	"github.com/muster-agent/muster/shim/store"
 )
 
-// Folder is a folder of the host, opened for a user. What lies in it belongs to processes that may be anybody's: of an
-// earlier life of an instance, or alive, of another instance with the same user. So no file in it is reached by its
-// whole path: a link there would lead an agent that is root elsewhere.
-type Folder struct {
-	*os.Root
-	user User
-}
+// Folder is a folder of the host, in which the agent uses its own rights. What lies in it belongs to processes that may
+// be anybody's: of an earlier life of an instance, or alive, of another instance with the same user. So no file in it
+// is reached by its whole path: a link there would lead an agent that is root elsewhere.
+type Folder struct{ *os.Root }
 
 // Rel is an absolute path as a name in the folder.
 func (f Folder) Rel(path string) (string, error) { return relative(f.Name(), path) }
@@ -132,22 +129,10 @@ func (f UserFolder) take(tmp *os.Root, name string) (err error) {
 	return nil
 }
 
-// Write writes a file at an absolute path in the folder, in the place of what has its name, and makes it the user's.
-// Nobody else may read one that is private.
-func (f Folder) Write(path, text string, private bool) error {
-	folder, err := f.Make(filepath.Dir(path))
-	if err == nil {
-		in := Folder{folder, f.user}
-		err = errors.Join(in.WriteHere(filepath.Base(path), text, private), folder.Close())
-	}
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return nil
-}
+// WriteHere writes a file that lies directly in the folder, in the place of what has its name.
+func (f Folder) WriteHere(name, text string) error { return writeHere(f.Root, name, text, false) }
 
-// WriteHere is Write of a file that lies directly in the folder.
-func (f Folder) WriteHere(name, text string, private bool) error {
+func writeHere(f *os.Root, name, text string, private bool) error {
 	tmp, mode := name+".new", fs.FileMode(0o644)
 	if private {
 		mode = 0o600
@@ -160,13 +145,17 @@ func (f Folder) WriteHere(name, text string, private bool) error {
 		return err
 	}
 	_, err = io.WriteString(file, text)
-	if f.user.another() {
-		err = errors.Join(err, file.Chown(f.user.facts.UID, f.user.facts.GID))
-	}
 	if err = errors.Join(err, file.Close()); err != nil {
 		return err
 	}
 	return f.Rename(tmp, name)
+}
+
+// reopen lets the owner of a folder write to it again. One that is not this user's stays: what is done next says so.
+func reopen(folder *os.Root) {
+	if info, err := folder.Stat("."); err == nil {
+		_ = folder.Chmod(".", info.Mode().Perm()|0o700)
+	}
 }
 
 // removeClosed removes a name, and folders that an earlier process of this user has closed to itself (chmod a-w).
@@ -175,9 +164,7 @@ func removeClosed(folder *os.Root, name string) error {
 	if !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
-	if info, err := folder.Stat("."); err == nil {
-		_ = folder.Chmod(".", info.Mode().Perm()|0o700) // what is not this user's to open stays, and is told below
-	}
+	reopen(folder)
 	_ = fs.WalkDir(folder.FS(), name, func(path string, e fs.DirEntry, err error) error {
 		if e == nil || !e.IsDir() {
 			return nil
@@ -226,21 +213,6 @@ func (f Folder) Read(name string, most int64) (string, error) {
 	}
 	defer file.Close()
 	return readSmall(file, path, most)
-}
-
-// New makes a file of the user's in the place of what has the name.
-func (f Folder) New(name string) (*os.File, error) {
-	if err := f.RemoveAll(name); err != nil {
-		return nil, err
-	}
-	file, err := f.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
-	if err == nil && f.user.another() {
-		err = file.Chown(f.user.facts.UID, f.user.facts.GID)
-	}
-	if err != nil && file != nil {
-		err = errors.Join(err, file.Close())
-	}
-	return file, err
 }
 
 // Names are those of at most so many of the folder's files and folders, in no order.

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -19,12 +20,20 @@ import (
 func hostile(t *testing.T) (w Folder, outside string) {
 	t.Helper()
 	dir, outside := folder.Hostile(t)
-	w, err := As(nil).Below(dir)
+	w, err := Below(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { w.Close() })
 	return w, outside
+}
+
+func write(w Folder, path string) error {
+	name, err := w.Rel(path)
+	if err != nil {
+		return err
+	}
+	return As(nil).In(w.Root).Write(name, "new", false)
 }
 
 func TestFilesLeaveNoLinkBehind(t *testing.T) {
@@ -38,7 +47,7 @@ func TestFilesLeaveNoLinkBehind(t *testing.T) {
 				folder.Plant(t, w.Name(), link, filepath.Join(outside, target))
 			}
 			path := filepath.Join(w.Name(), "w-0", "roster.json")
-			if err := w.Write(path, "new", false); err != nil {
+			if err := write(w, path); err != nil {
 				t.Fatal(err)
 			}
 			if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
@@ -54,7 +63,7 @@ func TestFoldersFollowNoLink(t *testing.T) {
 		w, outside := hostile(t)
 		folder.Plant(t, w.Name(), link, outside)
 		path := filepath.Join(w.Name(), "w-0", "app", "conf", "env", "X")
-		if err := w.Write(path, "new", false); err == nil || !strings.Contains(err.Error(), "is a link, want a folder") {
+		if err := write(w, path); err == nil || !strings.Contains(err.Error(), "is a link, want a folder") {
 			t.Errorf("%s: got %v, want it refused", link, err)
 		}
 		folder.Untouched(t, outside)
@@ -79,7 +88,7 @@ func TestFilesWaitForNobody(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Write(path, "new", false); err != nil {
+	if err := write(w, path); err != nil {
 		t.Fatal(err)
 	}
 	if text, err := os.ReadFile(path); err != nil || string(text) != "new" {
@@ -90,9 +99,13 @@ func TestFilesWaitForNobody(t *testing.T) {
 func TestSecretFilesArePrivate(t *testing.T) {
 	need.Root(t)
 	w, _ := hostile(t)
+	dir := filepath.Join(w.Name(), "w-0")
+	if err := errors.Join(os.MkdirAll(dir, 0o755), os.Chown(dir, 4242, 4243)); err != nil {
+		t.Fatal(err)
+	}
 	for name, private := range map[string]bool{"token": true, "roster.json": false} {
-		path := filepath.Join(w.Name(), "w-0", name)
-		if err := (Folder{w.Root, As(&plan.UserFacts{UID: 4242, GID: 4243})}).Write(path, "x", private); err != nil {
+		path := filepath.Join(dir, name)
+		if err := As(&plan.UserFacts{UID: 4242, GID: 4243}).In(w.Root).Write("w-0/"+name, "x", private); err != nil {
 			t.Fatal(err)
 		}
 		info, err := os.Stat(path)

@@ -22,21 +22,13 @@ func As(facts *plan.UserFacts) User { return User{facts} }
 // another tells whether the user differs from the agent's in a way that the agent can act on.
 func (u User) another() bool { return u.facts != nil && os.Geteuid() == 0 }
 
-// Below opens a folder of the host for this user. Nothing that is done through it leaves it.
-func (u User) Below(dir string) (Folder, error) {
+// Below opens a folder of the host. Nothing that is done through it leaves it.
+func Below(dir string) (Folder, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return Folder{}, fmt.Errorf("folder: %w", err)
 	}
-	return Folder{root, u}, nil
-}
-
-// Make is Below of a folder that the agent makes, with those above it, if need be.
-func (u User) Make(dir string) (Folder, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return Folder{}, fmt.Errorf("make folder: %w", err)
-	}
-	return u.Below(dir)
+	return Folder{root}, nil
 }
 
 // Own makes one file or folder the user's. A link is not followed.

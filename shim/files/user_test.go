@@ -67,7 +67,7 @@ func TestAttackMovedFileIsAdopted(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	work, err := As(nil).Below(top)
+	work, err := Below(top)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestReplaceClosedFolder(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			work, err := As(nil).Below(top)
+			work, err := Below(top)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -203,5 +203,57 @@ func TestReplaceClosedFolder(t *testing.T) {
 				t.Errorf("the file that was there: got %v", err)
 			}
 		})
+	}
+}
+
+// A folder of another user that a process has moved in, in the place of what its agent writes, stays as it is.
+func TestWriteRemovesNothingOfOthers(t *testing.T) {
+	need.Root(t)
+	user := As(&plan.UserFacts{UID: 4242, GID: 4242})
+	for name, write := range map[string]func(in UserFolder) error{
+		"roster.json.new": func(in UserFolder) error { return in.Write("roster.json", "new", false) },
+		"status.out":      func(in UserFolder) error { f, err := in.New("status.out"); return errors.Join(err, f.Close()) },
+	} {
+		dir := t.TempDir()
+		moved := filepath.Join(dir, name)
+		file := filepath.Join(moved, "closed", "file")
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, nil, 0o600), os.Chown(file, 4243, 4243),
+			os.Chown(filepath.Dir(file), 4243, 4243), os.Chown(moved, 4243, 4243), os.Chmod(moved, 0o777), os.Chown(dir, 4242, 4242)); err != nil {
+			t.Fatal(err)
+		}
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer root.Close()
+		if err := write(user.In(root)); !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("%s: got %v, want it refused", name, err)
+		}
+		if _, err := os.Stat(file); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// What the agent writes is the user's, also where the process has closed its folder to itself.
+func TestWriteIsTheUsers(t *testing.T) {
+	need.Root(t)
+	dir := t.TempDir()
+	if err := errors.Join(os.Chown(dir, 4242, 4242), os.Chmod(dir, 0o555)); err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	if err := As(&plan.UserFacts{UID: 4242, GID: 4242}).In(root).Write("app/conf/key", "new", true); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]os.FileMode{"app": 0o755, "app/conf/key": 0o600} {
+		info, err := root.Lstat(name)
+		if err != nil || info.Mode().Perm() != want || ownerOf(info).Uid != 4242 {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
 	}
 }

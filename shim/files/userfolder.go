@@ -2,6 +2,7 @@ package files
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -88,6 +89,45 @@ func (f UserFolder) Remove(name string) error {
 // RemoveAll is os.Root's.
 func (f UserFolder) RemoveAll(name string) error {
 	return f.user.Do(func() error { return f.root.RemoveAll(name) })
+}
+
+// Write writes a file in the place of what has its name. Nobody else may read one that is private.
+func (f UserFolder) Write(name, text string, private bool) error {
+	err := f.open(func() error {
+		above, err := makeIn(f.root, filepath.Dir(name))
+		if err != nil {
+			return err
+		}
+		return errors.Join(writeHere(above, filepath.Base(name), text, private), above.Close())
+	})
+	if err != nil {
+		return fmt.Errorf("write %s: %w", filepath.Join(f.name, name), err)
+	}
+	return nil
+}
+
+// New makes a file in the place of what has the name.
+func (f UserFolder) New(name string) (file *os.File, err error) {
+	err = f.open(func() error {
+		if err := f.root.RemoveAll(name); err != nil {
+			return err
+		}
+		file, err = f.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+		return err
+	})
+	return file, err
+}
+
+// open has something done in the folder, also where its process has closed it to itself.
+func (f UserFolder) open(do func() error) error {
+	return f.user.Do(func() error {
+		err := do()
+		if errors.Is(err, fs.ErrPermission) {
+			reopen(f.root)
+			err = do()
+		}
+		return err
+	})
 }
 
 // Disarm is Disarm of the folder.

@@ -256,7 +256,7 @@ func (c *Container) LayOut(
 			c.Log.Warn("set-user-ID files and devices of the process not removed", "err", err)
 		}
 	})
-	work, err := files.As(nil).Below(c.WorkDir)
+	work, err := files.Below(c.WorkDir)
 	if err != nil {
 		return err
 	}
@@ -343,7 +343,7 @@ func (c *Container) giveFolders(p plan.Plan, in registry.Instance, work files.Fo
 	if err != nil {
 		return err
 	}
-	top, err := files.As(nil).Below(c.LogDir)
+	top, err := files.Below(c.LogDir)
 	if err != nil {
 		return err
 	}
@@ -367,7 +367,7 @@ func (c *Container) letPass(p plan.Plan, dir string) error {
 func (c *Container) disarm(p plan.Plan, in registry.Instance) error {
 	var all error
 	for _, dir := range []string{p.Process.Folder, filepath.Join(c.LogDir, in.String())} {
-		folder, err := files.As(nil).Below(dir)
+		folder, err := files.Below(dir)
 		if err == nil {
 			err = errors.Join(files.Disarm(folder.Root, nil), folder.Close())
 		}

@@ -15,7 +15,7 @@ import (
 func hostile(t *testing.T) (w files.Folder, outside string) {
 	t.Helper()
 	dir, outside := folder.Hostile(t)
-	w, err := files.As(nil).Below(dir)
+	w, err := files.Below(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -102,8 +102,8 @@ func (p *Process) tell(o script.Order, s *plan.Script) ([]string, error) {
 		}
 	}
 	text := string(o.Document(p.Plan, s, p.Reach.Host))
-	if err := folder.WriteHere(names.Command, text, false); err != nil {
-		return nil, fmt.Errorf("write %s: %w", names.Command, err)
+	if err := folder.Write(names.Command, text, false); err != nil {
+		return nil, err
 	}
 	return o.Argv(s, p.LogDir, p.Plan.Process.Folder), nil
 }

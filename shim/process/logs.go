@@ -27,7 +27,13 @@ const (
 
 func (l Logs) path(name string) string { return filepath.Join(l.Dir, name) }
 
-func (l Logs) open() (files.Folder, error) { return l.User.Below(l.Dir) }
+func (l Logs) open() (files.UserFolder, error) {
+	folder, err := files.Below(l.Dir)
+	if err != nil {
+		return files.UserFolder{}, err
+	}
+	return l.User.In(folder.Root), nil
+}
 
 // sizes are the sizes of the process's logs.
 func (l Logs) sizes() map[string]int64 {

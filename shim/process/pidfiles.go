@@ -72,7 +72,7 @@ func (p *Process) ownFolderOf(path string) (files.Folder, string, error) {
 		if !files.Within(path, dir) {
 			continue
 		}
-		work, err := files.As(nil).Below(dir)
+		work, err := files.Below(dir)
 		if err != nil {
 			return files.Folder{}, "", err
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/conductor"
 	"github.com/muster-agent/muster/shim/fault"
+	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/frameworks"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
@@ -252,14 +253,19 @@ func (p *Process) launch(guard *sandbox.Guard, spec sandbox.Spec, over <-chan st
 // writeFiles writes the files of a start: the roster, and values that are too long for a variable. Only the process may
 // read a secret among them.
 func (p *Process) writeFiles(texts map[string]string) (err error) {
-	work, err := p.User.Below(p.WorkDir)
+	work, err := files.Below(p.WorkDir)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, work.Close()) }()
+	root, err := work.Make(p.Plan.Process.Folder)
+	if err = errors.Join(err, work.Close()); err != nil {
+		return err
+	}
+	folder := p.User.In(root)
+	defer func() { err = errors.Join(err, folder.Close()) }()
 	for name, text := range texts {
 		private := slices.Contains(p.Plan.Process.Secrets, filepath.Base(name))
-		if err := work.Write(filepath.Join(p.Plan.Process.Folder, name), text, private); err != nil {
+		if err := folder.Write(name, text, private); err != nil {
 			return err
 		}
 	}

@@ -334,7 +334,7 @@ func (l *sideLog) Write(b []byte) (int, error) {
 func (l *sideLog) write(b []byte) error {
 	if l.file != nil && l.size > 0 && l.size+int64(len(b)) > mostSideLog {
 		l.close()
-		folder, err := files.As(nil).Below(filepath.Dir(l.path))
+		folder, err := files.Below(filepath.Dir(l.path))
 		if err != nil {
 			return err
 		}

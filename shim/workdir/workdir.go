@@ -182,7 +182,7 @@ func Take(ctx context.Context, work string, in registry.Instance) (*hostlock.Loc
 }
 
 func makeInstance(work, dir string, in registry.Instance) error {
-	root, err := files.As(nil).Below(work)
+	root, err := files.Below(work)
 	if err != nil {
 		return err
 	}

@@ -226,7 +226,7 @@ const tellTransfer = 5 * time.Second
 func (m *Manager) Bring(ctx context.Context, p plan.Plan, in registry.Instance) (err error) {
 	ctx, cancel := m.withinStaging(ctx)
 	defer cancel()
-	work, err := files.As(nil).Below(m.cfg.WorkDir)
+	work, err := files.Below(m.cfg.WorkDir)
 	if err != nil {
 		return err
 	}
@@ -272,7 +272,7 @@ func (m *Manager) instanceFolder(p plan.Plan) (files.UserFolder, error) {
 
 // instanceRoot opens the instance's folder for the agent's own files without a name.
 func (m *Manager) instanceRoot(p plan.Plan) (*os.Root, error) {
-	work, err := files.As(nil).Below(m.cfg.WorkDir)
+	work, err := files.Below(m.cfg.WorkDir)
 	if err != nil {
 		return nil, err
 	}

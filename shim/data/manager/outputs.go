@@ -104,7 +104,7 @@ func (m *Manager) dropOlder(p plan.Plan, in registry.Instance, work files.Folder
 			return fmt.Errorf("output %s: of another run: %w", one.Name, err)
 		}
 	}
-	return work.WriteHere(mark, owner, false)
+	return work.WriteHere(mark, owner)
 }
 
 // leaveOf is one output of this instance in this run.

@@ -362,7 +362,7 @@ func (m *Manager) gone(ctx context.Context) (st consul.Status, err error) {
 
 // leaveLate leaves the results of an instance of this host whose agent was killed after the verdict.
 func (m *Manager) leaveLate(ctx context.Context, o owedOutput, p plan.Plan, in registry.Instance) (err error) {
-	work, err := files.As(nil).Below(m.cfg.WorkDir)
+	work, err := files.Below(m.cfg.WorkDir)
 	if err != nil {
 		return err
 	}

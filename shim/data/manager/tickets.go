@@ -18,11 +18,10 @@ const ticketsPoll = 5 * time.Second
 // tickets keep the process's own ticket cache as fresh as the agent's. Kerberos libraries read it again for each
 // connection.
 type tickets struct {
-	log     *slog.Logger
-	config  hdfs.Config
-	workDir string
-	file    string          // in workDir, as an absolute path
-	owner   *plan.UserFacts // nil: the agent's own user
+	log    *slog.Logger
+	config hdfs.Config
+	file   string                           // an absolute path in the folder
+	folder func() (files.UserFolder, error) // the instance's
 
 	text  string    // written last
 	again time.Time // when to log in again; zero: the agent's own cache is copied
@@ -36,8 +35,8 @@ func (m *Manager) GiveTickets(p plan.Plan) {
 		return
 	}
 	t := &tickets{
-		log: m.cfg.Log, config: m.cfg.Stores.Kerberos(), workDir: m.cfg.WorkDir, file: p.Hadoop.Tickets,
-		owner: m.cfg.Stores.Owner(),
+		log: m.cfg.Log, config: m.cfg.Stores.Kerberos(), file: p.Hadoop.Tickets,
+		folder: func() (files.UserFolder, error) { return m.instanceFolder(p) },
 	}
 	t.renew()
 	m.tasks.Go(func() { t.keep(m.ctx) })
@@ -79,12 +78,15 @@ func (t *tickets) write() error {
 	if string(text) == t.text {
 		return nil
 	}
-	work, err := files.As(t.owner).Below(t.workDir)
+	folder, err := t.folder()
 	if err != nil {
 		return err
 	}
-	err = work.Write(t.file, string(text), true)
-	if err := errors.Join(err, work.Close()); err != nil {
+	name, err := folder.Rel(t.file)
+	if err == nil {
+		err = folder.Write(name, string(text), true)
+	}
+	if err := errors.Join(err, folder.Close()); err != nil {
 		return err
 	}
 	if t.text != "" {
