@@ -20,6 +20,7 @@ import (
 	"github.com/muster-agent/muster/shim/gpu/grant"
 	"github.com/muster-agent/muster/shim/hadoop"
 	"github.com/muster-agent/muster/shim/openapp"
+	"github.com/muster-agent/muster/shim/ownfolder"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/policy"
 	"github.com/muster-agent/muster/shim/ports"
@@ -323,18 +324,44 @@ func (c *Container) unpack() error {
 	return err
 }
 
+// giveCheckpoints makes a checkpoint folder in the work folder the process's. In a folder of processes it is made with
+// the process's rights: what is there may be a folder of others that a process has moved in.
+func (c *Container) giveCheckpoints(p plan.Plan, work files.Folder) error {
+	dir := p.Checkpoint.Dir
+	if !files.Within(dir, c.WorkDir) || dir == p.Process.Folder {
+		return nil
+	}
+	user, top := files.As(c.Owner()), filepath.Join(c.WorkDir, c.Admission(p).UnderWork(dir))
+	if dir == top || ownfolder.Own(top, filepath.Dir(dir)) == nil {
+		checkpoints, err := work.Make(dir)
+		if err != nil {
+			return err
+		}
+		return errors.Join(user.OwnAll(checkpoints), checkpoints.Close())
+	}
+	root, err := work.Make(top)
+	if err != nil {
+		return err
+	}
+	above := user.In(root)
+	defer above.Close()
+	name, err := above.Rel(dir)
+	if err != nil {
+		return err
+	}
+	checkpoints, err := above.Make(name)
+	if err != nil {
+		return err
+	}
+	return checkpoints.Close()
+}
+
 // giveFolders makes the process the owner of what else it may write, a checkpoint folder in the work folder and its
 // logs, and lets it read the package.
 func (c *Container) giveFolders(p plan.Plan, in registry.Instance, work files.Folder) error {
 	user := files.As(c.Owner())
-	if files.Within(p.Checkpoint.Dir, c.WorkDir) && p.Checkpoint.Dir != p.Process.Folder {
-		checkpoints, err := work.Make(p.Checkpoint.Dir)
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(user.OwnAll(checkpoints), checkpoints.Close()); err != nil {
-			return err
-		}
+	if err := c.giveCheckpoints(p, work); err != nil {
+		return err
 	}
 	pack, err := work.Make(filepath.Join(c.WorkDir, "package"))
 	if err == nil {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/muster-agent/muster/registry"
@@ -284,5 +285,34 @@ func TestAttackStateFolderOfAnother(t *testing.T) {
 	}
 	if n := asked.Load(); n != 0 {
 		t.Errorf("the stranger's registry and socket were asked %d times", n)
+	}
+}
+
+// A folder of root's that a process has moved into its own, where its checkpoints are to be, is not given to it at the
+// next start. It may move it: others may write to it, and to the folder that it was in.
+func TestMovedFolderIsNoCheckpointFolder(t *testing.T) {
+	need.Root(t)
+	for _, engine := range []string{"cgroup", "process"} { // a container does not have that folder
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			more := settings{"muster.user": "nobody", "muster.checkpoint.dir": "${AGENT_WORK_ROOT}/saves"}
+			j := newJob(t, "true", more)
+			shared, saves := j.folderOf("shared", 0, 0o777), j.own("saves")
+			theirs := filepath.Join(shared, "theirs")
+			j.must(os.Mkdir(theirs, 0o755))
+			j.must(os.Chmod(theirs, 0o777)) //nolint:gosec // so that it can be moved
+			j.must(os.WriteFile(filepath.Join(theirs, "file"), nil, 0o600))
+			policy := j.policy(object{"users": object{"names": []string{"nobody"}}})
+			j.define("rm -r "+saves+" && mv "+theirs+" "+saves, more)
+			j.succeeds("--engine", engine, "--policy", policy)
+			j.app += "x"
+			j.define("true", more)
+			j.succeeds("--engine", engine, "--policy", policy)
+			for _, path := range []string{saves, filepath.Join(saves, "file")} {
+				if info, err := os.Stat(path); err != nil || info.Sys().(*syscall.Stat_t).Uid != 0 {
+					t.Errorf("%s: got %+v, %v, want that it is root's", path, info, err)
+				}
+			}
+		})
 	}
 }
