@@ -108,8 +108,7 @@ func (f UserFolder) take(tmp *os.Root, name string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, above.Close()) }()
-	err = f.user.Do(func() error { return removeClosed(above.root, filepath.Base(name)) })
-	if err != nil {
+	if err := above.Clear(filepath.Base(name)); err != nil {
 		return err
 	}
 	to, err := above.OpenFile(".", os.O_RDONLY, 0)

@@ -91,6 +91,11 @@ func (f UserFolder) RemoveAll(name string) error {
 	return f.user.Do(func() error { return f.root.RemoveAll(name) })
 }
 
+// Clear is RemoveAll of what a process has had, also of folders that it has closed to itself.
+func (f UserFolder) Clear(name string) error {
+	return f.user.Do(func() error { return removeClosed(f.root, name) })
+}
+
 // Write writes a file in the place of what has its name. Nobody else may read one that is private.
 func (f UserFolder) Write(name, text string, private bool) error {
 	err := f.open(func() error {

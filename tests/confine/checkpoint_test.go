@@ -127,3 +127,22 @@ func TestCheckpointFolderInAReadOnlyMount(t *testing.T) {
 		j.app += "x"
 	}
 }
+
+// What a process has closed to itself (chmod a-w) does not keep the next start from replacing it.
+func TestFolderThatAProcessHasClosed(t *testing.T) {
+	need.Root(t)
+	for _, engine := range engines() {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			j := newJob(t, "true", nil)
+			out := j.folderOf("out", 0, 0o777)
+			policy := j.policy(object{"roots": []object{{"path": out}}})
+			for _, to := range []string{"first", "second"} {
+				j.define("cd ${AGENT_WORK_ROOT} && mkdir -p model/part && touch model/part/file && chmod 555 model/part",
+					settings{"muster.output.model": "file:" + filepath.Join(out, to)})
+				j.succeeds("--engine", engine, "--policy", policy)
+				j.app += "x"
+			}
+		})
+	}
+}

@@ -100,7 +100,7 @@ func (m *Manager) bringMissing(
 // emptyFolders makes the folders of an instance that reads nothing.
 func emptyFolders(in *plan.Inputs, folder files.UserFolder) error {
 	for _, one := range in.From {
-		if err := errors.Join(folder.RemoveAll(one.Name), folder.Mkdir(one.Name, 0o755)); err != nil {
+		if err := errors.Join(folder.Clear(one.Name), folder.Mkdir(one.Name, 0o755)); err != nil {
 			return err
 		}
 	}

@@ -100,7 +100,7 @@ func (m *Manager) dropOlder(p plan.Plan, in registry.Instance, work files.Folder
 		return nil
 	}
 	for _, one := range p.Outputs.To {
-		if err := folder.RemoveAll(one.Name); err != nil {
+		if err := folder.Clear(one.Name); err != nil {
 			return fmt.Errorf("output %s: of another run: %w", one.Name, err)
 		}
 	}

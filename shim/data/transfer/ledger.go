@@ -177,7 +177,8 @@ func own(folder Folder, name string, how int) (*os.File, error) {
 type swept interface {
 	Lstat(name string) (fs.FileInfo, error)
 	Remove(name string) error
-	RemoveAll(name string) error
+	// Clear removes a folder, also one that its process has closed to itself.
+	Clear(name string) error
 	// View has the folder's content read.
 	View(read func(fs.FS) error) error
 }
@@ -198,7 +199,7 @@ func (l *Ledger) Sweep(folder swept, dir string, copies []Copy) error {
 		}
 	}
 	if err != nil || !info.IsDir() || len(stays) == 0 {
-		return errors.Join(err, folder.RemoveAll(dir))
+		return errors.Join(err, folder.Clear(dir))
 	}
 	var gone, folders []string
 	err = folder.View(func(in fs.FS) error {

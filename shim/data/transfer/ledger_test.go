@@ -74,6 +74,8 @@ func (b *brought) bring() error {
 // viewed is a folder that is read and changed with the same rights.
 type viewed struct{ *os.Root }
 
+func (v viewed) Clear(name string) error { return v.RemoveAll(name) }
+
 func (v viewed) View(read func(fs.FS) error) error { return read(v.FS()) }
 
 var errEnded = errors.New("the agent ends")
