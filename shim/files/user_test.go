@@ -162,9 +162,10 @@ func TestRefusalNamesTheUser(t *testing.T) {
 func TestReplaceClosedFolder(t *testing.T) {
 	need.Root(t)
 	for name, tt := range map[string]struct {
-		owner   int
-		refused bool
-	}{"its own": {4242, false}, "another's": {4243, true}} {
+		owner    int
+		commands bool
+		refused  bool
+	}{"its own": {4242, false, false}, "another's": {4243, false, true}, "one's of its namespace": {4243, true, false}} {
 		t.Run(name, func(t *testing.T) {
 			top := t.TempDir()
 			at := filepath.Join(top, "w-0", "app", "install", "d", "e")
@@ -193,7 +194,11 @@ func TestReplaceClosedFolder(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer in.Close()
-			err = work.Replace(As(&plan.UserFacts{UID: 4242, GID: 4242}).In(in), "app/install", func(tmp *os.Root, _ string) error {
+			user := &plan.UserFacts{UID: 4242, GID: 4242}
+			if tt.commands {
+				user.Commands = func(uid int) bool { return uid == tt.owner }
+			}
+			err = work.Replace(As(user).In(in), "app/install", func(tmp *os.Root, _ string) error {
 				return tmp.WriteFile(Filled, nil, 0o644)
 			})
 			if errors.Is(err, fs.ErrPermission) != tt.refused || (err != nil) != tt.refused {

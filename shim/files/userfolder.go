@@ -91,9 +91,27 @@ func (f UserFolder) RemoveAll(name string) error {
 	return f.user.Do(func() error { return f.root.RemoveAll(name) })
 }
 
-// Clear is RemoveAll of what a process has had, also of folders that it has closed to itself.
+// Clear is RemoveAll of what a process has had, also of folders that it has closed to itself, and of those of other
+// users that it is root of.
 func (f UserFolder) Clear(name string) error {
-	return f.user.Do(func() error { return removeClosed(f.root, name) })
+	remove := func() error { return removeClosed(f.root, name) }
+	err := f.user.Do(remove)
+	if !errors.Is(err, fs.ErrPermission) || !f.user.another() || f.user.facts.Commands == nil {
+		return err
+	}
+	take := func(info fs.FileInfo) bool { return info.IsDir() && f.user.facts.Commands(int(ownerOf(info).Uid)) }
+	if err := f.user.ownIf(f.root, name, take); err != nil {
+		return err
+	}
+	below, err := f.root.OpenRoot(name)
+	if err != nil {
+		return err
+	}
+	err = walk(below, func(path string, _ fs.FileInfo) error { return f.user.ownIf(below, path, take) })
+	if err = errors.Join(err, below.Close()); err != nil {
+		return err
+	}
+	return f.user.Do(remove)
 }
 
 // Write writes a file in the place of what has its name. Nobody else may read one that is private.

@@ -160,6 +160,8 @@ type UserFacts struct {
 	Name, Home string
 	UID, GID   int
 	Groups     []int
+	// Commands tells whether another user of the host is one of the user namespace that this one is root of; nil: none.
+	Commands func(uid int) bool `json:"-"`
 }
 
 // withDefaultFS sets a Hadoop client's two names of the default filesystem, if nothing else sets them.

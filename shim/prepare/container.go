@@ -121,7 +121,11 @@ func (c *Container) Owner() *plan.UserFacts {
 	if c.ids == nil {
 		return c.user
 	}
-	return c.ids.owner(c.user)
+	owner := c.ids.owner(c.user)
+	if c.user == nil || c.user.UID == 0 {
+		owner.Commands = c.ids.table(c.user, nil).HasUser
+	}
+	return owner
 }
 
 func (c *Container) setUser(u *plan.UserFacts) {
