@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -44,7 +45,7 @@ func (c *Container) takeIDs(p plan.Plan) error {
 	}
 	if p.Root.Kind == plan.RootOverlay {
 		lines := []string{`"userns": "host"`}
-		if p.Process.User == "" { // it would be the host's root
+		if id, _, _ := strings.Cut(p.Process.User, ":"); id == "" || id == "root" || id == "0" { // it would be the host's
 			lines = append(lines, `"refuse_root": false`)
 		}
 		return fault.NotPermitted(fmt.Errorf("muster.root=overlay: the host's files belong to nobody in a user "+

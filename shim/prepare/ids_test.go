@@ -1,9 +1,11 @@
 package prepare
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/policy"
 	"github.com/muster-agent/muster/shim/sandbox/subids"
 	"github.com/muster-agent/muster/tests/need"
 )
@@ -31,6 +33,20 @@ func TestOverrides(t *testing.T) {
 		c := &Container{ids: tc.ids, user: tc.user}
 		if got := c.Overrides(plan.Plan{Root: plan.Root{Kind: plan.RootHost}}, tc.uid); got != tc.want {
 			t.Errorf("%s: got %v, want %v", name, got, tc.want)
+		}
+	}
+}
+
+// What an overlay over the host's root lacks is all told at once: a process that would be root there is refused as well.
+func TestOverlayNeedsTheHostsIDs(t *testing.T) {
+	if !MakesIDs(policy.Policy{}) {
+		need.Skip(t, "is of an agent that is root of the host")
+	}
+	for user, root := range map[string]bool{"": true, "root": true, "0:0": true, "nobody": false} {
+		p := plan.Plan{Root: plan.Root{Kind: plan.RootOverlay}, Process: plan.Process{User: user}}
+		err := new(Container).takeIDs(p)
+		if err == nil || !strings.Contains(err.Error(), `"userns": "host"`) || strings.Contains(err.Error(), `"refuse_root": false`) != root {
+			t.Errorf("user %q: got %v, with refuse_root: want %v", user, err, root)
 		}
 	}
 }
