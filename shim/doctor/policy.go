@@ -31,6 +31,13 @@ func checkPolicy(o Options) Check {
 		return bad(name, "load it, or take it out of the policy: no container starts until then", "%s: label: %v",
 			p.File, err).needed()
 	}
+	unknown, err := p.Users.Unknown()
+	if err != nil {
+		return bad(name, "let the agent read it", "%s: users: %v", p.File, err)
+	}
+	if len(unknown) > 0 {
+		return bad(name, "mend the policy if it is for this host", "%s: %s", p.File, strings.Join(unknown, "; "))
+	}
 	return good(name, "%s: %s", p.File, says(p))
 }
 

@@ -34,6 +34,16 @@ func TestPolicyRow(t *testing.T) {
 			t.Errorf("%s: got %+v, want %s", fields, got, want)
 		}
 	}
+	// A policy may be for many hosts: what this one lacks ends no agent.
+	path := filepath.Join(t.TempDir(), "policy.json")
+	if err := os.WriteFile(path, []byte(`{"version": 1, "users": {"names": ["deamon", "7"], "groups": ["no-such"]}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	unknown := path + `: users.names: "deamon" is no user of /etc/passwd and admits nobody; give its number; did you mean daemon?; ` +
+		`users.groups: "no-such" is no group of /etc/group and admits nobody; give its number`
+	if got := checkPolicy(ruled(t, path)); got.OK || got.Needed || got.Found != unknown {
+		t.Errorf("unknown names: got %+v, want %s", got, unknown)
+	}
 	labelled := policy.Policy{}
 	labelled.Label.AppArmor = "strict"
 	if got := says(labelled); !strings.Contains(got, "; apparmor strict") {

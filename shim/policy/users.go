@@ -27,35 +27,39 @@ func (r userRules) User(id int, names []string) bool { return listed(r.Names, id
 func (r userRules) Group(id int, names []string) bool { return listed(r.Groups, id, names) }
 
 func (r userRules) check(s *source) {
-	checkAccounts(s, "users.names", "user", "/etc/passwd", r.Names)
-	checkAccounts(s, "users.groups", "group", "/etc/group", r.Groups)
+	checkAccounts(s, "users.names", r.Names)
+	checkAccounts(s, "users.groups", r.Groups)
 }
 
-// checkAccounts refuses names that no account of this host has: they would admit nobody. Other hosts' directories are
-// not asked, here as where a process is given its user.
-func checkAccounts(s *source, field, kind, path string, list []string) {
-	var known []string
+// checkAccounts refuses what is no name, number or range.
+func checkAccounts(s *source, field string, list []string) {
 	for i, entry := range list {
-		at := fmt.Sprintf("%s[%d]", field, i)
 		from, to, isNumber := numbers(entry)
 		if entry == "" || strings.ContainsAny(entry, ":/ ") || isNumber && from > to {
-			s.bad(at, "got %q, want a name, a number or a range like 1000-59999", entry)
-		}
-		if entry == "" || strings.ContainsAny(entry, ":/ ") || isNumber {
-			continue
-		}
-		if known == nil {
-			var err error
-			if known, err = namesIn(path); err != nil {
-				s.bad(field, "%w", err)
-				return
-			}
-		}
-		if !slices.Contains(known, entry) {
-			s.bad(at, "got %q, want a %s of %s, or a number for one that is not there%s", entry, kind, path,
-				also(appdef.DidYouMean(entry, known)))
+			s.bad(fmt.Sprintf("%s[%d]", field, i), "got %q, want a name, a number or a range like 1000-59999", entry)
 		}
 	}
+}
+
+// Unknown says which names no account of this host has: they admit nobody here. One policy may be for many hosts. Other
+// directories than the files are not asked, here as where a process is given its user.
+func (r userRules) Unknown() (found []string, err error) {
+	for _, one := range []struct {
+		field, kind, path string
+		list              []string
+	}{{"users.names", "user", "/etc/passwd", r.Names}, {"users.groups", "group", "/etc/group", r.Groups}} {
+		known, err := namesIn(one.path)
+		if err != nil {
+			return nil, err
+		}
+		for _, entry := range one.list {
+			if _, _, isNumber := numbers(entry); !isNumber && !slices.Contains(known, entry) {
+				found = append(found, fmt.Sprintf("%s: %q is no %s of %s and admits nobody; give its number%s",
+					one.field, entry, one.kind, one.path, also(appdef.DidYouMean(entry, known))))
+			}
+		}
+	}
+	return found, nil
 }
 
 // namesIn are the names of a file in the form of passwd(5) or group(5); none where there is no such file.
