@@ -310,7 +310,7 @@ func charged(r, m registry.Member, look Snapshot, me Newcomer) registry.Member {
 	if !ok {
 		r.Phase, r.Gen = registry.PhaseFailed, d.Gen
 		r.Exit = &registry.MemberExit{
-			Gen: d.Gen, Class: registry.ClassHost, Why: "its agent died", Final: true,
+			Gen: d.Gen, Class: registry.ClassHost, Why: causeAgentDied, Final: true,
 			At: wall(look.Now),
 		}
 	}

@@ -141,7 +141,7 @@ func (r *decision) timedOut() registry.Verdict {
 	}
 	return registry.Verdict{
 		Outcome: registry.Failed, Class: registry.ClassTimeout, First: first,
-		Cause: fmt.Sprintf("%d of %d instances were not ready within %s: %s",
+		Cause: fmt.Sprintf(causeNotReady,
 			len(late), r.c.Facts.World(r.d), seconds(r.limit()), some(late, namedMissing, describe)),
 		Advice: "see why they were not launched or did not get ready, or raise muster.barrier.timeout",
 	}

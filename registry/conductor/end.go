@@ -17,7 +17,7 @@ func (r *decision) conclude(v registry.Verdict) bool {
 		return r.only(r.end(v))
 	}
 	next.Gen = r.d.Gen + 1
-	why := fmt.Sprintf("gang restarted after %s (%s)", v.Cause, r.c.Facts.ordinal(r.d.Retries, next, rest))
+	why := fmt.Sprintf(causeGangRestarted, v.Cause, r.c.Facts.ordinal(r.d.Retries, next, rest))
 	r.d.Retries, r.d.Row, r.rest = next, 0, rest
 	return r.rebuild(v.First, why, r.d.Budget.Fresh())
 }
@@ -36,9 +36,9 @@ func ending(c State, now time.Time, view View, v registry.Verdict) End {
 }
 
 func stopped(c State, now time.Time, view View, a registry.Ask) End {
-	cause := "stopped"
+	cause := causeStopped
 	if who := a.Args["who"]; who != "" {
-		cause += " by " + who
+		cause = fmt.Sprintf(causeStoppedBy, who)
 	}
 	return ending(c, now, view, registry.Verdict{
 		Outcome: registry.Stopped, Class: registry.ClassStopped, Cause: cause,

@@ -81,7 +81,7 @@ func (f failure) sentence() string {
 		s = f.happened()
 	}
 	if f.budget.Used > 0 && !f.free {
-		s += fmt.Sprintf(" after %d restart%s", f.budget.Used, plural(f.budget.Used))
+		s += fmt.Sprintf(causeAfterRestarts, f.budget.Used, plural(f.budget.Used))
 		if f.rule.Window > 0 {
 			s += " in " + seconds(f.rule.Window)
 		}
@@ -96,17 +96,17 @@ func (f failure) happened() string {
 	e := f.exit
 	switch {
 	case e == nil && f.rec.Phase == registry.PhaseLeft:
-		return f.Instance.String() + " left"
+		return fmt.Sprintf(causeLeft, f.Instance)
 	case e == nil:
-		return fmt.Sprintf("%s was lost with its agent on %s", f.Instance, place(f.rec.Member))
+		return fmt.Sprintf(causeLost, f.Instance, place(f.rec.Member))
 	case e.Class == registry.ClassOOM:
-		return f.Instance.String() + " ran out of memory"
+		return fmt.Sprintf(causeMemory, f.Instance)
 	case e.Signal != 0:
-		return fmt.Sprintf("%s was killed by %s", f.Instance, registry.SignalName(e.Signal))
+		return fmt.Sprintf(causeKilled, f.Instance, registry.SignalName(e.Signal))
 	case e.Code != nil:
-		return fmt.Sprintf("%s exited with %d", f.Instance, *e.Code)
+		return fmt.Sprintf(causeExited, f.Instance, *e.Code)
 	case e.Why != "":
-		return fmt.Sprintf("%s failed: %s", f.Instance, e.Why)
+		return fmt.Sprintf(causeFailed, f.Instance, e.Why)
 	}
-	return fmt.Sprintf("%s failed (%s)", f.Instance, f.class)
+	return fmt.Sprintf(causeUnknown, f.Instance, f.class)
 }

@@ -156,7 +156,7 @@ func (r *decision) releaseOverdue(waits []wait) bool {
 	}
 	return r.conclude(registry.Verdict{
 		Outcome: registry.Failed, Class: registry.ClassTimeout, First: waits[0].lacks[0].String(),
-		Cause: fmt.Sprintf("%s was not released within %s: %s", strings.Join(r.unreleased(), ", "), seconds(r.limit()),
+		Cause: fmt.Sprintf(causeNotReleased, strings.Join(r.unreleased(), ", "), seconds(r.limit()),
 			waitsFor(waits)),
 		Advice: "see why those that are waited for did not start, or raise muster.barrier.timeout",
 	})
@@ -211,7 +211,7 @@ func (r *decision) deadlocked() bool {
 	}
 	return r.only(r.end(registry.Verdict{
 		Outcome: registry.Failed, Class: registry.ClassDefinition,
-		Cause:  "commandOrders: " + strings.Join(names, ", ") + " wait for each other to have started",
+		Cause:  fmt.Sprintf(causeDeadlock, strings.Join(names, ", ")),
 		Advice: advice(registry.ClassDefinition, r.c.Facts.App, registry.Instance{}, nil),
 	}))
 }

@@ -69,7 +69,7 @@ func (r *decision) breaks(a *absence) (failure, bool) {
 	}
 	switch {
 	case m.Inc != row.Inc:
-		f.what = fmt.Sprintf("%s was replaced", a.Instance)
+		f.what = fmt.Sprintf(causeReplaced, a.Instance)
 		return f, true
 	case m.Phase == registry.PhaseFailed, m.Phase == registry.PhaseLost, m.Phase == registry.PhaseLeft:
 		return f, true
@@ -84,7 +84,7 @@ func (r *decision) breaksInstance(a *absence, row registry.Row) (failure, bool) 
 	f := r.failureOf(a, r.d.Budget, r.c.Facts.GangBudget)
 	switch {
 	case a.rec.Live && !a.facts.Moves && moved(r.c.Facts.App, m, row):
-		f.free, f.what = true, fmt.Sprintf("%s moved to %s", a.Instance, m.ClusterAddr())
+		f.free, f.what = true, fmt.Sprintf(causeMoved, a.Instance, m.ClusterAddr())
 		return f, true
 	// that member leaves: its replacement is waited for
 	case m.Phase == registry.PhaseFailed && f.class != registry.ClassLauncher:
@@ -114,7 +114,7 @@ func (r *decision) overdue() bool {
 		}
 		return r.conclude(registry.Verdict{
 			Outcome: registry.Failed, Class: registry.ClassTimeout, First: a.String(),
-			Cause:  fmt.Sprintf("%s was not replaced within %s: %s", a.Instance, seconds(r.limit()), standing(a)),
+			Cause:  fmt.Sprintf(causeNotReplaced, a.Instance, seconds(r.limit()), standing(a)),
 			Advice: "see why no replacement was launched, or raise muster.barrier.timeout",
 		})
 	}

@@ -19,7 +19,7 @@ func (r *decision) failed() bool {
 	f := fatal[0]
 	if many == "" {
 		if k := r.failedOf(f.Component); k > 1 {
-			many = fmt.Sprintf("; %d instances of %s have failed", k, f.Component)
+			many = fmt.Sprintf(causeAlsoOfOne, k, f.Component)
 		}
 	}
 	class := verdictClass(f.class)
@@ -49,7 +49,7 @@ func (r *decision) fatal() (fatal []failure, many string) {
 	if limit := r.c.Facts.Total.failures(all); limit == 0 || len(fatal) < limit {
 		return nil, ""
 	}
-	return fatal, fmt.Sprintf("; %d of %d instances have failed", len(fatal), all)
+	return fatal, fmt.Sprintf(causeAlsoOfAll, len(fatal), all)
 }
 
 // failedOf counts the instances of a component that have failed for good.
@@ -97,7 +97,7 @@ func (r *decision) succeeded() bool {
 		}
 		n := r.ended[f.Name]
 		if f.MinSucceeded != nil && *f.MinSucceeded > 0 && n >= *f.MinSucceeded {
-			return r.success(fmt.Sprintf("%d %s ended with 0, %d were asked for", n, f.Name, *f.MinSucceeded))
+			return r.success(fmt.Sprintf(causeEnoughOf, n, f.Name, *f.MinSucceeded))
 		}
 		if f.Ends || !anyEnds {
 			enders += r.c.Facts.count(r.d, i)
@@ -107,13 +107,13 @@ func (r *decision) succeeded() bool {
 	}
 	if k := r.c.Facts.Total.MinSucceeded; k > 0 {
 		if _, n := r.total(); n >= k {
-			return r.success(fmt.Sprintf("%d of %d instances asked for have ended with 0", n, k))
+			return r.success(fmt.Sprintf(causeEnoughOfAll, n, k))
 		}
 	}
 	if enders == 0 || over < enders {
 		return false
 	}
-	return r.success(fmt.Sprintf("all %d instances of %s are done", enders, strings.Join(names, ", ")))
+	return r.success(fmt.Sprintf(causeDone, enders, strings.Join(names, ", ")))
 }
 
 // success names the instances that failed on the way: a partial success must be visible.

@@ -88,13 +88,13 @@ var (
 		s.Result = registry.PhaseFailed
 		return []Effect{s.report(registry.MemberExit{
 			Gen: s.Gen, Class: registry.ClassMismatch,
-			Why: "the roster's row has another address",
+			Why: causeOtherRow,
 		}, e.At)}
 	}}
 	// reportCutOff charges no budget: the whole gang restarts from its last common step.
 	reportCutOff = action{"report that it was cut off", func(s *State, e Event) []Effect {
 		s.Result = registry.PhaseFailed
-		x := registry.MemberExit{Gen: s.Gen, Class: registry.ClassRegistry, Why: "cut off from the registry"}
+		x := registry.MemberExit{Gen: s.Gen, Class: registry.ClassRegistry, Why: causeCutOff}
 		if s.Exit != nil {
 			x.Code, x.Signal = s.Exit.Code, s.Exit.Signal
 		}
@@ -103,9 +103,9 @@ var (
 	reportTimeout = action{"report the time-out", func(s *State, e Event) []Effect {
 		s.Result = registry.PhaseFailed
 		x := registry.MemberExit{Gen: s.Gen, Class: registry.ClassTimeout, Final: true}
-		x.Why = fmt.Sprintf("not done after %s (muster.timeout)", s.Policy.Timeout)
+		x.Why = fmt.Sprintf(causeTimeout, s.Policy.Timeout)
 		if s.Over == timerProcess {
-			x.Why = fmt.Sprintf("still running after %s (muster.duration)", s.Policy.Duration)
+			x.Why = fmt.Sprintf(causeDuration, s.Policy.Duration)
 		}
 		if s.Exit != nil {
 			x.Code, x.Signal, x.LastOutput = s.Exit.Code, s.Exit.Signal, s.Exit.LastOutput

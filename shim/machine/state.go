@@ -125,23 +125,23 @@ func New() State { return State{Phase: Starting, final: final{Code: -1}} }
 func (e *Exit) Why() string {
 	switch {
 	case e == nil:
-		return "never ran"
+		return causeNeverRan
 	case e.OOM && e.Message != "":
-		return "out of memory: " + e.Message
+		return causeMemory + ": " + e.Message
 	case e.OOM:
-		return "out of memory"
+		return causeMemory
 	case e.Signal != 0 && e.Message != "":
-		return "killed by " + registry.SignalName(e.Signal) + ": " + e.Message
+		return fmt.Sprintf(causeKilled, registry.SignalName(e.Signal)) + ": " + e.Message
 	case e.Signal != 0:
-		return "killed by " + registry.SignalName(e.Signal)
+		return fmt.Sprintf(causeKilled, registry.SignalName(e.Signal))
 	case e.Code != nil && e.Message != "":
-		return fmt.Sprintf("exited with %d: %s", *e.Code, e.Message)
+		return fmt.Sprintf(causeExited, *e.Code) + ": " + e.Message
 	case e.Code != nil:
-		return fmt.Sprintf("exited with %d", *e.Code)
+		return fmt.Sprintf(causeExited, *e.Code)
 	case e.Unseen && e.Message != "":
 		return e.Message
 	default:
-		return "did not start: " + e.Message
+		return fmt.Sprintf(causeNotStarted, e.Message)
 	}
 }
 

@@ -64,7 +64,7 @@ func (p *Process) order(ctx context.Context, command string, limit time.Duration
 	}
 	end := p.follow(ctx, o, session)
 	if end.TimedOut {
-		end.Why = fmt.Sprintf("%s was at work for %s and was ended", command, limit)
+		end.Why = fmt.Sprintf(causeOverlong, command, limit)
 	}
 	return end, nil
 }

@@ -97,7 +97,7 @@ func (p *Process) judge(x sandbox.Exit, lived time.Duration) *machine.Exit {
 		return out
 	}
 	if p.Fence.EndedProcess() {
-		out.Class, out.CutOff, out.Message = registry.ClassRegistry, true, "ended by the guard's dead-man timer"
+		out.Class, out.CutOff, out.Message = registry.ClassRegistry, true, causeDeadMan
 		return out
 	}
 	marks := p.Marks()
@@ -112,7 +112,7 @@ func (p *Process) judge(x sandbox.Exit, lived time.Duration) *machine.Exit {
 		out.OOM, out.Class = blamed.class == registry.ClassOOM, blamed.class
 		out.Message, out.Final = blamed.why, blamed.final
 	case lived <= soon && len(p.Ports.Numbers()) > 0 && p.addressInUse(marks):
-		out.Free, out.Class, out.Message = true, registry.ClassNetwork, "address already in use"
+		out.Free, out.Class, out.Message = true, registry.ClassNetwork, causeInUse
 	case p.Plan.Script != nil && out.Message == "":
 		out.Message = p.explanation(x, p.logs.Tail("stderr.log", marks["stderr.log"], mostTail))
 	}
@@ -167,7 +167,7 @@ func (p *Process) takeOutcome(x sandbox.Exit, out *machine.Exit) {
 	case owner == script.Named && !x.Starter, w.isTold():
 	case owner != script.Over || x.Starter:
 		out.Code, out.Unseen = nil, true
-		out.Message = "START had ended with 0, and what it had left behind was ended"
+		out.Message = causeLeftover
 	case outcome.End != nil && outcome.End.Signal != 0:
 		out.Code, out.Signal = nil, outcome.End.Signal
 	case outcome.End != nil:
@@ -177,9 +177,9 @@ func (p *Process) takeOutcome(x sandbox.Exit, out *machine.Exit) {
 
 // outOfMemory describes an end for want of memory: the figures, and which limit.
 func outOfMemory(u cgroup.Usage) string {
-	text := fmt.Sprintf("%d processes killed at the limit of %d MB", u.OOMKills, u.Limit/megabyte)
+	text := fmt.Sprintf(causeLimitMany, u.OOMKills, u.Limit/megabyte)
 	if u.OOMKills == 1 {
-		text = fmt.Sprintf("killed at the limit of %d MB", u.Limit/megabyte)
+		text = fmt.Sprintf(causeLimit, u.Limit/megabyte)
 	}
 	return text + fmt.Sprintf(", peak %d MB (%s)", u.Peak/megabyte, u.By)
 }
@@ -188,7 +188,7 @@ func outOfMemory(u cgroup.Usage) string {
 func (p *Process) addressInUse(marks map[string]int64) bool {
 	const most = 4096
 	said := p.logs.Tail("stderr.log", marks["stderr.log"], most) + p.logs.Tail("stdout.log", marks["stdout.log"], most)
-	return strings.Contains(strings.ToLower(said), "address already in use")
+	return strings.Contains(strings.ToLower(said), causeInUse)
 }
 
 // lastOutput is the end of what the process wrote since its logs had these sizes: of its stderr, or else of its stdout.

@@ -121,7 +121,7 @@ func (r *runner) result(e end) status.ResultFile {
 			f.First = &e.verdict.First
 		}
 	case e.interrupted != 0:
-		f.Outcome, f.Cause, f.Code = "interrupted", e.interrupted.String()+" from outside", 128+int(e.interrupted)
+		f.Outcome, f.Cause, f.Code = "interrupted", fmt.Sprintf(causeSignal, e.interrupted), 128+int(e.interrupted)
 	default:
 		r.brokenOff(e, &f)
 	}
@@ -191,7 +191,7 @@ func (r *runner) brokenOff(e end, f *status.ResultFile) {
 	case e.failure != nil:
 		f.Cause = e.failure.Error()
 	default:
-		f.Cause = "all agents ended without a verdict"
+		f.Cause = causeAgentsEnded
 	}
 }
 

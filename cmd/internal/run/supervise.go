@@ -199,7 +199,7 @@ func (r *runner) complete(d ended, crew *crew) {
 type agentError struct{ ended }
 
 func (e agentError) Error() string {
-	return fmt.Sprintf("the agent of %s ended by %s without a verdict", e.child.instance, how(e.ended))
+	return fmt.Sprintf(causeAgentEnded, e.child.instance, how(e.ended))
 }
 
 func how(d ended) string {
