@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/muster-agent/muster/registry"
@@ -75,6 +76,9 @@ func advice(c registry.Class, app string, first registry.Instance, exit *registr
 		}
 		return "check that the addresses named in the log are reachable from that host"
 	case registry.ClassData:
+		if exit != nil && strings.Contains(exit.Why, noSpace) {
+			return "free space on that file system, or give --work-dir a folder on another"
+		}
 		return "check that the input or output named in the log is there and may be read or written"
 	case registry.ClassImage:
 		return "check the image's name and credentials"
@@ -101,6 +105,9 @@ func advice(c registry.Class, app string, first registry.Instance, exit *registr
 	}
 	return fmt.Sprintf("%ssee, on its host, muster logs %s/%s --stderr --tail 20", found, app, first)
 }
+
+// noSpace is what the kernel says of a full disk (ENOSPC).
+const noSpace = "no space left on device"
 
 // notFound is the exit code of a shell that does not find a command (POSIX.1-2017, XCU 2.8.2), and of glibc's loader
 // without a library.

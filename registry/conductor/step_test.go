@@ -331,6 +331,17 @@ func TestInstanceFailures(t *testing.T) {
 				g.t.Errorf("got advice %q", g.dir.Verdict.Advice)
 			}
 		}},
+		{"a full disk", asynchronous(), func(g *gang) {
+			g.report("worker-0", registry.PhaseFailed, registry.MemberExit{
+				Class: registry.ClassData, Final: true, Why: "did not start: write w/model: no space left on device",
+			})
+		}, func(g *gang) {
+			g.wantVerdict(registry.Failed, registry.ClassData, "worker-0",
+				"worker-0 failed: did not start: write w/model: no space left on device")
+			if g.dir.Verdict.Advice != "free space on that file system, or give --work-dir a folder on another" {
+				g.t.Errorf("got advice %q", g.dir.Verdict.Advice)
+			}
+		}},
 		{"a command that is not there", asynchronous(), func(g *gang) {
 			g.report("worker-0", registry.PhaseFailed, registry.MemberExit{Code: new(127), Class: registry.ClassApp, Final: true})
 		}, func(g *gang) {
