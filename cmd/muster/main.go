@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
+	"syscall"
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/cmd/internal/console"
@@ -49,5 +51,9 @@ func message(err error) string {
 	if problems, ok := errors.AsType[appdef.Problems](err); ok {
 		return problems.Error()
 	}
-	return "muster: " + err.Error()
+	text := "muster: " + err.Error()
+	if full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT); full && !strings.Contains(text, "; ") {
+		text += "; free some on that file system (df -h), or name a folder on another (--work-dir, --state-dir)"
+	}
+	return text
 }

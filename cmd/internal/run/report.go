@@ -27,6 +27,9 @@ func (r *runner) report(e end, f status.ResultFile) bool {
 	if f.Advice != "" {
 		r.say("  %s", f.Advice)
 	}
+	if f.Class != nil && *f.Class != string(registry.ClassApp) { // the program's own words say more of its failures
+		r.say("  help: muster help errors %s", *f.Class)
+	}
 	if f.First != nil {
 		r.lastWords(e, filepath.Join(r.logDir, *f.First), *f.First)
 	}
