@@ -28,3 +28,12 @@ func TestFreeRetriesEndAlsoWithAShortBackoff(t *testing.T) {
 		t.Errorf("after three free retries and without a budget: %s, want %s", s.Phase, Finishing)
 	}
 }
+
+// TestWhyOfAFreeRetry: what is not charged is not counted.
+func TestWhyOfAFreeRetry(t *testing.T) {
+	s := State{Phase: Backoff}
+	s.Exit = &Exit{Code: new(1), Message: "address already in use", Free: true}
+	if got, want := s.Why(), "exited with 1: address already in use; restarting"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -14,7 +14,7 @@ func (s State) Why() string {
 		return "registry lost its data: " + s.LostData + "; muster adopt writes it again"
 	case s.Phase == Backoff && s.Exit != nil:
 		why := s.Exit.Why() + "; restarting"
-		if s.Policy.Rule.Max < 0 { // no limit, so nothing is counted
+		if s.Policy.Rule.Max < 0 || s.Exit.Free { // no limit, or not charged: nothing is counted
 			return why
 		}
 		return fmt.Sprintf("%s %d/%d", why, s.Budget.Used, s.Policy.Rule.Max)
