@@ -74,6 +74,10 @@ func advice(c registry.Class, app string, first registry.Instance, exit *registr
 		if exit != nil && exit.Code == nil && exit.Signal == 0 { // not even its ports were available
 			return "widen --ports (or slider.allowed.ports, where it is set) or free some of them"
 		}
+		if exit != nil && strings.Contains(exit.Why, inUse) {
+			return "have the program listen at a port that muster chose ($MUSTER_PORT), or see who holds its own: " +
+				"ss -ltnp"
+		}
 		return "check that the addresses named in the log are reachable from that host"
 	case registry.ClassData:
 		if exit != nil && strings.Contains(exit.Why, noSpace) {
@@ -106,8 +110,11 @@ func advice(c registry.Class, app string, first registry.Instance, exit *registr
 	return fmt.Sprintf("%ssee, on its host, muster logs %s/%s --stderr --tail 20", found, app, first)
 }
 
-// noSpace is what the kernel says of a full disk (ENOSPC).
-const noSpace = "no space left on device"
+// What the kernel says of a full disk (ENOSPC), and of a port that another process has (EADDRINUSE).
+const (
+	noSpace = "no space left on device"
+	inUse   = "address already in use"
+)
 
 // notFound is the exit code of a shell that does not find a command (POSIX.1-2017, XCU 2.8.2), and of glibc's loader
 // without a library.

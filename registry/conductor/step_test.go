@@ -342,6 +342,16 @@ func TestInstanceFailures(t *testing.T) {
 				g.t.Errorf("got advice %q", g.dir.Verdict.Advice)
 			}
 		}},
+		{"a port that another has", asynchronous(), func(g *gang) {
+			g.report("worker-0", registry.PhaseFailed, registry.MemberExit{
+				Code: new(1), Class: registry.ClassNetwork, Final: true, Why: "address already in use",
+			})
+		}, func(g *gang) {
+			g.wantVerdict(registry.Failed, registry.ClassNetwork, "worker-0", "worker-0 exited with 1: address already in use")
+			if !strings.HasPrefix(g.dir.Verdict.Advice, "have the program listen at a port that muster chose ($MUSTER_PORT)") {
+				g.t.Errorf("got advice %q", g.dir.Verdict.Advice)
+			}
+		}},
 		{"a command that is not there", asynchronous(), func(g *gang) {
 			g.report("worker-0", registry.PhaseFailed, registry.MemberExit{Code: new(127), Class: registry.ClassApp, Final: true})
 		}, func(g *gang) {
