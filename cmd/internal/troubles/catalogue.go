@@ -254,10 +254,10 @@ var catalogue = []group{
 			says:  []string{"address already in use"},
 			heard: []string{"Address already in use"},
 			class: registry.ClassNetwork,
-			because: "Another program listens at the port that this one wants. A port that muster chose is " +
-				"tried anew; a number in the program's own arguments is not.",
-			fix: "Take the port from muster: ${COMPONENT.ALLOCATED_PORT}, or $MASTER_PORT for PyTorch. ss " +
-				"-ltnp on that host says who holds the port.",
+			because: "Another program listens at the port that this one wants. Muster tries the " +
+				"start again a few times, with other ports of its own; a number in the program's arguments stays.",
+			fix: "Take the port from muster: $MUSTER_PORT or ${COMPONENT.ALLOCATED_PORT}, or $MASTER_PORT for " +
+				"PyTorch. ss -ltnp on that host says who holds the port.",
 		},
 	}},
 	{"Images and data", []row{
