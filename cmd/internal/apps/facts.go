@@ -150,8 +150,8 @@ func RegistryError(address registry.Address, err error) error {
 	if errors.Is(err, registry.ErrForbidden) {
 		return exit.OfRegistry(fmt.Errorf("registry %s: %w; %s", address, err, consul.TokenRemedy("")))
 	}
-	return exit.OfRegistry(fmt.Errorf("registry %s: %w; give --registry another, or look at it with muster doctor",
-		address, err))
+	return exit.OfRegistry(fmt.Errorf("registry %s: %w; start it, give --registry another, or look at it with "+
+		"muster doctor", address, err))
 }
 
 // Open opens a registry for the command line.
