@@ -288,6 +288,9 @@ func (a *agent) epilogue(final machine.State, code, mapped int) {
 	attrs := []any{"instance", final.Instance.String(), "code", code}
 	if v := final.Directive.Verdict; v != nil {
 		attrs = append(attrs, "outcome", v.Outcome, "cause", v.Cause)
+		if v.Advice != "" {
+			attrs = append(attrs, "advice", v.Advice)
+		}
 	}
 	a.log.Info("agent ends", attrs...)
 }
