@@ -19,12 +19,16 @@ import (
 // mostBytes is how much a package of a line may have: its files are copied for every instance.
 const mostBytes = 200_000_000
 
+// scripts are the endings of words of a command that name a program's file.
+var scripts = []string{".py", ".sh"}
+
 // sources are the files of this machine that a line's program is made of.
 type sources struct {
 	base    string   // the folder that their names are below
 	files   []string // their names, sorted
 	script  string   // the first that the command names; "": none
 	imports []string // of all that are Python
+	missing string   // a script that the command names and that is not below base; "": none
 }
 
 // gather finds the files that the words name, and the modules of the program's own that those import.
@@ -41,7 +45,11 @@ func gather(l *Line) (sources, error) {
 		if strings.HasPrefix(word, "-") || !filepath.IsLocal(name) || i == 0 && !strings.Contains(word, "/") {
 			continue
 		}
-		if info, err := os.Stat(filepath.Join(s.base, name)); err != nil || !info.Mode().IsRegular() {
+		info, err := os.Stat(filepath.Join(s.base, name))
+		if errors.Is(err, fs.ErrNotExist) && s.script+s.missing == "" && slices.Contains(scripts, filepath.Ext(name)) {
+			s.missing = name
+		}
+		if err != nil || !info.Mode().IsRegular() {
 			continue
 		}
 		if s.script == "" {
@@ -162,6 +170,8 @@ func (s *sources) brought(dir string) string {
 	switch {
 	case dir != "":
 		return "brings: the folder " + dir
+	case len(s.files) == 0 && s.missing != "":
+		return "brings: nothing, for there is no " + s.missing + " here (--file and --dir bring files)"
 	case len(s.files) == 0:
 		return "brings: nothing (--file and --dir bring files)"
 	case len(s.files) > most:
