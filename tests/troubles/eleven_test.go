@@ -58,27 +58,28 @@ func TestElevenSituations(t *testing.T) {
 		make  func(o *one) []string // what is typed behind muster
 		code  int
 		first string // the first message of trouble
+		mend  string // the words beside it that tell how to mend it
 		row   string // the symptom of the row that it has
 	}{
 		{"wrong image", func(o *one) []string {
 			ref := registryserver.Start(o.t, registryserver.Options{}).Ref("team/trainer:lates")
 			return line("--image", ref, "--", "true")
-		}, 69, `worker-0 failed: did not start: image .*/team/trainer:lates: .*not found.*; check the name and the tag`, "check the name and the tag"},
+		}, 69, `worker-0 failed: did not start: image .*/team/trainer:lates: .*not found.*; check the name and the tag`, `check the name and the tag`, "check the name and the tag"},
 		{"missing file", func(o *one) []string {
 			return line("--", "python3", "train.py")
-		}, 2, `can't open file .*train\.py.*No such file or directory`, "can't open file"},
+		}, 2, `can't open file .*train\.py.*No such file or directory`, `brings: nothing, for there is no train.py here`, "can't open file"},
 		{"port taken", func(o *one) []string {
 			return line("--ports", o.busy(), "--", "true")
-		}, 69, `worker-0 failed: did not start: port .*no port is free in`, "no port is free"},
+		}, 69, `worker-0 failed: did not start: port .*no port is free in`, `widen --ports`, "no port is free"},
 		{"port taken by the program's own choice", func(o *one) []string {
 			return line("--", "python3", "-c", "import socket; socket.create_server(('', "+o.busy()+"))")
-		}, 69, `failed: worker-0 exited with 1: address already in use`, "address already in use"},
+		}, 69, `failed: worker-0 exited with 1: address already in use`, `have the program listen at a port that muster chose`, "address already in use"},
 		{"out of memory", func(o *one) []string {
 			return line("--memory", "64", "--", "python3", "-c", "x = b'x' * (500 << 20)")
-		}, 137, `worker-0 ran out of memory.*: killed at the limit of 64 MB`, "killed at the limit of … MB"},
+		}, 137, `worker-0 ran out of memory.*: killed at the limit of 64 MB`, `raise yarn.memory of worker`, "killed at the limit of … MB"},
 		{"exit 1 at start", func(o *one) []string {
 			return line("--", "python3", "-c", "import nosuchmodule")
-		}, 1, `worker-0 exited with 1`, "… exited with 1"},
+		}, 1, `worker-0 exited with 1`, `No module named 'nosuchmodule'`, "… exited with 1"},
 		{"one never arrives", func(o *one) []string {
 			s := consulserver.Start(o.t, consulserver.Options{})
 			o.do("run", "--framework", "none", "-n", "2", "--save", "app", "--", "true")
@@ -86,18 +87,18 @@ func TestElevenSituations(t *testing.T) {
 				"agent", "--app", "app", "--app-id", "job", "--component", "worker", "--index", "0", "--work-dir", "w", "--registry", s.URL(),
 				"--set", "muster.barrier.timeout=3s",
 			}
-		}, 76, `1 of 2 instances were not ready within 3 s: worker-1 \(never joined\)`, "never joined"},
+		}, 76, `1 of 2 instances were not ready within 3 s: worker-1 \(never joined\)`, `advice="see why they were not launched or did not get ready, or raise muster.barrier.timeout"`, "never joined"},
 		{"Consul down", func(o *one) []string {
 			down := "consul://127.0.0.1:" + strconv.Itoa(ports.Claim(o.t, 1)[0])
 			return line("--registry", down, "--", "true")
-		}, 69, `muster: registry consul://.*: registry is unreachable: .*connection refused`, "registry is unreachable"},
+		}, 69, `muster: registry consul://.*: registry is unreachable: .*connection refused`, `start it, give --registry another, or look at it with muster doctor`, "registry is unreachable"},
 		{"wrong ACL", func(o *one) []string {
 			s := consulserver.Start(o.t, consulserver.Options{
 				Token: manager, Config: `acl { enabled = true, default_policy = "deny", tokens { initial_management = "` + manager + `" } }`,
 			})
 			o.host.Env = append(o.host.Env, "CONSUL_HTTP_TOKEN="+o.powerless(s))
 			return line("--registry", s.URL(), "--", "true")
-		}, 77, `registry forbids it: Permission denied: .*lacks permission 'key:read'.*; give CONSUL_HTTP_TOKEN a token with the rules`, "registry forbids it"},
+		}, 77, `registry forbids it: Permission denied: .*lacks permission 'key:read'.*; give CONSUL_HTTP_TOKEN a token with the rules`, `the rules that muster acl APP prints`, "registry forbids it"},
 		{"bad JSON", func(o *one) []string {
 			o.do("run", "--framework", "none", "--save", "app", "--", "true")
 			text := []byte(`{"global": {"muster.command" "true"}}`)
@@ -105,17 +106,17 @@ func TestElevenSituations(t *testing.T) {
 				o.t.Fatal(err)
 			}
 			return []string{"run", "app", "--work-dir", "w"}
-		}, 65, `appConfig.json:1: got .*, want JSON`, "got …, want JSON"},
+		}, 65, `appConfig.json:1: got .*, want JSON`, `at column`, "got …, want JSON"},
 		{"typo in a key", func(o *one) []string {
 			return line("--set", "muster.comand=true", "--", "true")
-		}, 0, `got unknown key "muster.comand", want a key that muster knows; did you mean muster.command\?`, "got unknown key …, want a key that muster knows"},
+		}, 0, `got unknown key "muster.comand", want a key that muster knows; did you mean muster.command\?`, `did you mean muster.command`, "got unknown key …, want a key that muster knows"},
 		{"full disk at the start", func(o *one) []string {
 			disk := o.disk()
 			if err := os.WriteFile(filepath.Join(disk, "other"), make([]byte, 3<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
 				o.t.Fatalf("the disk is not full: %v", err)
 			}
 			return []string{"run", "--framework", "none", "--work-dir", filepath.Join(disk, "w"), "--", "true"}
-		}, 1, `muster: .*no space left on device; free some`, "no space left on device"},
+		}, 1, `muster: .*no space left on device; free some`, `name a folder on another \(--work-dir`, "no space left on device"},
 		{"full disk while files are brought", func(o *one) []string {
 			disk := o.disk()
 			o.do("run", "--framework", "none", "--save", "app", "--", "true")
@@ -124,7 +125,7 @@ func TestElevenSituations(t *testing.T) {
 				o.t.Fatal(err)
 			}
 			return []string{"run", "app", "--work-dir", filepath.Join(disk, "w"), "--set", "muster.file.model=" + model}
-		}, 69, `worker-0 failed: did not start: muster.file.model: copy .*no space left on device; free some`, "no space left on device"},
+		}, 69, `worker-0 failed: did not start: muster.file.model: copy .*no space left on device; free some`, `free space on that file system, or give --work-dir`, "no space left on device"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -143,6 +144,9 @@ func TestElevenSituations(t *testing.T) {
 			}
 			if message == "" {
 				t.Fatalf("muster %s: no line matches %s:\n%s", strings.Join(args, " "), tt.first, said)
+			}
+			if !regexp.MustCompile(tt.mend).MatchString(said) {
+				t.Errorf("muster %s: nothing says %s:\n%s", strings.Join(args, " "), tt.mend, said)
 			}
 			rows := o.do("help", "errors", message)
 			if !strings.Contains(rows, "\n  "+tt.row) {
