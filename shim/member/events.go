@@ -30,6 +30,7 @@ func (m *Member) report(e registry.Event) {
 		tell(machine.Event{Kind: machine.Back})
 		m.fence.tokenRefused.Store(false)
 		m.cfg.Hooks.Mended(warnToken, "the registry accepts the token")
+		m.cfg.Hooks.Mended(warnAway, "the registry answers again")
 	case registry.SupersededBy:
 		tell(machine.Event{Kind: machine.Taken, Cause: "another agent holds the index: " + e.Inc})
 	case registry.DataLost:
@@ -41,8 +42,11 @@ func (m *Member) report(e registry.Event) {
 	}
 }
 
-// warnToken is the kind of the warning that the registry refuses this agent's token.
-const warnToken = "token"
+// The kinds of the warnings that the registry refuses this agent's token, and that it does not answer.
+const (
+	warnToken = "token"
+	warnAway  = "registry"
+)
 
 // away passes on that the registry does not answer, or refuses the token.
 //
@@ -59,6 +63,9 @@ func (m *Member) away(e registry.Unreachable) {
 		away.Code = exit.Forbidden
 		m.cfg.Hooks.Warn(warnToken, fmt.Sprintf("%v: put a valid token into the file that CONSUL_HTTP_TOKEN_FILE "+
 			"names; the process is stopped as in an outage if this lasts", e.Err))
+	} else {
+		m.cfg.Hooks.Warn(warnAway, fmt.Sprintf("%v; what runs goes on meanwhile: start the registry again, or mend the "+
+			"network between", e.Err))
 	}
 	m.cfg.Loop.Tell(away)
 }

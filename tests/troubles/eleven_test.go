@@ -233,3 +233,20 @@ func (o *one) powerless(s *consulserver.Server) string {
 
 // manager is the token that manages a Consul with ACLs.
 const manager = "6d75a000-0000-4000-8000-000000000002"
+
+// TestConsulDownWhileItRuns: the terminal tells at once, and again when it is over. The job goes on.
+func TestConsulDownWhileItRuns(t *testing.T) {
+	need.Root(t)
+	host, consul := commandline.NewHost(t, muster), consulserver.Start(t, consulserver.Options{})
+	run := host.Start("run", "--framework", "none", "--app-id", "job", "--work-dir", commandline.WorkFolder(t), "--registry", consul.URL(),
+		"--output", "lines", "--", "sleep", "1000")
+	_, at := run.Await(t, 0, `muster: running \(attempt 1`)
+	consul.Stop()
+	_, at = run.Await(t, at, `muster: warning: .*registry is unreachable: .*; what runs goes on meanwhile: start the registry again`)
+	consul.Restart()
+	run.Await(t, at, `muster: the registry answers again`)
+	host.Do("stop", "job", "--registry", consul.URL())
+	if code := run.Wait(); code != 0 {
+		t.Errorf("exit code %d, want 0: stopped", code)
+	}
+}

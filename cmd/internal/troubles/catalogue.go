@@ -442,7 +442,7 @@ var catalogue = []group{
 			fix:     "Correct the name, or make it known (DNS, /etc/hosts), or use the IP address.",
 		},
 		{
-			says:  []string{"registry unreachable, process continues"},
+			says:  []string{"registry unreachable, process continues", "what runs goes on meanwhile"},
 			class: registry.ClassRegistry,
 			because: "Consul stopped answering while the program runs. The program goes on; if peers still " +
 				"reach Consul, this host's instance stops in time.",
