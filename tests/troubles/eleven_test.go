@@ -135,26 +135,31 @@ func TestElevenSituations(t *testing.T) {
 			if code != tt.code {
 				t.Errorf("muster %s: exit code %d, want %d:\n%s", strings.Join(args, " "), code, tt.code, said)
 			}
-			message := ""
-			for l := range strings.Lines(said) {
-				if regexp.MustCompile(tt.first).MatchString(l) {
-					message = strings.TrimSpace(l)
-					break
-				}
-			}
+			message, mend := lineWith(said, tt.first), lineWith(said, tt.mend)
 			if message == "" {
 				t.Fatalf("muster %s: no line matches %s:\n%s", strings.Join(args, " "), tt.first, said)
 			}
-			if !regexp.MustCompile(tt.mend).MatchString(said) {
+			if mend == "" {
 				t.Errorf("muster %s: nothing says %s:\n%s", strings.Join(args, " "), tt.mend, said)
 			}
 			rows := o.do("help", "errors", message)
 			if !strings.Contains(rows, "\n  "+tt.row) {
 				t.Errorf("muster help errors %q: got\n%s\nwant the row %q", message, rows, tt.row)
 			}
-			t.Logf("\nmuster %s\nexit code %d: %s", strings.Join(args, " "), code, message)
+			t.Logf("\ntyped:  muster %s\nends:   %d\nfirst:  %s\nmended: %s", strings.Join(args, " "), code, message, mend)
 		})
 	}
+}
+
+// lineWith is the first line that matches; "": none does.
+func lineWith(text, pattern string) string {
+	search := regexp.MustCompile(pattern)
+	for l := range strings.Lines(text) {
+		if search.MatchString(l) {
+			return strings.TrimSpace(l)
+		}
+	}
+	return ""
 }
 
 // line is a run of one program, which is not restarted.
