@@ -64,8 +64,8 @@ func (m *Member) away(e registry.Unreachable) {
 		m.cfg.Hooks.Warn(warnToken, fmt.Sprintf("%v: put a valid token into the file that CONSUL_HTTP_TOKEN_FILE "+
 			"names; the process is stopped as in an outage if this lasts", e.Err))
 	} else {
-		m.cfg.Hooks.Warn(warnAway, fmt.Sprintf("%v; what runs goes on meanwhile: start the registry again, or mend the "+
-			"network between", e.Err))
+		m.cfg.Hooks.Warn(warnAway, fmt.Sprintf("%v; what runs goes on meanwhile: start the registry again, or mend "+
+			"the network between", e.Err))
 	}
 	m.cfg.Loop.Tell(away)
 }
