@@ -179,6 +179,13 @@ var catalogue = []group{
 				"the class here.",
 		},
 		{
+			says: []string{"no file in … is a checkpoint by"},
+			because: "The program writes its checkpoints under names that muster does not know: its progress is not " +
+				"seen, and a restart begins anew.",
+			fix: "Set muster.checkpoint.pattern to the glob that the message proposes, which must end with the step " +
+				"(doc/checkpoints.md).",
+		},
+		{
 			says:  []string{"START had ended with 0, and what it had left behind was ended"},
 			class: registry.ClassApp,
 			because: "The package's START script ended and its daemon was not recognised: no pid file, or " +
@@ -234,8 +241,7 @@ var catalogue = []group{
 				"For /dev/shm raise muster.shm.",
 		},
 		{
-			says:  []string{"log bytes lost"},
-			heard: []string{"err=\"no space left on device\""},
+			says: []string{"bytes of the process's output are lost"},
 			because: "The log disk took no more bytes: the program went on, and this part of its output is " +
 				"lost.",
 			fix: "Free space on the disk of the work folder, or have the program write less; then look at " +
@@ -321,6 +327,13 @@ var catalogue = []group{
 			fix: "The message names who is missing and how far each came. Look at the launcher's queue and " +
 				"events for those that never joined, and at agent.log on the host of the others. Raise " +
 				"muster.barrier.timeout where the cluster is only slow.",
+		},
+		{
+			says: []string{"waiting for the gang", "waiting for members that no agent has joined as"},
+			because: "The start waits until all instances have an agent and are prepared; missing names those " +
+				"that no agent has joined as.",
+			fix: "Look whether the launcher has started them: its queue, its events. Nothing is wrong as long as " +
+				"they are queued; muster.barrier.timeout bounds the wait.",
 		},
 		{
 			says:    []string{"… was not replaced within …"},
