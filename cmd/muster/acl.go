@@ -22,7 +22,7 @@ func newACL(s console.Streams) *cobra.Command {
 what muster does, and nothing with the keys of another app, nor with its services unless its name
 begins with APP-. A token may end all sessions of a node on which it may make some. --node names the
 nodes of the Consul agents that --registry asks; --own-node is for a node muster-APP in Consul's
-catalog, which keeps the sessions of APP from the tokens of others (doc/manual.md says how to register
+catalog, which keeps the sessions of APP from the tokens of others (doc/operator.md says how to register
 it). Without either the token may make and end sessions on all nodes.`,
 		Example: "  muster acl d1 --node consul-1 | consul acl policy create -name muster-d1 -rules -\n" +
 			"  muster acl d1 --own-node",

@@ -141,14 +141,14 @@ func TestManualAsTyped(t *testing.T) {
 // policyField is the name of a field in the source of the operator's file.
 var policyField = regexp.MustCompile("`json:\"(\\w+)\"`")
 
-// TestManualPolicy gives the manual's policy to muster, and looks for each field in it and in the table behind it.
+// TestManualPolicy gives the operator's manual's policy to muster, and looks for each field in it and in the table behind it.
 func TestManualPolicy(t *testing.T) {
 	const name = "/etc/muster/policy.json"
-	manual := read(t, "doc/manual.md")
+	manual := read(t, "doc/operator.md")
 	all := jsonBlocks(manual)
 	i := slices.IndexFunc(all, func(e example) bool { return e.files[name] != "" })
 	if i < 0 {
-		t.Fatal("the manual shows no policy")
+		t.Fatal("doc/operator.md shows no policy")
 	}
 	text := all[i].files[name]
 	fields := policyField.FindAllStringSubmatch(read(t, "shim/policy/policy.go")+read(t, "shim/policy/packages.go"), -1)
@@ -157,7 +157,7 @@ func TestManualPolicy(t *testing.T) {
 	}
 	for _, f := range fields {
 		if !strings.Contains(text, `"`+f[1]+`"`) || !strings.Contains(manual, "`"+f[1]+"`") {
-			t.Errorf("the manual does not show and tell of %s", f[1])
+			t.Errorf("doc/operator.md does not show and tell of %s", f[1])
 		}
 	}
 	d := newDesk(t)
