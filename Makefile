@@ -11,7 +11,7 @@ GUARD := shim/sandbox/guard
 # all packages but the black-box tests, which want servers, root and time
 UNIT = $$(go list ./... | grep -v '/muster/tests/')
 
-.PHONY: help build guard quick lint fmt vet test test-v2 test-gpu long bench bench-start bench-gang bench-hdfs vulncheck golden demo clean
+.PHONY: help build guard quick lint fmt vet test test-v2 test-gpu long bench bench-start bench-gang bench-hdfs vulncheck golden pictures demo clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -66,6 +66,9 @@ vulncheck: ## known vulnerabilities of what is built, from a database that needs
 
 golden: guard ## rewrite golden files
 	@scripts/golden
+
+pictures: ## draw doc/pictures from the descriptions in scripts/pictures
+	@scripts/pictures/draw
 
 demo: ## a training job with 1 ps and 3 workers that loses two processes and comes back
 	@scripts/demo
