@@ -23,22 +23,11 @@ func Page(t testing.TB, page string) string {
 	return string(document)
 }
 
-// Part is the text of a part of a page; name is its heading.
-func Part(t testing.TB, page, name string) string {
-	t.Helper()
-	_, part, ok := strings.Cut(Page(t, page), "\n## "+name+"\n")
-	if !ok {
-		t.Fatalf("%s has no part %s", page, name)
-	}
-	part, _, _ = strings.Cut(part, "\n## ")
-	return part
-}
-
-// Lines are those of a part's consoles, in their order: of those that are typed on any machine, and of those marked so.
-func Lines(part, mark string) []Line {
+// Lines are those of a page's consoles, in their order: of those that are typed on any machine, and of those marked so.
+func Lines(page, mark string) []Line {
 	var found []Line
 	console := false
-	for text := range strings.SplitSeq(part, "\n") {
+	for text := range strings.SplitSeq(page, "\n") {
 		if language, ok := strings.CutPrefix(text, "```"); ok {
 			console = language == "console" || language == "console "+mark
 			continue

@@ -77,7 +77,7 @@ func chroot(t *testing.T) map[string]string {
 		t.Fatal(err)
 	}
 	paths := map[string]string{}
-	for _, m := range regexp.MustCompile(`(?m)^    "(/\S+)" = "(/\S+)"$`).FindAllStringSubmatch(job.Part(t, page, "Nomad"), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^    "(/\S+)" = "(/\S+)"$`).FindAllStringSubmatch(job.Page(t, page), -1) {
 		from := m[1]
 		if from == "/usr/local/bin/muster" {
 			from = binary
@@ -280,8 +280,8 @@ func inChroot(t *testing.T, c cluster) {
 	c.AwaitJob(id, "dead")
 }
 
-// page is the document with a part on Nomad.
-const page = "../../../doc/launchers.md"
+// page is the document on Nomad.
+const page = "../../../doc/launcher-nomad.md"
 
 // thePage follows what the page says, from its first line to its last.
 func thePage(t *testing.T, c cluster) {
@@ -294,7 +294,7 @@ func thePage(t *testing.T, c cluster) {
 	if err := errors.Join(os.Mkdir(bin, 0o755), os.Symlink(nomad, filepath.Join(bin, "nomad")), os.Symlink(muster, filepath.Join(bin, "muster"))); err != nil {
 		t.Fatal(err)
 	}
-	lines := job.Lines(job.Part(t, page, "Nomad"), "nomad")
+	lines := job.Lines(job.Page(t, page), "nomad")
 	if len(lines) < 10 {
 		t.Fatalf("only %d lines", len(lines))
 	}

@@ -214,7 +214,7 @@ func (c cluster) page(t *testing.T) {
 	if err := errors.Join(os.Mkdir(bin, 0o755), os.Symlink(muster, filepath.Join(bin, "muster"))); err != nil {
 		t.Fatal(err)
 	}
-	lines := job.Lines(job.Part(t, "../../../doc/launchers.md", "Slurm"), "slurm")
+	lines := job.Lines(job.Page(t, "../../../doc/launcher-slurm.md"), "slurm")
 	if len(lines) < 8 {
 		t.Fatalf("only %d lines", len(lines))
 	}

@@ -14,7 +14,7 @@ import (
 // Where the page is, and what is elsewhere in the machine that it is followed on: that of the test's own Consul, and the
 // library of this machine's Python, of which the other has the program alone.
 const (
-	page    = "../../../doc/launchers.md"
+	page    = "../../../doc/launcher-systemd.md"
 	consul  = "consul://127.0.0.1:8500"
 	library = "/usr/lib/python3.11"
 )
@@ -28,7 +28,7 @@ func TestPage(t *testing.T) {
 	}
 	h, _ := inMachine(t, map[string]string{muster: "/root/bin/muster", library: library})
 	server := consulserver.Start(t, consulserver.Options{})
-	lines := job.Lines(job.Part(t, page, "systemd"), "systemd")
+	lines := job.Lines(job.Page(t, page), "systemd")
 	if len(lines) < 15 {
 		t.Fatalf("only %d lines to type", len(lines))
 	}

@@ -19,7 +19,7 @@ func (l *lab) page() {
 	if err := os.Symlink(muster, filepath.Join(desk, "muster")); err != nil {
 		t.Fatal(err)
 	}
-	lines := pages.Lines(pages.Page(t, "../../../doc/yarn.md"), "yarn")
+	lines := pages.Lines(pages.Page(t, "../../../doc/launcher-yarn.md"), "yarn")
 	if len(lines) < 6 {
 		t.Fatalf("only %d lines", len(lines))
 	}
