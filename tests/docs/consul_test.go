@@ -8,7 +8,7 @@ import (
 	"github.com/muster-agent/muster/tests/servers/consulserver"
 )
 
-// TestReadmeAgents types the README's line for a container twice, once for each of the two places of its own package,
+// TestReadmeAgents types the README's line for a container twice, once for each of the two places of the manual's smallest package,
 // against a real Consul; then again without saying which place, and looks at the outcome through Consul alone.
 func TestReadmeAgents(t *testing.T) {
 	server := consulserver.Start(t, consulserver.Options{})
@@ -21,9 +21,7 @@ func TestReadmeAgents(t *testing.T) {
 		first = strings.ReplaceAll(first, from, to)
 	}
 	d := newDesk(t)
-	for name, content := range packageFiles(text) {
-		d.write(name, content)
-	}
+	d.smallest()
 	second := strings.Replace(first, "--index 0", "--index 1", 1)
 	both(t, d, first, second)
 	said(t, d, 1, "I am worker-0 of 2", "I am worker-1 of 2")

@@ -73,7 +73,7 @@ func follow(t testing.TB, from, target string) string {
 
 func TestFollow(t *testing.T) {
 	for target, want := range map[string]string{
-		"doc/manual.md": "", "doc/manual.md#what-happens-when": "", "#the-first-hour": "", "doc": "",
+		"doc/manual.md": "", "doc/manual.md#what-happens-when": "", "#your-own-script": "", "doc": "",
 		"doc/nothing.md": "there is no doc/nothing.md", "doc/manual.md#what-happens": "doc/manual.md has no heading what-happens",
 		"LICENSE#x": "LICENSE has no headings",
 	} {

@@ -125,6 +125,7 @@ func TestManualAsTyped(t *testing.T) {
 		t.Fatal("the manual has no line to type")
 	}
 	d := newDesk(t)
+	d.smallest()
 	for _, l := range lines {
 		output, code := d.types("bin/" + l.text)
 		if code != 0 {

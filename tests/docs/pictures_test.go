@@ -78,9 +78,7 @@ func TestOutagePictureHasTheDefaultTimes(t *testing.T) {
 // those of the log folder after its end.
 func TestFoldersPictureIsTrue(t *testing.T) {
 	d := newDesk(t)
-	for name, content := range packageFiles(read(t, "README.md")) {
-		d.write(name, content)
-	}
+	d.smallest()
 	defer d.types("bin/muster stop d1")
 	if output, code := d.types("bin/muster run hello --app-id d1 --work-dir w --set muster.command='sleep 300' --detach"); code != 0 {
 		t.Fatalf("run: exit code %d\n%s", code, output)

@@ -44,34 +44,25 @@ func says(output, quoted string) bool {
 	return regexp.MustCompile(`(?m)^` + form + ` *$`).MatchString(output)
 }
 
-// packageLine is a line `FOLDER/FILE.json  {…}` of the README: a file of a package and all of its text.
-var packageLine = regexp.MustCompile(`^(\S+/\S+\.json)\s+(\{.*\})$`)
+// packageLine is a line `FOLDER/FILE.json  {…}` of the manual: a file of a package and all of its text.
+var packageLine = regexp.MustCompile(`(?m)^(hello/\S+\.json)\s+(\{.*\})$`)
 
-// packageFiles are the files of packages that a document spells out, by name.
-func packageFiles(document string) map[string]string {
-	found := map[string]string{}
-	blocks, _ := fences(document)
-	for _, b := range blocks {
-		for _, line := range b.text {
-			if m := packageLine.FindStringSubmatch(line); m != nil {
-				found[m[1]] = m[2]
-			}
-		}
+// smallest writes the smallest package that the manual spells out.
+func (d desk) smallest() {
+	d.t.Helper()
+	files := packageLine.FindAllStringSubmatch(read(d.t, "doc/manual.md"), -1)
+	if len(files) != 3 {
+		d.t.Fatalf("got the files %v of the smallest package, want three", files)
 	}
-	return found
+	for _, f := range files {
+		d.write(f[1], f[2])
+	}
 }
 
 func TestReadmeAsTyped(t *testing.T) {
 	python(t)
 	text := read(t, "README.md")
 	d := newDesk(t)
-	files := packageFiles(text)
-	if len(files) != 3 {
-		t.Fatalf("got the files %v of the smallest package, want three", files)
-	}
-	for name, content := range files {
-		d.write(name, content)
-	}
 	all := steps(text)
 	if len(all) < 5 {
 		t.Fatalf("only %d lines to type", len(all))
@@ -96,9 +87,9 @@ func TestReadmeAsTyped(t *testing.T) {
 // problemLine is a problem as muster prints it: FILE#POINTER: got VALUE, want ….
 var problemLine = regexp.MustCompile(`^(\w+\.json)#(/\S+): got (\S+), want `)
 
-// TestReadmeProblems puts the values that the README shows problems of into its own package.
-func TestReadmeProblems(t *testing.T) {
-	text := read(t, "README.md")
+// TestManualProblems puts the values that the manual shows problems of into its smallest package.
+func TestManualProblems(t *testing.T) {
+	text := read(t, "doc/manual.md")
 	tried := 0
 	blocks, _ := fences(text)
 	for _, b := range blocks {
@@ -109,18 +100,16 @@ func TestReadmeProblems(t *testing.T) {
 			}
 			tried++
 			d := newDesk(t)
-			for name, content := range packageFiles(text) {
-				d.write(name, content)
-			}
+			d.smallest()
 			spoil(t, filepath.Join(d.dir, "hello", m[1]), m[2], m[3])
 			output, code := d.types("bin/muster validate hello")
 			if code != 65 || !says(output, line) {
-				t.Errorf("README.md:%d: got exit code %d and\n%swant 65 and\n%s", b.line+i, code, output, line)
+				t.Errorf("doc/manual.md:%d: got exit code %d and\n%swant 65 and\n%s", b.line+i, code, output, line)
 			}
 		}
 	}
 	if tried == 0 {
-		t.Error("the README shows no problem")
+		t.Error("the manual shows no problem")
 	}
 }
 
