@@ -179,7 +179,7 @@ var rooms = []room{
 	{path: "shim/data/transfer", may: []string{"shim/store"}},
 	{path: "shim/checkpoint", may: []string{
 		"shim/checkpoint/format", "shim/machine", "shim/plan", "shim/files", "shim/fault", "shim/hostlock", "shim/data/transfer", "shim/status",
-		"shim/store", "appdef", "registry", "registry/conductor",
+		"shim/store", "shim/wording", "appdef", "registry", "registry/conductor",
 	}},
 	{path: "shim/checkpoint/format", may: []string{"shim/store"}},
 

@@ -45,7 +45,8 @@ func (c *Container) takeIDs(p plan.Plan) error {
 	}
 	if p.Root.Kind == plan.RootOverlay {
 		lines := []string{`"userns": "host"`}
-		if id, _, _ := strings.Cut(p.Process.User, ":"); id == "" || id == "root" || id == "0" { // it would be the host's
+		if id, _, _ := strings.Cut(p.Process.User, ":"); id == "" || id == "root" || id == "0" {
+			// it would be the host's
 			lines = append(lines, `"refuse_root": false`)
 		}
 		return fault.NotPermitted(fmt.Errorf("muster.root=overlay: the host's files belong to nobody in a user "+

@@ -4,6 +4,7 @@
 package docs_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -97,11 +98,18 @@ func (d desk) environ() []string {
 // leaves runs a line of shell beside the next ones, until the test's end at most.
 func (d desk) leaves(line string) {
 	d.t.Helper()
-	cmd := exec.CommandContext(d.t.Context(), "sh", "-c", line)
+	// The test's context ends before its clean-up: a run whose verdict was read must end its agents itself.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(d.t.Context()))
+	cmd := exec.CommandContext(ctx, "sh", "-c", line)
 	cmd.Dir, cmd.Env = d.dir, d.environ()
 	p, err := leash.Start(cmd, 2*watchdog)
 	d.must(err)
-	d.t.Cleanup(func() { _ = p.Wait() }) // the next lines say what came of it
+	d.t.Cleanup(func() {
+		end := time.AfterFunc(watchdog/2, cancel)
+		_ = p.Wait() // the next lines say what came of it
+		end.Stop()
+		cancel()
+	})
 }
 
 // command runs a program on a leash.
