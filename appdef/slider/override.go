@@ -9,6 +9,7 @@ func (l *loading) override() {
 		c, ok, found := appdef.ParseSet(arg, l.app.ComponentNames())
 		l.found = append(l.found, found...)
 		if ok {
+			l.unread(c)
 			l.change(c)
 		}
 	}
