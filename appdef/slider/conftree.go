@@ -113,6 +113,19 @@ func (t *conftree) set(component, key string, value appdef.Value) {
 	section[key] = value
 }
 
+// has tells whether a key stands at any level.
+func (t *conftree) has(key string) bool { return slices.Contains(t.names(), key) }
+
+// names are the keys of all levels.
+func (t *conftree) names() []string {
+	names := slices.Collect(maps.Keys(t.global))
+	for _, section := range t.components {
+		names = slices.AppendSeq(names, maps.Keys(section))
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 func (t *conftree) unset(component, key string) {
 	if component == "" {
 		delete(t.global, key)
