@@ -73,8 +73,8 @@ func unmatchedText(p plan.Plan, l location, others []string) string {
 		rule = "how " + p.Framework + " names them"
 	}
 	return fmt.Sprintf("no file in %s is a checkpoint by %s: %s; progress is not seen and a restart begins anew; if "+
-		"these are checkpoints, set muster.checkpoint.pattern to a glob that matches them and ends with the step, such "+
-		"as %q", l.at(""), rule, wording.First(others, mostOthers), suggested(others))
+		"these are checkpoints, set muster.checkpoint.pattern to a glob that matches them and ends with the step, "+
+		"such as %q", l.at(""), rule, wording.First(others, mostOthers), suggested(others))
 }
 
 // suggested is a pattern for names of which the last has a number, or an example.

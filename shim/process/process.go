@@ -36,8 +36,8 @@ type Process struct {
 
 	mu       sync.Mutex
 	current  attempt
-	memory   int               // MB, the limit in force
-	starved  int               // ends out of memory
+	memory   int // MB, the limit in force
+	starved  int // ends out of memory
 	failures int
 	lastEnd  string            // how the last attempt ended; "": none has
 	sides    *sideGroup        // of the last start; nil: none
