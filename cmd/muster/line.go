@@ -64,6 +64,10 @@ func withLineIn(
 		return err
 	}
 	if line.Saves() {
+		if len(flags.Set) > 0 || flags.Template+flags.Resources != "" {
+			return exit.Usagef("%s: --save with --set, --template or --resources: the saved package has none of them; "+
+				"give them to the verb that runs the package, or change its files", verb)
+		}
 		return line.Save(s.Err)
 	}
 	flags.Instances = nil // they are the package's
