@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 	"syscall"
@@ -52,7 +53,9 @@ func message(err error) string {
 		return problems.Error()
 	}
 	text := "muster: " + err.Error()
-	if full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT); full && !strings.Contains(text, "; ") {
+	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+	file, of := errors.AsType[*fs.PathError](err)
+	if full && of && file.Path != os.Stdout.Name() && !strings.Contains(text, "; ") {
 		text += "; free some on that file system (df -h), or name a folder on another (--work-dir, --state-dir)"
 	}
 	return text

@@ -18,7 +18,8 @@ func TestMessage(t *testing.T) {
 	}{
 		{"plain", errors.New("no app"), "muster: no app"},
 		{"a full disk", full, "muster: write w/app.json: no space left on device" + remedy},
-		{"a quota", syscall.EDQUOT, "muster: disk quota exceeded" + remedy},
+		{"a quota", &fs.PathError{Op: "write", Path: "a", Err: syscall.EDQUOT}, "muster: write a: disk quota exceeded" + remedy},
+		{"where it prints to", &fs.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.ENOSPC}, "muster: write /dev/stdout: no space left on device"},
 		{"with a remedy", fmt.Errorf("%w; buy a disk", full), "muster: write w/app.json: no space left on device; buy a disk"},
 	}
 	for _, tt := range tests {
