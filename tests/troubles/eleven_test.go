@@ -65,7 +65,7 @@ func TestElevenSituations(t *testing.T) {
 			ref := registryserver.Start(o.t, registryserver.Options{}).Ref("team/trainer:lates")
 			return line("--image", ref, "--", "true")
 		}, 69, `worker-0 failed: did not start: image .*/team/trainer:lates: .*not found.*; check the name and the tag`, `check the name and the tag`, "check the name and the tag"},
-		{"missing file", func(o *one) []string {
+		{"missing file", func(*one) []string {
 			return line("--", "python3", "train.py")
 		}, 2, `can't open file .*train\.py.*No such file or directory`, `brings: nothing, for there is no train.py here`, "can't open file"},
 		{"port taken", func(o *one) []string {
@@ -74,10 +74,10 @@ func TestElevenSituations(t *testing.T) {
 		{"port taken by the program's own choice", func(o *one) []string {
 			return line("--", "python3", "-c", "import socket; socket.create_server(('', "+o.busy()+"))")
 		}, 69, `failed: worker-0 exited with 1: address already in use`, `have the program listen at a port that muster chose`, "address already in use"},
-		{"out of memory", func(o *one) []string {
+		{"out of memory", func(*one) []string {
 			return line("--memory", "64", "--", "python3", "-c", "x = b'x' * (500 << 20)")
 		}, 137, `worker-0 ran out of memory.*: killed at the limit of 64 MB`, `raise yarn.memory of worker`, "killed at the limit of … MB"},
-		{"exit 1 at start", func(o *one) []string {
+		{"exit 1 at start", func(*one) []string {
 			return line("--", "python3", "-c", "import nosuchmodule")
 		}, 1, `worker-0 exited with 1`, `No module named 'nosuchmodule'`, "… exited with 1"},
 		{"one never arrives", func(o *one) []string {
@@ -107,7 +107,7 @@ func TestElevenSituations(t *testing.T) {
 			}
 			return []string{"run", "app", "--work-dir", "w"}
 		}, 65, `appConfig.json:1: got .*, want JSON`, `at column`, "got …, want JSON"},
-		{"typo in a key", func(o *one) []string {
+		{"typo in a key", func(*one) []string {
 			return line("--set", "muster.comand=true", "--", "true")
 		}, 0, `got unknown key "muster.comand", want a key that muster knows; did you mean muster.command\?`, `did you mean muster.command`, "got unknown key …, want a key that muster knows"},
 		{"full disk at the start", func(o *one) []string {
