@@ -598,6 +598,13 @@ var catalogue = []group{
 			fix: "Run the command that muster prints: an interrupted run resumes from its checkpoints.",
 		},
 		{
+			says: []string{"resumed from step …", "resumes from step …"},
+			because: "The work folder, or muster.checkpoint.dir, has checkpoints of an earlier run, and the run went " +
+				"on from the newest. So a second run may be over at once.",
+			fix: "Nothing if that was meant. --fresh sets the checkpoints in the work folder aside; --work-dir gives " +
+				"the run a folder of its own.",
+		},
+		{
 			says: []string{
 				"all … instances of … are done",
 				"… ended with 0, … were asked for",
