@@ -241,6 +241,13 @@ var catalogue = []group{
 				"For /dev/shm raise muster.shm.",
 		},
 		{
+			says: []string{"output of the process no longer copied", "end of the process's output not copied"},
+			because: "The launcher reads the agent's own output too slowly or no longer, so that the copy of the " +
+				"program's output there is not complete.",
+			fix: "Read the whole in the log folder of the instance: muster logs APP/INSTANCE. --tee=false leaves the " +
+				"copy out.",
+		},
+		{
 			says: []string{"bytes of the process's output are lost"},
 			because: "The log disk took no more bytes: the program went on, and this part of its output is " +
 				"lost.",
