@@ -163,7 +163,7 @@ var rooms = []room{
 	{path: "shim/status", may: []string{"shim/plan", "registry", "shim/files", "shim/sandbox/proc"}},
 	{path: "shim/member", may: []string{
 		"appdef", "registry", "registry/conductor", "registry/consul", "shim/exit", "shim/files", "shim/launcher", "shim/launcher/known", "shim/launcher/route", "shim/machine",
-		"shim/plan", "shim/ports", "shim/sandbox", "shim/status", "shim/wait",
+		"shim/plan", "shim/ports", "shim/sandbox", "shim/status", "shim/wait", "shim/wording",
 	}},
 	{path: "shim/data", may: []string{"appdef", "shim/data/transfer", "shim/plan", "shim/files", "shim/store"}},
 	{path: "shim/data/manager", may: []string{

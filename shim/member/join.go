@@ -19,6 +19,7 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/sandbox/proc"
 	"github.com/muster-agent/muster/shim/status"
+	"github.com/muster-agent/muster/shim/wording"
 )
 
 // join claims an index.
@@ -31,7 +32,7 @@ func (m *Member) join(ctx context.Context) machine.Event {
 	held, err := m.cfg.Client.Join(ctx, me, hooks, m.report)
 	if err != nil {
 		m.cfg.Hooks.AfterVerdict(ctx, err)
-		return m.refused(err)
+		return m.refused(m.explained(ctx, err))
 	}
 	m.mu.Lock()
 	m.membership = held
@@ -46,6 +47,30 @@ func (m *Member) join(ctx context.Context) machine.Event {
 		join.Service = c.Settings.Role == appdef.RoleService
 	}
 	return machine.Event{Kind: machine.Joined, Joined: &join, Directive: &directive}
+}
+
+// mostDifferences is how many differences of a definition a refusal names.
+const mostDifferences = 5
+
+// explained adds to the refusal of another definition what it differs in.
+func (m *Member) explained(ctx context.Context, err error) error {
+	if _, differs := errors.AsType[*conductor.DigestError](err); !differs {
+		return err
+	}
+	st, asked := m.cfg.Client.Status(ctx, m.cfg.AppID)
+	if asked != nil {
+		return err
+	}
+	packed, asked := m.cfg.Client.Definition(ctx, m.cfg.AppID, st.App)
+	if asked != nil {
+		return err
+	}
+	theirs, unreadable := appdef.Decode(packed)
+	names := appdef.Differences(m.cfg.App, theirs)
+	if unreadable != nil || len(names) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w; they differ in %s", err, wording.First(names, mostDifferences))
 }
 
 // refused turns a refusal into the code that the launcher acts on.

@@ -103,6 +103,9 @@ func anotherDefinition(t *testing.T, at place) {
 	if len(named) != 2 || !slices.Contains(named, strings.TrimPrefix(record.Digest, "sha256:")) {
 		t.Errorf("it said %q, want the app's digest %s and its own in it", other.err(), record.Digest)
 	}
+	if want := "they differ in muster.restart.budget"; !strings.Contains(other.err(), want) {
+		t.Errorf("it said %q, want %q in it", other.err(), want)
+	}
 	if _, there := g.keys()["members/worker/1"]; there {
 		t.Error("the refused agent has left a record")
 	}
