@@ -14,7 +14,7 @@ func (a *agent) request(in registry.Instance) plan.Request {
 		Engine: prepare.EngineChoice(a.engine, a.policy),
 		HostFacts: plan.HostFacts{
 			Inherited: a.env, Given: a.envGiven, Shell: prepare.Shell(), HostRoot: prepare.RootOfHost(),
-			Hadoop: a.hadoopFound,
+			Hadoop: a.hadoopFound, MemoryMB: prepare.HostMemoryMB(),
 		},
 	}
 	request.Domain, request.NoDNS = a.dns.Domain, a.dns.None

@@ -68,8 +68,10 @@ func New(ctx context.Context, l *openapp.App, o Options) (*Planner, error) {
 	p := &Planner{options: o, app: l.App, request: plan.Request{
 		AppID: o.AppID, Run: "1", Digest: appdef.DigestIn(l.App, registry.Spoken().Min),
 		Component: o.Component, Index: o.Index,
-		HostFacts: plan.HostFacts{Shell: prepare.Shell(), HostRoot: prepare.RootOfHost()},
-		Engine:    prepare.EngineChoice(engine, o.Policy),
+		HostFacts: plan.HostFacts{
+			Shell: prepare.Shell(), HostRoot: prepare.RootOfHost(), MemoryMB: prepare.HostMemoryMB(),
+		},
+		Engine: prepare.EngineChoice(engine, o.Policy),
 	}, container: prepare.Config{Log: slog.New(slog.DiscardHandler), App: l, Engine: engine, Policy: o.Policy}}
 	if err := p.surround(ctx); err != nil {
 		return nil, err

@@ -17,8 +17,8 @@ func Check(app appdef.App, vars map[string]string) appdef.Problems {
 
 // StartWarnings are the warnings of Check for an app that is to start, without those of its definition (App.Warnings).
 // hostRoot says that its processes have the ids of agents that are the host's root.
-func StartWarnings(app appdef.App, vars map[string]string, hostRoot bool) appdef.Problems {
-	request := Request{Starts: true, HostFacts: HostFacts{HostRoot: hostRoot}}
+func StartWarnings(app appdef.App, vars map[string]string, host HostFacts) appdef.Problems {
+	request := Request{Starts: true, HostFacts: host}
 	return OwnWarnings(app, check(app, vars, request).Warnings()).Sort()
 }
 

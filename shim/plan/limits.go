@@ -65,6 +65,9 @@ func (b *builder) memory(asked int, e Envelope) int {
 		b.warn(where, strconv.Itoa(asked)+" MB", "at most "+strconv.Itoa(room)+" MB",
 			launcher+" and "+strconv.Itoa(AgentMemoryMB)+" MB of it are the agent's; that is the limit")
 		return room
+	case e.MemoryMB == 0 && b.req.MemoryMB > 0 && asked > b.req.MemoryMB:
+		b.warn(where, strconv.Itoa(asked)+" MB", "at most "+strconv.Itoa(b.req.MemoryMB)+" MB",
+			"this host has no more: the limit will never be reached, and the host runs out of memory first")
 	}
 	return asked
 }

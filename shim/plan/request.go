@@ -51,6 +51,7 @@ type HostFacts struct {
 	Shell string // runs command texts with -c; empty: bash
 	// HostRoot says that the agent has the rights of this host's root.
 	HostRoot bool
+	MemoryMB int         // that the host has; 0: unknown
 	Image    *ImageFacts // once it is pulled
 	User     *UserFacts  // once it is looked up
 	// GPUEnv are the variables for the granted devices; nil: Allocation.Devices by their names.

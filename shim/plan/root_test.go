@@ -153,10 +153,21 @@ func TestRootOnTheHostIsNamed(t *testing.T) {
 func TestRootIsNamedBeforeAStart(t *testing.T) {
 	app := with(trainingApp(), "ps", func(c *appdef.Component) { c.Limits.User = "root" })
 	for hostRoot, found := range map[bool]appdef.Problems{
-		true: StartWarnings(app, nil, true), false: append(StartWarnings(app, nil, false), Check(app, nil)...),
+		true: StartWarnings(app, nil, HostFacts{HostRoot: true}), false: append(StartWarnings(app, nil, HostFacts{}), Check(app, nil)...),
 	} {
 		if got := strings.Contains(found.Error(), "root on the host's root"); got != hostRoot {
 			t.Errorf("processes of the host's root %v: warned %v", hostRoot, got)
+		}
+	}
+}
+
+// A limit that no process can reach on this host is most likely a number of another unit.
+func TestMoreThanTheHostHas(t *testing.T) {
+	app := with(trainingApp(), "ps", func(c *appdef.Component) { c.Limits.MemoryMB = 99_999_999 })
+	for memory, want := range map[int]bool{0: false, 24_000: true, 99_999_999: false} {
+		got := strings.Contains(StartWarnings(app, nil, HostFacts{MemoryMB: memory}).Error(), "this host has no more")
+		if got != want {
+			t.Errorf("of %d MB: warned %v", memory, got)
 		}
 	}
 }

@@ -214,3 +214,12 @@ func (c *Container) reach(p plan.Plan) error {
 	}
 	return nil
 }
+
+// HostMemoryMB is the memory of this host; 0: unknown.
+func HostMemoryMB() int {
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) != nil {
+		return 0
+	}
+	return int(info.Totalram * uint64(info.Unit) >> 20) //nolint:gosec // no host has 2^83 bytes
+}

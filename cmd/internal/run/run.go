@@ -120,7 +120,9 @@ func (f *Options) Run(ctx context.Context, s console.Streams, ref string) error 
 		return err
 	}
 	hostRoot := prepare.RootOfHost() && rules.HostIDs() && !rules.RefusesRoot()
-	plan.StartWarnings(app.App, app.ClientVars(), hostRoot).Print(s.Err)
+	plan.StartWarnings(app.App, app.ClientVars(), plan.HostFacts{
+		HostRoot: hostRoot, MemoryMB: prepare.HostMemoryMB(),
+	}).Print(s.Err)
 	if f.Detach != nil {
 		return r.detach(ctx)
 	}
