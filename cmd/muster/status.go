@@ -99,7 +99,7 @@ func (f *statusFlags) follow(
 		return other == run || f.run != "" && submit.IsRunOf(other, f.run)
 	}
 	say := func(line string) { fmt.Fprintln(s.Err, line) }
-	if err := submit.Follow(ctx, runsOf{k, facts.Address}, facts.Address, facts.ID, ours, say); err != nil {
+	if err := submit.Follow(ctx, untilResult{runsOf{k, facts.Address}}, facts.Address, facts.ID, ours, say); err != nil {
 		return facts, err
 	}
 	facts, err := k.App(ctx, facts.ID)
@@ -108,6 +108,33 @@ func (f *statusFlags) follow(
 	}
 	facts, _, err = f.lastRun(ctx, k, facts, run)
 	return facts, err
+}
+
+// untilResult asks the registry of a run, which may end with the run that it belongs to: then the result that the run has
+// left on this host answers.
+type untilResult struct{ runsOf }
+
+func (r untilResult) Status(ctx context.Context, app string) (consul.Status, error) {
+	st, err := r.runsOf.Status(ctx, app)
+	if err == nil || errors.Is(err, registry.ErrNoApp) {
+		return st, err
+	}
+	facts, unread := r.lookup.OnHost(ctx, app)
+	if unread != nil || facts.Local == nil || facts.Result == nil || facts.Living() {
+		return st, err
+	}
+	v := facts.Verdict()
+	if v == nil { // it was interrupted
+		return st, registry.ErrNoApp
+	}
+	return ofVerdict(app, v), nil
+}
+
+// ofVerdict is the status of a run that is over.
+func ofVerdict(app string, v *registry.Verdict) consul.Status {
+	return consul.Status{ID: app, App: registry.AppRecord{Run: v.Run}, Verdict: v, Directive: registry.Directive{
+		Run: v.Run, Gen: v.Gen, Act: registry.ActStop, Verdict: v, Why: v.Cause, First: v.First, At: v.At,
+	}}
 }
 
 // lastRun is how a run ended that the app has left behind: its next one is there already. Facts are as they were where
@@ -125,10 +152,7 @@ func (f *statusFlags) lastRun(
 	if v == nil {
 		return facts, false, nil
 	}
-	d := registry.Directive{
-		Run: run, Gen: v.Gen, Act: registry.ActStop, Verdict: v, Why: v.Cause, First: v.First, At: v.At,
-	}
-	last := consul.Status{ID: facts.ID, App: registry.AppRecord{Run: run}, Directive: d, Verdict: v}
+	last := ofVerdict(facts.ID, v)
 	return apps.Facts{ID: facts.ID, Address: facts.Address, Registry: &last}, true, nil
 }
 
