@@ -99,7 +99,8 @@ func (f *statusFlags) follow(
 		return other == run || f.run != "" && submit.IsRunOf(other, f.run)
 	}
 	say := func(line string) { fmt.Fprintln(s.Err, line) }
-	if err := submit.Follow(ctx, untilResult{runsOf{k, facts.Address}}, facts.Address, facts.ID, ours, say); err != nil {
+	asked := untilResult{runsOf{k, facts.Address}}
+	if err := submit.Follow(ctx, asked, facts.Address, facts.ID, ours, say); err != nil {
 		return facts, err
 	}
 	facts, err := k.App(ctx, facts.ID)
@@ -110,8 +111,8 @@ func (f *statusFlags) follow(
 	return facts, err
 }
 
-// untilResult asks the registry of a run, which may end with the run that it belongs to: then the result that the run has
-// left on this host answers.
+// untilResult asks the registry of a run, which may end with the run that it belongs to: then the result that the run
+// has left on this host answers.
 type untilResult struct{ runsOf }
 
 func (r untilResult) Status(ctx context.Context, app string) (consul.Status, error) {

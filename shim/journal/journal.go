@@ -62,8 +62,11 @@ func New(log *slog.Logger, logDir string, state func() machine.State, hide func(
 // Close has the last events written.
 func (j *Journal) Close() { j.lines.Close(closePatience) }
 
-// line is one line of events.jsonl.
-type line struct {
+// File is the name of the file of events in the log folder of an instance.
+const File = "events.jsonl"
+
+// Line is one line of events.jsonl.
+type Line struct {
 	At         time.Time     `json:"at"`
 	Instance   string        `json:"instance"`
 	Generation int           `json:"generation"`
@@ -80,7 +83,7 @@ func (j *Journal) Trace(t machine.Transition) {
 	j.mu.Lock()
 	j.since = at
 	j.mu.Unlock()
-	j.write(t.State, line{At: at, Event: string(t.Event.Kind), From: t.From, To: t.To, Cause: t.Why()})
+	j.write(t.State, Line{At: at, Event: string(t.Event.Kind), From: t.From, To: t.To, Cause: t.Why()})
 }
 
 // Since is when the machine's last transition was; zero: it has not begun.
@@ -135,17 +138,17 @@ func (j *Journal) Warnings() []status.Warning {
 // Event writes a line that is no transition.
 func (j *Journal) Event(kind, cause string, at time.Time) {
 	s := j.state()
-	j.write(s, line{At: status.Stamp(at), Event: kind, From: s.Phase, To: s.Phase, Cause: cause})
+	j.write(s, Line{At: status.Stamp(at), Event: kind, From: s.Phase, To: s.Phase, Cause: cause})
 }
 
 // write adds a line for the instance of a state; an agent without an index has none.
-func (j *Journal) write(s machine.State, l line) {
+func (j *Journal) write(s machine.State, l Line) {
 	if s.Instance.Component != "" {
 		j.lines.Add(encode(s, l))
 	}
 }
 
-func encode(s machine.State, l line) []byte {
+func encode(s machine.State, l Line) []byte {
 	l.Instance, l.Generation, l.Attempt = s.Instance.String(), s.Gen, s.Attempt
 	text, err := json.Marshal(l)
 	if err != nil {
@@ -157,7 +160,7 @@ func encode(s machine.State, l line) []byte {
 // dropped is the line in place of n events. The queue calls it within Add or Close.
 func (j *Journal) dropped(n int) []byte {
 	s := j.state()
-	return encode(s, line{
+	return encode(s, Line{
 		At: status.Stamp(time.Now()), Event: eventDropped, From: s.Phase, To: s.Phase,
 		Cause: fmt.Sprintf("%d events were dropped: the file could not be written", n),
 	})
@@ -165,9 +168,9 @@ func (j *Journal) dropped(n int) []byte {
 
 // append writes a line into the file of the instance, which never changes once it is known.
 func (j *Journal) append(text []byte) {
-	err := appendLine(filepath.Join(j.logDir, j.state().Instance.String(), "events.jsonl"), text)
+	err := appendLine(filepath.Join(j.logDir, j.state().Instance.String(), File), text)
 	if err != nil {
-		j.log.Warn("event lost", "file", "events.jsonl", "err", err)
+		j.log.Warn("event lost", "file", File, "err", err)
 	}
 }
 

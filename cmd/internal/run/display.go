@@ -81,7 +81,7 @@ func (r *runner) lines(ctx context.Context, wg *sync.WaitGroup, mu *sync.Mutex, 
 	say := to(r.streams.Err)
 	followed := map[string]func(string){}
 	if !table {
-		followed["events.jsonl"] = func(line string) {
+		followed[journal.File] = func(line string) {
 			if text := transitionLine(line); text != "" {
 				say(text)
 			}
@@ -120,7 +120,7 @@ func (r *runner) stdout() io.Writer {
 
 // transitionLine says in words what matters of a transition; "" for the others.
 func transitionLine(line string) string {
-	var m moment
+	var m journal.Line
 	if json.Unmarshal([]byte(line), &m) != nil {
 		return ""
 	}

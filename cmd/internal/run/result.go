@@ -15,6 +15,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/files"
+	"github.com/muster-agent/muster/shim/journal"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/status"
 )
@@ -195,31 +196,19 @@ func (r *runner) brokenOff(e end, f *status.ResultFile) {
 	}
 }
 
-// moment is one line of events.jsonl.
-type moment struct {
-	At         time.Time     `json:"at"`
-	Instance   string        `json:"instance"`
-	Generation int           `json:"generation"`
-	Attempt    int           `json:"attempt"`
-	Event      string        `json:"event"`
-	From       machine.Phase `json:"from"`
-	To         machine.Phase `json:"to"`
-	Cause      string        `json:"cause"`
-}
-
 // history is what the agents of this run went through, by instance.
-type history map[string][]moment
+type history map[string][]journal.Line
 
 func (r *runner) history() history {
 	h := history{}
 	for _, c := range r.agents {
-		file, err := files.OpenPlain(filepath.Join(r.logDir, c.instance.String(), "events.jsonl"))
+		file, err := files.OpenPlain(filepath.Join(r.logDir, c.instance.String(), journal.File))
 		if err != nil {
 			continue
 		}
 		lines := bufio.NewScanner(file)
 		for lines.Scan() {
-			var m moment
+			var m journal.Line
 			if json.Unmarshal(lines.Bytes(), &m) == nil && !m.At.Before(status.Stamp(r.started)) {
 				h[m.Instance] = append(h[m.Instance], m)
 			}
