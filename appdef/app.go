@@ -381,16 +381,16 @@ type ComponentSettings struct {
 	// muster.command, builtin, commands, commandScript, ""
 	CommandFrom string `json:"command_from,omitempty"`
 	// StartScript, StartBuiltin; muster.command wins over both
-	Start          string            `json:"start"`
-	StatusInterval Seconds           `json:"status_interval"` // how often the script's STATUS command runs; 0: never
-	Up             string            `json:"up,omitempty"`    // upAuto, UpStart, UpProcess, UpStatus; empty: upAuto
-	ResumeArgs     string            `json:"resume_args,omitempty"`
-	Restart        Restart           `json:"restart"`
-	Complete       Complete          `json:"complete"`
-	Stop           Stop              `json:"stop"`
-	Checkpoint     Checkpoint        `json:"checkpoint"`
-	Hold           Seconds           `json:"hold"`
-	Env            map[string]string `json:"env,omitempty"`
+	Start          string     `json:"start"`
+	StatusInterval Seconds    `json:"status_interval"` // how often the script's STATUS command runs; 0: never
+	Up             string     `json:"up,omitempty"`    // upAuto, UpStart, UpProcess, UpStatus; empty: upAuto
+	ResumeArgs     string     `json:"resume_args,omitempty"`
+	Restart        Restart    `json:"restart"`
+	Complete       Complete   `json:"complete"`
+	Stop           Stop       `json:"stop"`
+	Checkpoint     Checkpoint `json:"checkpoint"`
+	TimeSettings
+	Env map[string]string `json:"env,omitempty"`
 	SecretSettings
 	Python     string  `json:"python,omitempty"` // muster.python
 	TFArgs     *string `json:"tensorflow_args,omitempty"`
@@ -404,6 +404,12 @@ type ComponentSettings struct {
 	FilesUnchecked bool              `json:"files_unchecked,omitempty"`
 	Inputs         Inputs            `json:"inputs,omitzero"`
 	Outputs        Outputs           `json:"outputs,omitzero"`
+}
+
+// TimeSettings are times of one component.
+type TimeSettings struct {
+	Hold    Seconds `json:"hold"`
+	Silence Seconds `json:"silence,omitempty"` // below 0: it is not noticed; 0: by the role
 }
 
 // Restart is the restart policy.

@@ -159,6 +159,18 @@ func timeKeys() []Key {
 			app: app(func(s *AppSettings) *Seconds { return &s.Duration }),
 		},
 		{
+			Name: "muster.silence", Default: "10m for chiefs, workers and evaluators, else 0",
+			Meaning: "warn when a running process has written nothing, saved no checkpoint and reported no progress " +
+				"for this long; nothing is done to the process. 0: never",
+			component: func(c *Component, _, text string) error {
+				err := setDuration(&c.Settings.Silence, text)
+				if c.Settings.Silence == 0 {
+					c.Settings.Silence = -1
+				}
+				return err
+			},
+		},
+		{
 			Name: "muster.store", Default: "none", Global: true,
 			Meaning: "where muster submit puts the files that the hosts of a run need: hdfs:, or a folder that all " +
 				"hosts share",

@@ -2,9 +2,9 @@ package appdef
 
 import "slices"
 
-// PlaceholderRow is a name that may stand between `${` and `}`. The manual prints the table; a test compares it with
+// placeholderRow is a name that may stand between `${` and `}`. The manual prints the table; a test compares it with
 // the resolver.
-type PlaceholderRow struct {
+type placeholderRow struct {
 	Name    string // COMPONENT, DICTIONARY and KEY stand for any
 	Lower   bool   // NAME.lc is the same in lower case
 	Meaning string
@@ -12,9 +12,9 @@ type PlaceholderRow struct {
 }
 
 // PlaceholderTable lists all placeholders in the order of the manual.
-func PlaceholderTable() []PlaceholderRow { return slices.Clone(placeholderTable[:]) }
+func PlaceholderTable() []placeholderRow { return slices.Clone(placeholderTable[:]) }
 
-var placeholderTable = [...]PlaceholderRow{
+var placeholderTable = [...]placeholderRow{
 	{"COMPONENT.ALLOCATED_PORT", false, "a port for the component of exactly that name, reserved until its process " +
 		"opens it; {DEFAULT_n} and {PER_CONTAINER} may follow", false},
 	{"@//site/DICTIONARY/KEY", false, "the value of site.DICTIONARY.KEY, with its own placeholders filled in; also " +

@@ -96,6 +96,7 @@ func TestEveryKeyTakesGoodAndRefusesBad(t *testing.T) {
 		"muster.timeout":                     {[]string{"0", "2h"}, []string{"", "-1"}},
 		"muster.duration":                    {[]string{"0", "90"}, []string{"", "1y"}},
 		"muster.store":                       {[]string{"hdfs://nn/muster", "file:///srv/muster", "/srv/muster"}, []string{"", "https://host/muster", "s3://x/y", "here"}},
+		"muster.silence":                     {[]string{"0", "10m"}, []string{"", "never"}},
 		"muster.hold":                        {[]string{"0", "10m"}, []string{"", "yes"}},
 		"muster.command":                     {[]string{"exec python3 train.py"}, []string{"", "\n"}},
 		"muster.start":                       {[]string{"script"}, []string{"", "native"}},

@@ -55,6 +55,7 @@ type agent struct {
 	publisher  string           // URL of the exports, for scripts
 	progress   *float64
 	resumed    *int64       // step that the current attempt resumed from
+	silent     *time.Time   // when the process last showed a sign of life; nil: it does
 	settle     func()       // ends the watching of checkpoints and progress, after a last look
 	hurried    *stopRequest // that came after the machine's end; nil: none has
 	closers    []func()

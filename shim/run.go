@@ -49,7 +49,7 @@ func (a *agent) trace(t machine.Transition) {
 	a.waits.moved()
 }
 
-// work watches the process's checkpoints and progress.
+// work watches the process's checkpoints, progress and output.
 func (a *agent) work(ctx context.Context, p plan.Plan, logDir string) {
 	// The last output of the process is still read after a cancelled run: settle ends it.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -62,6 +62,7 @@ func (a *agent) work(ctx context.Context, p plan.Plan, logDir string) {
 			a.log.Warn("stderr not followed for progress", "err", err)
 		}
 	})
+	wg.Go(func() { a.watchSilence(ctx, p, logDir) })
 	endTee := func() {}
 	if a.tees() {
 		endTee = tee(ctx, logDir, a.output, a.log, teePatience)
@@ -159,7 +160,7 @@ func (a *agent) snapshot() status.State {
 		Starts: status.Starts{
 			Generation: s.Gen, Attempt: s.Attempt, Restarts: max(0, s.Attempt-1), Failures: report.Failures,
 		},
-		Advance: status.Advance{Progress: a.progress, ResumedStep: a.resumed}, Conducts: s.Conducts,
+		Advance: status.Advance{Progress: a.progress, ResumedStep: a.resumed, NoOutputSince: a.silent}, Conducts: s.Conducts,
 		Cause: s.Why(), Unenforced: []string{},
 	}
 	out.Rank, out.Role = a.plan.Who.Rank, a.plan.Who.Role

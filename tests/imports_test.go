@@ -121,6 +121,7 @@ var rooms = []room{
 		"shim/fault", "shim/files", "shim/hostlock", "shim/keyring", "shim/ownfolder", "shim/policy",
 	}},
 	{path: "shim/notify"},
+	{path: "shim/silence"},
 	{path: "shim/notify/message", may: []string{
 		"registry", "shim/exit", "shim/machine", "shim/member", "shim/notify", "shim/status", "shim/wording",
 	}, pure: true},

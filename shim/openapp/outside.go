@@ -27,7 +27,7 @@ func allowedKeys() []allowed {
 			"yarn.component.placement.policy yarn.role.priority muster.pai.virtual.cluster"},
 		{"how long and how often to try", "muster.restart.budget muster.restart.window muster.restart.backoff " +
 			"muster.retry muster.barrier.timeout muster.stage.timeout muster.timeout muster.duration " +
-			"muster.status.interval muster.stop.grace yarn.container.failure.threshold " +
+			"muster.silence muster.status.interval muster.stop.grace yarn.container.failure.threshold " +
 			"yarn.container.failure.window.days yarn.container.failure.window.hours " +
 			"yarn.container.failure.window.minutes yarn.container.failure.window.seconds"},
 		{"when the job counts as done", "muster.complete.minFailed muster.complete.minSucceeded " +

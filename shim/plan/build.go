@@ -58,6 +58,17 @@ func (b *builder) find() bool {
 	return true
 }
 
+// silence is how long a component may show no sign of life. What serves others has nothing to say for hours.
+func silence(s appdef.ComponentSettings) appdef.Seconds {
+	switch {
+	case s.Silence != 0:
+		return max(0, s.Silence)
+	case s.Role == appdef.RoleService, s.Role == appdef.RolePS:
+		return 0
+	}
+	return 600
+}
+
 func (b *builder) plan() Plan {
 	s := b.component.Settings
 	rank, world := rankOf(b.app, b.req.Component, b.req.Index)
@@ -88,7 +99,7 @@ func (b *builder) plan() Plan {
 		Checkpoint: b.checkpoint(),
 		Times: Times{
 			StageTimeout: float64(b.app.Settings.StageTimeout), Timeout: float64(b.app.Settings.Timeout),
-			Duration: float64(b.app.Settings.Duration), Hold: float64(s.Hold),
+			Duration: float64(b.app.Settings.Duration), Hold: float64(s.Hold), Silence: float64(silence(s)),
 		},
 	}
 	p.PublishedConfigs = b.publishedConfigs(p.Script)

@@ -37,6 +37,7 @@ func keysOf() map[string][]string {
 		"/restart/refill":      {"muster.restart.refill"},
 		"/timeout":             {"muster.timeout"},
 		"/duration":            {"muster.duration"},
+		"/silence":             {"muster.silence"},
 		"/stop/signal":         {"muster.stop.signal"},
 		"/stop/grace":          {"muster.stop.grace"},
 		"/checkpoint/dir": {

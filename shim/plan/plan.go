@@ -75,6 +75,7 @@ type Times struct {
 	Timeout      float64 `json:"timeout"`
 	Duration     float64 `json:"duration"`
 	Hold         float64 `json:"hold"`
+	Silence      float64 `json:"silence"`
 }
 
 // AppPart names the definition.

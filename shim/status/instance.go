@@ -67,6 +67,8 @@ type Advance struct {
 	CheckpointStep *int64   `json:"checkpoint_step"` // newest complete one; null: none
 	// ResumedStep is the step of the checkpoint that the current attempt resumed from; null: it began at the start.
 	ResumedStep *int64 `json:"resumed_step,omitempty"`
+	// NoOutputSince is when the program last showed a sign of life, once that is longer ago than muster.silence.
+	NoOutputSince *time.Time `json:"no_output_since,omitempty"`
 }
 
 // End is how the process of an instance ended; null while it is alive.
