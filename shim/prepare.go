@@ -115,6 +115,7 @@ type rooms struct {
 	journal      *journal.Journal
 	notify       *notify.Notifier // tells the service manager
 	waits        *barrierLog
+	teller       *teller // tells the operator's notifier
 }
 
 // prepareAgent makes an agent, up to the registry's first answer. Of one that cannot be made nothing stays.
@@ -225,6 +226,7 @@ func (a *agent) makeRooms(ctx context.Context, o Options, newRun bool) {
 	a.process = process.New(ctx, process.Config{})
 	a.journal = journal.New(a.log, a.logDir, a.loop.State, a.hidden.Hide)
 	a.atEnd(a.journal.Close)
+	a.makeTeller(ctx)
 	a.ports = ports.NewInstance(a.id.appID, o.Ports, a.log)
 	a.gpus = grant.New(a.log, a.alloc.Devices)
 	a.stores = a.storesOf()

@@ -32,7 +32,7 @@ func (a *agent) run(ctx context.Context) machine.State {
 	a.waits = newBarrierLog(a.loop.State, a.member.AskAbsent, a.log)
 	a.loop.Use(machine.Rooms{
 		Gang: a.member, Stager: stageRoom{a}, Engine: processRoom{a}, Checkpoints: a.checkpoints, Logger: a.log,
-		Trace: a.trace, Hide: a.hidden.Hide,
+		Trace: a.trace, Heard: a.teller.heard, Hide: a.hidden.Hide,
 	})
 	endWaits := a.waits.start(ctx)
 	defer endWaits()

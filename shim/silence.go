@@ -54,6 +54,7 @@ func (a *agent) tellSilence(f silence.Finding) {
 		a.setSilent(&since)
 		a.journal.Warn(warnSilence, text)
 		a.log.Warn(text)
+		a.teller.tell(a.teller.watch.Silence(a.loop.State(), since, text, time.Now()))
 	case silence.Heard:
 		text := fmt.Sprintf("output from %s again after %s", in, f.For.Round(time.Second))
 		a.setSilent(nil)

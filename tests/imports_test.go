@@ -122,6 +122,8 @@ var rooms = []room{
 	}},
 	{path: "shim/notify"},
 	{path: "shim/silence"},
+	{path: "shim/notices", may: []string{"registry", "shim/machine"}, pure: true},
+	{path: "shim/notices/delivery", may: []string{"shim/notices", "shim/ownfolder", "shim/tail", "shim/wait"}},
 	{path: "shim/notify/message", may: []string{
 		"registry", "shim/exit", "shim/machine", "shim/member", "shim/notify", "shim/status", "shim/wording",
 	}, pure: true},

@@ -59,6 +59,7 @@ func Look(ctx context.Context, found launcher.Found, host launcher.Host, o Optio
 		[]Check{
 			checkLauncher(found, host), checkGuard(ctx), checkState(o.State), checkPorts(o.Ports),
 			checkConsul(ctx, o), checkACL(ctx, o), checkPolicy(o),
+			checkNotifier(o),
 		},
 		checkConfinement(ctx, found, o),
 		[]Check{

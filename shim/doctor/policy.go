@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/shim/policy"
 	"github.com/muster-agent/muster/shim/sandbox/container"
@@ -39,6 +41,27 @@ func checkPolicy(o Options) Check {
 		return bad(name, "mend the policy if it is for this host", "%s: %s", p.File, strings.Join(unknown, "; "))
 	}
 	return good(name, "%s: %s", p.File, says(p))
+}
+
+// checkNotifier says whom agents of this host tell of the events of apps. It tells nobody.
+func checkNotifier(o Options) Check {
+	const name = "notifier"
+	n := o.Policy.Notify
+	switch {
+	case o.PolicyErr != nil:
+		return bad(name, "mend the policy", "not known: the policy cannot be read")
+	case n.To() == "":
+		return good(name, "none: notify in %s names one", o.Policy.File)
+	case n.HeaderFile != "":
+		if err := unix.Access(n.HeaderFile, unix.R_OK); err != nil {
+			return bad(name, "make it, readable for agents", "%s: header_file: %v", n.To(), err)
+		}
+	}
+	events := "every event"
+	if len(n.Events) > 0 {
+		events = strings.Join(n.Events, ", ")
+	}
+	return good(name, "%s is told of %s, within %s", n.To(), events, n.Limit)
 }
 
 // says is what a policy changes, by its fields, and the two defaults that most depends on.

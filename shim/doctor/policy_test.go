@@ -57,6 +57,29 @@ func TestPolicyRow(t *testing.T) {
 	}
 }
 
+func TestNotifierRow(t *testing.T) {
+	dir := t.TempDir()
+	program := filepath.Join(dir, "tell")
+	if err := os.WriteFile(program, nil, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "policy.json")
+	for fields, want := range map[string]string{
+		``: "none: notify in " + path + " names one",
+		`, "notify": {"command": ["` + program + `"]}`:                                    program + " is told of every event, within 10s",
+		`, "notify": {"url": "https://h/secret", "events": ["verdict"], "timeout": "1s"}`: "https://h is told of verdict, within 1s",
+		`, "notify": {"url": "https://h/secret", "header_file": "` + dir + `/none"}`:      "https://h: header_file: no such file or directory",
+	} {
+		if err := os.WriteFile(path, []byte(`{"version": 1`+fields+`}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got := checkNotifier(ruled(t, path))
+		if got.OK != (got.Remedy == "") || got.Needed || got.Found != want {
+			t.Errorf("%s: got %+v, want %s", fields, got, want)
+		}
+	}
+}
+
 // The work folder is the one that an agent would have.
 func TestWorkFolderIsTheAgents(t *testing.T) {
 	state := t.TempDir()

@@ -52,6 +52,8 @@ type Rooms struct {
 
 	Logger *slog.Logger
 	Trace  func(Transition) // may be nil
+	// Heard is called with each event and the states around it, and must not wait. It may be nil.
+	Heard func(before State, e Event, after State)
 	// Hide takes secret values out of the causes of events, which go to status, logs and the registry. It may be nil.
 	Hide func(string) string
 }
@@ -119,6 +121,9 @@ func (a *Agent) Run(ctx context.Context) State {
 		shown := s // readers keep it while s changes
 		a.state.Store(&shown)
 		a.note(before, s, e)
+		if a.rooms.Heard != nil {
+			a.rooms.Heard(before, e, s)
+		}
 		for _, w := range wanted {
 			queues[w.Kind.Room()](w, s)
 		}

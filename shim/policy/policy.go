@@ -47,6 +47,8 @@ type Policy struct {
 	Label labelRules `json:"label"`
 	// InsecureRegistries are image registries that are asked by plain http.
 	InsecureRegistries []string `json:"insecure_registries"`
+	// Notify says whom agents tell of the events of apps.
+	Notify notifyRules `json:"notify"`
 	// packageRules says which app packages may run.
 	Packages packageRules `json:"packages"`
 
@@ -134,6 +136,7 @@ func (p *Policy) check(s *source) {
 	p.Capabilities.check(s)
 	p.Label.check(s)
 	p.checkRegistries(s)
+	p.Notify.check(s.lines["notify"] > 0, s.bad)
 	p.Packages.check(s)
 }
 

@@ -67,7 +67,7 @@ func TestPolicy(t *testing.T) {
 // Each slip is told with its line, its field, what is there and what would do, and all of them at once.
 func TestSlips(t *testing.T) {
 	const names = "version, refuse_root, userns, mounts, roots, users, secret_env, secret_keyring, secret_files, ulimits, seccomp, " +
-		"capabilities, label, insecure_registries, packages"
+		"capabilities, label, insecure_registries, notify, packages"
 	for text, want := range map[string][]string{
 		"":                  {":2: got the end of the file inside a value at column 1, want JSON; a bracket or a quote is not closed"},
 		"version: 1":        {":1: got the unreadable \"version\" at column 1, want JSON"},
