@@ -160,7 +160,8 @@ func (a *agent) snapshot() status.State {
 		Starts: status.Starts{
 			Generation: s.Gen, Attempt: s.Attempt, Restarts: max(0, s.Attempt-1), Failures: report.Failures,
 		},
-		Advance: status.Advance{Progress: a.progress, ResumedStep: a.resumed, NoOutputSince: a.silent}, Conducts: s.Conducts,
+		Advance:  status.Advance{Progress: a.progress, ResumedStep: a.resumed, NoOutputSince: a.silent},
+		Conducts: s.Conducts,
 		Cause: s.Why(), Unenforced: []string{},
 	}
 	out.Rank, out.Role = a.plan.Who.Rank, a.plan.Who.Role
