@@ -162,7 +162,7 @@ func (a *agent) snapshot() status.State {
 		},
 		Advance:  status.Advance{Progress: a.progress, ResumedStep: a.resumed, NoOutputSince: a.silent},
 		Conducts: s.Conducts,
-		Cause: s.Why(), Unenforced: []string{},
+		Cause:    s.Why(), Unenforced: []string{},
 	}
 	out.Rank, out.Role = a.plan.Who.Rank, a.plan.Who.Role
 	out.Cause = cmp.Or(out.Cause, way)
