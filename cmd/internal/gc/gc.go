@@ -16,8 +16,8 @@ import (
 	"github.com/muster-agent/muster/shim/workdir"
 )
 
-// Folder is the work folder of a run that is over.
-type Folder struct {
+// folder is the work folder of a run that is over.
+type folder struct {
 	App   string
 	Path  string
 	Ended time.Time
@@ -25,9 +25,9 @@ type Folder struct {
 	Known bool  // the records of this host are of the run in this folder
 }
 
-// Find finds the folders of runs that ended before an age and left a verdict, the oldest first. A run without one may be
-// resumed from its folder.
-func Find(ctx context.Context, k apps.Lookup, age time.Duration, now time.Time) ([]Folder, error) {
+// Find finds the folders of runs that ended before an age and left a verdict, the oldest first. A run without one may
+// be resumed from its folder.
+func Find(ctx context.Context, k apps.Lookup, age time.Duration, now time.Time) ([]folder, error) {
 	sample, err := status.DefaultWorkDir("app")
 	if err != nil {
 		return nil, exit.With(exit.Forbidden, err)
@@ -40,9 +40,9 @@ func Find(ctx context.Context, k apps.Lookup, age time.Duration, now time.Time) 
 	if err != nil {
 		return nil, exit.With(exit.Forbidden, err)
 	}
-	var found []Folder
+	var found []folder
 	for _, e := range entries {
-		f := Folder{App: e.Name(), Path: filepath.Join(top, e.Name())}
+		f := folder{App: e.Name(), Path: filepath.Join(top, e.Name())}
 		if !e.IsDir() || !f.over() || now.Sub(f.Ended) < age {
 			continue
 		}
@@ -56,12 +56,12 @@ func Find(ctx context.Context, k apps.Lookup, age time.Duration, now time.Time) 
 		}
 		found = append(found, f)
 	}
-	slices.SortFunc(found, func(a, b Folder) int { return a.Ended.Compare(b.Ended) })
+	slices.SortFunc(found, func(a, b folder) int { return a.Ended.Compare(b.Ended) })
 	return found, nil
 }
 
 // over reads when the run ended with a verdict; false: it did not, or the folder is none of a run.
-func (f *Folder) over() bool {
+func (f *folder) over() bool {
 	path := filepath.Join(f.Path, "result.json")
 	var result status.ResultFile
 	if status.ReadJSON(path, &result) != nil || result.App != f.App || result.Verdict == nil {
@@ -76,7 +76,7 @@ func (f *Folder) over() bool {
 }
 
 // Remove removes the folder, unless a run has taken it meanwhile.
-func (f Folder) Remove() error {
+func (f folder) Remove() error {
 	lock, err := workdir.LockRun(f.Path)
 	if err != nil {
 		return exit.With(exit.Held, err)
