@@ -6,7 +6,7 @@ import (
 )
 
 func TestDifferences(t *testing.T) {
-	make := func(change func(*App)) App {
+	app := func(change func(*App)) App {
 		a := App{Name: "a", Config: map[string]string{"site.global.x": "1"}, Components: []Component{{
 			Name: "worker", Instances: 2, Config: map[string]string{"site.global.x": "1", "muster.command": "run"},
 		}}}
@@ -29,7 +29,7 @@ func TestDifferences(t *testing.T) {
 		{"no key", func(a *App) { a.Name = "b" }, []string{"/name"}},
 		{"another component", func(a *App) { a.Components = append(a.Components, Component{Name: "ps"}) }, []string{"/components"}},
 	} {
-		if got := Differences(make(func(*App) {}), make(c.change)); !slices.Equal(got, c.want) {
+		if got := Differences(app(func(*App) {}), app(c.change)); !slices.Equal(got, c.want) {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
 	}

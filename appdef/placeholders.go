@@ -2,9 +2,9 @@ package appdef
 
 import "slices"
 
-// placeholderRow is a name that may stand between `${` and `}`. The manual prints the table; a test compares it with
+// PlaceholderRow is a name that may stand between `${` and `}`. The manual prints the table; a test compares it with
 // the resolver.
-type placeholderRow struct {
+type PlaceholderRow struct {
 	Name    string // COMPONENT, DICTIONARY and KEY stand for any
 	Lower   bool   // NAME.lc is the same in lower case
 	Meaning string
@@ -12,9 +12,9 @@ type placeholderRow struct {
 }
 
 // PlaceholderTable lists all placeholders in the order of the manual.
-func PlaceholderTable() []placeholderRow { return slices.Clone(placeholderTable[:]) }
+func PlaceholderTable() []PlaceholderRow { return slices.Clone(placeholderTable[:]) }
 
-var placeholderTable = [...]placeholderRow{
+var placeholderTable = [...]PlaceholderRow{
 	{"COMPONENT.ALLOCATED_PORT", false, "a port for the component of exactly that name, reserved until its process " +
 		"opens it; {DEFAULT_n} and {PER_CONTAINER} may follow", false},
 	{"@//site/DICTIONARY/KEY", false, "the value of site.DICTIONARY.KEY, with its own placeholders filled in; also " +

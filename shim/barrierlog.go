@@ -76,17 +76,18 @@ func (b *barrierLog) run(ctx context.Context) {
 
 func (b *barrierLog) say(ctx context.Context, since time.Time) {
 	absent, asked, err := b.ask(ctx)
-	waited := slog.Duration("waited", time.Since(since).Round(time.Second))
+	waited := time.Since(since).Round(time.Second)
 	switch {
 	case ctx.Err() != nil || !message.AtBarrier(b.state()): // the gang came meanwhile
 	case !asked:
-		b.log.Info("waiting for the gang; the conductor's agent logs who is missing", waited)
+		b.log.Info("waiting for the gang; the conductor's agent logs who is missing", "waited", waited)
 	case err != nil:
-		b.log.Info("waiting for the gang; the registry does not say who is missing", waited, "err", err)
+		b.log.Info("waiting for the gang; the registry does not say who is missing", "waited", waited, "err", err)
 	case len(absent) == 0:
-		b.log.Info("waiting for the gang: all members have an agent, and some still prepare their container", waited)
+		b.log.Info("waiting for the gang: all members have an agent, and some still prepare their container",
+			"waited", waited)
 	default:
 		b.log.Info("waiting for members that no agent has joined as", "missing", wording.First(absent, mostMissing),
-			"count", len(absent), waited)
+			"count", len(absent), "waited", waited)
 	}
 }

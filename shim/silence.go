@@ -53,13 +53,13 @@ func (a *agent) tellSilence(f silence.Finding) {
 		since := status.Stamp(time.Now().Add(-f.For))
 		a.setSilent(&since)
 		a.journal.Warn(warnSilence, text)
-		a.log.Warn(text)
+		a.log.Warn("no sign of life", "what", text)
 		a.teller.tell(a.teller.watch.Silence(a.loop.State(), since, text, time.Now()))
 	case silence.Heard:
 		text := fmt.Sprintf("output from %s again after %s", in, f.For.Round(time.Second))
 		a.setSilent(nil)
 		a.journal.Mended(warnSilence, text)
-		a.log.Info(text)
+		a.log.Info("a sign of life again", "what", text)
 	case silence.Ended:
 		a.setSilent(nil)
 		a.journal.Mended(warnSilence, fmt.Sprintf("%s ended without more output", in))

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/cmd/internal/apps"
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/cmd/internal/gc"
@@ -53,11 +54,7 @@ func collect(ctx context.Context, s console.Streams, ask *flags.Ask, older strin
 	var bytes int64
 	for _, f := range folders {
 		if !dryRun {
-			err := f.Remove()
-			if err == nil && f.Known {
-				err = k.Forget(ctx, f.App)
-			}
-			if err != nil {
+			if err := removeFolder(ctx, k, f); err != nil {
 				errs = append(errs, fmt.Errorf("%s: %w", f.App, err))
 				continue
 			}
@@ -76,6 +73,14 @@ func collect(ctx context.Context, s console.Streams, ask *flags.Ask, older strin
 	}
 	fmt.Fprintf(s.Out, "%s %s, %s\n", appdef.Counted(len(rows), "work folder"), what, megabytes(bytes))
 	return errors.Join(errs...)
+}
+
+// removeFolder removes a folder and the records of its run.
+func removeFolder(ctx context.Context, k apps.Lookup, f gc.Folder) error {
+	if err := f.Remove(); err != nil || !f.Known {
+		return err
+	}
+	return k.Forget(ctx, f.App)
 }
 
 func megabytes(bytes int64) string { return fmt.Sprintf("%.1f MB", float64(bytes)/1e6) }

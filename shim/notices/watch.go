@@ -28,7 +28,7 @@ const justWritten = 2 * time.Minute
 
 // Heard takes one event of the machine, and the states before and after it.
 func (w *Watch) Heard(before machine.State, e machine.Event, s machine.State) []Message {
-	switch e.Kind {
+	switch e.Kind { //nolint:exhaustive // the others tell nobody anything
 	case machine.Joined:
 		if s.Directive.Act == registry.ActRun { // the instance is replaced while the others run
 			w.ran = s.Directive.Gen

@@ -59,11 +59,11 @@ func (b *builder) find() bool {
 }
 
 // silence is how long a component may show no sign of life. What serves others has nothing to say for hours.
-func silence(s appdef.ComponentSettings) appdef.Seconds {
+func silence(role appdef.Role, t appdef.TimeSettings) appdef.Seconds {
 	switch {
-	case s.Silence != 0:
-		return max(0, s.Silence)
-	case s.Role == appdef.RoleService, s.Role == appdef.RolePS:
+	case t.Silence != 0:
+		return max(0, t.Silence)
+	case role == appdef.RoleService, role == appdef.RolePS:
 		return 0
 	}
 	return 600
@@ -99,7 +99,8 @@ func (b *builder) plan() Plan {
 		Checkpoint: b.checkpoint(),
 		Times: Times{
 			StageTimeout: float64(b.app.Settings.StageTimeout), Timeout: float64(b.app.Settings.Timeout),
-			Duration: float64(b.app.Settings.Duration), Hold: float64(s.Hold), Silence: float64(silence(s)),
+			Duration: float64(b.app.Settings.Duration), Hold: float64(s.Hold),
+			Silence: float64(silence(s.Role, s.TimeSettings)),
 		},
 	}
 	p.PublishedConfigs = b.publishedConfigs(p.Script)

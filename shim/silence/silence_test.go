@@ -40,7 +40,8 @@ func TestLook(t *testing.T) {
 		"checkpoint": {{0, first, Finding{}}, {limit, with(func(s *Signs) { s.Step++ }), Finding{}}},
 		"progress":   {{0, first, Finding{}}, {limit, with(func(s *Signs) { s.Progress = 0 }), Finding{}}},
 		"a rotated log": {
-			{0, first, Finding{}}, {limit - 1, with(func(s *Signs) { s.Stdout = 0 }), Finding{}},
+			{0, first, Finding{}},
+			{limit - 1, with(func(s *Signs) { s.Stdout = 0 }), Finding{}},
 			{limit, with(func(s *Signs) { s.Stdout = 0 }), Finding{}},
 		},
 		"heard, and silent once more": {
@@ -51,12 +52,14 @@ func TestLook(t *testing.T) {
 			{2*limit + time.Minute, with(func(s *Signs) { s.Stdout++ }), Finding{Silent, limit}},
 		},
 		"ended while silent": {
-			{0, first, Finding{}}, {limit, first, Finding{Silent, limit}},
+			{0, first, Finding{}},
+			{limit, first, Finding{Silent, limit}},
 			{limit + 1, with(func(s *Signs) { s.Attempt = 0 }), Finding{Ended, limit + 1}},
 			{time.Hour, with(func(s *Signs) { s.Attempt = 0 }), Finding{}},
 		},
 		"started again while silent": {
-			{0, first, Finding{}}, {limit, first, Finding{Silent, limit}},
+			{0, first, Finding{}},
+			{limit, first, Finding{Silent, limit}},
 			{limit + 1, with(func(s *Signs) { s.Attempt = 2 }), Finding{Ended, limit + 1}},
 		},
 	} {

@@ -16,8 +16,8 @@ import (
 	"github.com/muster-agent/muster/shim/workdir"
 )
 
-// folder is the work folder of a run that is over.
-type folder struct {
+// Folder is the work folder of a run that is over.
+type Folder struct {
 	App   string
 	Path  string
 	Ended time.Time
@@ -27,7 +27,7 @@ type folder struct {
 
 // Find finds the folders of runs that ended before an age and left a verdict, the oldest first. A run without one may
 // be resumed from its folder.
-func Find(ctx context.Context, k apps.Lookup, age time.Duration, now time.Time) ([]folder, error) {
+func Find(ctx context.Context, k apps.Lookup, age time.Duration, now time.Time) ([]Folder, error) {
 	sample, err := status.DefaultWorkDir("app")
 	if err != nil {
 		return nil, exit.With(exit.Forbidden, err)
@@ -40,9 +40,9 @@ func Find(ctx context.Context, k apps.Lookup, age time.Duration, now time.Time) 
 	if err != nil {
 		return nil, exit.With(exit.Forbidden, err)
 	}
-	var found []folder
+	var found []Folder
 	for _, e := range entries {
-		f := folder{App: e.Name(), Path: filepath.Join(top, e.Name())}
+		f := Folder{App: e.Name(), Path: filepath.Join(top, e.Name())}
 		if !e.IsDir() || !f.over() || now.Sub(f.Ended) < age {
 			continue
 		}
@@ -56,12 +56,12 @@ func Find(ctx context.Context, k apps.Lookup, age time.Duration, now time.Time) 
 		}
 		found = append(found, f)
 	}
-	slices.SortFunc(found, func(a, b folder) int { return a.Ended.Compare(b.Ended) })
+	slices.SortFunc(found, func(a, b Folder) int { return a.Ended.Compare(b.Ended) })
 	return found, nil
 }
 
 // over reads when the run ended with a verdict; false: it did not, or the folder is none of a run.
-func (f *folder) over() bool {
+func (f *Folder) over() bool {
 	path := filepath.Join(f.Path, "result.json")
 	var result status.ResultFile
 	if status.ReadJSON(path, &result) != nil || result.App != f.App || result.Verdict == nil {
@@ -76,7 +76,7 @@ func (f *folder) over() bool {
 }
 
 // Remove removes the folder, unless a run has taken it meanwhile.
-func (f folder) Remove() error {
+func (f Folder) Remove() error {
 	lock, err := workdir.LockRun(f.Path)
 	if err != nil {
 		return exit.With(exit.Held, err)

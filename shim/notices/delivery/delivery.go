@@ -69,10 +69,12 @@ func (s *Sender) Close() {
 		return
 	}
 	s.closed.Do(func() { close(s.queue) })
-	timer := time.AfterFunc(farewell, s.stop)
-	<-s.done
-	timer.Stop()
+	select {
+	case <-s.done:
+	case <-time.After(farewell):
+	}
 	s.stop()
+	<-s.done
 }
 
 func (s *Sender) run(ctx context.Context) {

@@ -103,7 +103,7 @@ func TestFailures(t *testing.T) {
 	for name, tt := range map[string]struct {
 		answer func(int, http.ResponseWriter, *http.Request)
 		change func(*Target)
-		posts  int // 0: any number
+		posts  int    // 0: any number
 		want   string // in the warning; "": it is told
 	}{
 		"500 twice": {status(500, 503, 200), nil, 3, ""},
