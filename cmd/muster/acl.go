@@ -24,7 +24,7 @@ begins with APP-. A token may end all sessions of a node on which it may make so
 nodes of the Consul agents that --registry asks; --own-node is for a node muster-APP in Consul's
 catalog, which keeps the sessions of APP from the tokens of others (doc/operator.md says how to register
 it). Without either the token may make and end sessions on all nodes.`,
-		Example: "  muster acl d1 --node consul-1 | consul acl policy create -name muster-d1 -rules -\n" +
+		Example: "  muster acl d1 --node consul-1 |\n      consul acl policy create -name muster-d1 -rules -\n" +
 			"  muster acl d1 --own-node",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if !appdef.ValidName(args[0]) {

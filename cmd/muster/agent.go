@@ -36,8 +36,9 @@ func newAgent(s console.Streams) *cobra.Command {
 		Use:   "agent --app APP",
 		Short: "Be one container's entrypoint: join the gang, run the process, end with the verdict",
 		Args:  exactly(),
-		Example: `  muster agent --app DIR --app-id d1 --component worker --index 0 --registry consul://127.0.0.1:8500
-  muster agent --app catalog:handwriting --app-id d1          # claims a free index`,
+		Example: `  muster agent --app DIR --app-id d1 --component worker --index 0 \
+      --registry consul://127.0.0.1:8500
+  muster agent --app catalog:handwriting --app-id d1   # claims a free index`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("tee") {
 				f.options.Output.Tee = &f.tee

@@ -10,10 +10,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	diff "github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/appdef/slider"
@@ -275,21 +275,28 @@ func code(s string) string {
 	return "`" + s + "`"
 }
 
-// mostUsage is how wide the help of one flag may be, beside its name.
-const mostUsage = 84
-
-// Each flag's help fits one line of a terminal: what needs more is in the manual.
-func TestFlagsFitOneLine(t *testing.T) {
+// Each help fits a terminal of 80 columns, and no example is broken.
+func TestHelpFitsATerminal(t *testing.T) {
+	var out bytes.Buffer
 	var look func(cmd *cobra.Command)
 	look = func(cmd *cobra.Command) {
-		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			if _, usage := pflag.UnquoteUsage(f); len(usage) > mostUsage {
-				t.Errorf("%s --%s: the help is %d wide, want at most %d: %s", cmd.CommandPath(), f.Name, len(usage), mostUsage, usage)
+		out.Reset()
+		if err := cmd.Help(); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(out.String()) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
+				t.Errorf("%s --help: got %d columns, want at most 80: %s", cmd.CommandPath(), n, line)
 			}
-		})
+		}
+		for line := range strings.Lines(cmd.Example) {
+			if !strings.Contains(out.String(), strings.TrimSuffix(line, "\n")) {
+				t.Errorf("%s --help: got an example that 80 columns break: %s", cmd.CommandPath(), line)
+			}
+		}
 		for _, c := range cmd.Commands() {
 			look(c)
 		}
 	}
-	look(newRoot(console.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}))
+	look(newRoot(console.Streams{In: strings.NewReader(""), Out: &out, Err: io.Discard}))
 }

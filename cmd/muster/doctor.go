@@ -88,6 +88,7 @@ func printCheckup(out io.Writer, answer checkup, asJSON bool) error {
 	if asJSON {
 		return console.PrintJSON(out, answer)
 	}
+	width := console.Width(out)
 	for _, c := range answer.Checks {
 		word := "ok"
 		switch {
@@ -96,9 +97,10 @@ func printCheckup(out io.Writer, answer checkup, asJSON bool) error {
 		case !c.OK:
 			word = "no"
 		}
-		fmt.Fprintf(out, "%-8s %-16s %s\n", word, c.Name, c.Found)
+		begin := fmt.Sprintf("%-8s %-16s ", word, c.Name)
+		fmt.Fprintln(out, console.Wrap(begin+c.Found, width, len(begin)))
 		if c.Remedy != "" {
-			fmt.Fprintf(out, "%-8s %-16s -> %s\n", "", "", c.Remedy)
+			fmt.Fprintln(out, console.Wrap(fmt.Sprintf("%*s-> %s", len(begin), "", c.Remedy), width, len(begin)+3))
 		}
 	}
 	return printLauncher(out, answer.Launcher)

@@ -39,7 +39,7 @@ instance's process ends, and gets a hangup when this command is killed. INT, TER
 on to the program; the third of them ends this command.`,
 		Example: `  muster exec d1/worker-0                         -- env
   muster exec d1/worker-0 --env DEBUG=1           -- python3 probe.py <data
-  muster exec worker-0                            -- bash                 # on a terminal, if this is one`,
+  muster exec worker-0                            -- bash  # on a terminal`,
 		ValidArgsFunction: completeInstance(&f.ask),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.exec(cmd.Context(), s, cmd.Flags().Changed, args[0], args[1:])

@@ -4,19 +4,19 @@ import "github.com/spf13/cobra"
 
 const exitCodesText = `What the exit code of an agent, and of muster run, says about the job:
 
-  verdict                            agent that failed first     other agents  muster run
-  succeeded                          0                           0             0
-  app-error, out-of-memory           the process's own code,     93            as the agent
-                                     128+n when signal n ended                 that failed first
-                                     it, 1 when that would be 0
-  host-lost, gpu-fault, preempted    75                          75            75
-  network, data, image               69                          69            69
-  timeout                            76                          76            76
-  definition                         65                          65            65
-  not-permitted                      77                          77            77
-  muster                             70                          70            70
-  stopped                            0                           0             0 by muster stop,
-                                                                               130 by Ctrl-C
+  verdict                          agent that failed first  others  muster run
+  succeeded                        0                        0       0
+  app-error, out-of-memory         the process's own code,  93      as the agent
+                                   128+n after signal n;            that failed
+                                   1 when that would be 0           first
+  host-lost, gpu-fault, preempted  75                       75      75
+  network, data, image             69                       69      69
+  timeout                          76                       76      76
+  definition                       65                       65      65
+  not-permitted                    77                       77      77
+  muster                           70                       70      70
+  stopped                          0                        0       0; by Ctrl-C
+                                                                    130
 
 Codes that precede any verdict:
 
@@ -27,8 +27,7 @@ Codes that precede any verdict:
   76   the barrier was not reached in time and nobody was left to say so
   77   not permitted: the token, a folder, the host, its policy
   93   the job failed, but not here: the exit code of the agent that failed first says more
-  128+n  signal n ended the agent in good order: the run is interrupted and resumes when
-         it is launched again
+  128+n  signal n ended the agent in good order: the run is interrupted and resumes when it is launched again
 
 75 asks a resource manager to try again, elsewhere if it can. 64, 65 and 77 will not change by
 trying again. --exit-code-map CODE|CLASS=CODE,… of muster agent translates, last of all, for a

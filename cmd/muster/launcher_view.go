@@ -12,6 +12,7 @@ import (
 
 // printLauncher is for people: what is known, and what the launcher does with an agent's end.
 func printLauncher(out io.Writer, l plan.Launcher) error {
+	width := console.Width(out)
 	fmt.Fprintf(out, "\nLauncher: %s\n\n", l.Name)
 	var known [][]string
 	for _, k := range l.Known {
@@ -33,13 +34,14 @@ func printLauncher(out io.Writer, l plan.Launcher) error {
 		return err
 	}
 	if l.Survives.By != "" {
-		fmt.Fprintf(out, "\nStarted again on this host by %s.\nIt then finds as it was: %s.\n",
-			l.Survives.By, strings.Join(l.Survives.Keeps, ", "))
+		fmt.Fprintf(out, "\nStarted again on this host by %s.\n", l.Survives.By)
+		kept := "It then finds as it was: " + strings.Join(l.Survives.Keeps, ", ") + "."
+		fmt.Fprintln(out, console.Wrap(kept, width, 2))
 	} else {
 		fmt.Fprintln(out, "\nNobody starts it again on this host.")
 	}
 	for _, note := range l.Notes {
-		fmt.Fprintf(out, "Note: %s.\n", note)
+		fmt.Fprintln(out, console.Wrap("Note: "+note+".", width, len("Note: ")))
 	}
 	return nil
 }

@@ -37,7 +37,8 @@ that the file must have. --extract unpacks it, completely or not at all.
 
 Exits with 65 when the file does not exist or does not match --sha256 or --verify, with 69 when the
 server cannot be reached, with 77 when it refuses.`,
-		Example: `  muster package fetch https://host/myapp-1.0.0.zip -o myapp.zip --verify release.pub
+		Example: `  muster package fetch https://host/myapp-1.0.0.zip -o myapp.zip \
+      --verify release.pub
   muster run https://host/myapp-1.0.0.zip#sha256=HEX`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.fetch(cmd.Context(), s, args) },
 	}

@@ -43,7 +43,7 @@ func newPackageSign(s console.Streams) *cobra.Command {
 		Long: `Writes FILE.minisig, in minisign's format (prehashed), and prints its path. KEY is a secret key,
 made by muster package keygen or by minisign. The comment is signed with the file; its default is the
 time and the name of the file.`,
-		Example: "  muster package sign myapp-1.0.0.zip --key ~/keys/release.key --comment 'myapp 1.0.0'",
+		Example: "  muster package sign myapp-1.0.0.zip --key ~/keys/release.key \\\n      --comment 'myapp 1.0.0'",
 		RunE:    func(_ *cobra.Command, args []string) error { return f.sign(s, args[0]) },
 	}
 	set := cmd.Flags()

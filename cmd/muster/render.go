@@ -54,8 +54,10 @@ func newRender(s console.Streams) *cobra.Command {
 		Args: launcherArgs("render"),
 		Example: `  muster render nomad catalog:handwriting > hand.nomad.hcl
   muster render systemd catalog:tensorflow --app-id tf -o units
-  muster render k8s job.json --app hdfs://nn/apps/job.json --image registry.example/muster:1
-  muster render yarn --format shell --app hdfs://nn/apps/j1.zip -- hbox-submit --worker-num 2 python train.py`,
+  muster render k8s job.json --app hdfs://nn/apps/job.json \
+      --image registry.example/muster:1
+  muster render yarn --format shell --app hdfs://nn/apps/j1.zip \
+      -- hbox-submit --worker-num 2 python train.py`,
 		ValidArgsFunction: completeRender,
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.render(cmd.Context(), s, args) },
 	}

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -46,6 +48,12 @@ func newRoot(s console.Streams) *cobra.Command {
 	)
 	helpWithErrors(root, s)
 	heedEnvironment(root)
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		out := cmd.OutOrStdout()
+		width := cmp.Or(console.Width(out), helpWidth)
+		long := strings.TrimSpace(cmp.Or(cmd.Long, cmd.Short))
+		fmt.Fprint(out, helpText(long+"\n\n"+cmd.UsageString(), width))
+	})
 	return root
 }
 
@@ -59,4 +67,40 @@ func noSuchVerb(cmd *cobra.Command, args []string) error {
 		return exit.Usagef("no verb %q; muster help lists them", args[0])
 	}
 	return nil
+}
+
+// helpWidth is how wide a help is where no terminal says.
+const helpWidth = 80
+
+// exampleIndent is where the rest of an example or of a usage line stands.
+const exampleIndent = 6
+
+// described is a line of a flag or a verb, up to where its description begins.
+var described = regexp.MustCompile(`^ {2,}\S.*? {2,}`)
+
+// helpText lays a help out for a width: paragraphs are filled, and descriptions go on below where they began.
+func helpText(text string, width int) string {
+	var b strings.Builder
+	paragraph := ""
+	fill := func() {
+		if paragraph != "" {
+			b.WriteString(console.Wrap(paragraph, width, 0) + "\n")
+		}
+		paragraph = ""
+	}
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, " \n")
+		if line != "" && line[0] != ' ' && !strings.HasSuffix(line, ":") {
+			paragraph = strings.TrimPrefix(paragraph+" "+line, " ")
+			continue
+		}
+		if paragraph != "" && line != "" && line[0] != ' ' { // a paragraph that ends in a colon
+			line, paragraph = paragraph+" "+line, ""
+		}
+		fill()
+		indent := len(described.FindString(line))
+		b.WriteString(console.Wrap(line, width, cmp.Or(indent, exampleIndent)) + "\n")
+	}
+	fill()
+	return b.String()
 }

@@ -32,7 +32,7 @@ with the same --app-id and --registry resumes it.`,
 		Example: `  muster run -n 3 -- python train.py --epochs 5
   muster run --framework tensorflow -n ps=1,worker=3 --dir . -- python train.py
   muster run catalog:handwriting
-  muster run catalog:handwriting --instances ps=1,worker=3 --app-id d1 --work-dir w --json
+  muster run catalog:handwriting --instances ps=1,worker=3 --json
   muster run DIR --registry consul://127.0.0.1:8500
   muster run DIR --app-id d1 --detach`,
 		ValidArgsFunction: completeApp,

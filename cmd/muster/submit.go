@@ -58,9 +58,12 @@ func newSubmit(s console.Streams) *cobra.Command {
 		Long:  submitLong, Args: launcherAndLine("submit", &line),
 		Example: `  muster submit slurm -n 3 --store /shared/muster --wait -- python train.py
   muster submit nomad myapp.zip --store /shared/muster --wait
-  muster submit yarn catalog:handwriting --store hdfs:///tmp/muster --registry consul://consul:8500
-  muster submit slurm job.json --store /shared/muster --time-limit 2h --wait --kill-on-interrupt
-  muster submit yarn --store hdfs:///tmp/muster -- hbox-submit --worker-num 2 --files train.py python train.py`,
+  muster submit yarn catalog:handwriting --store hdfs:///tmp/muster \
+      --registry consul://consul:8500
+  muster submit slurm job.json --store /shared/muster --time-limit 2h \
+      --wait --kill-on-interrupt
+  muster submit yarn --store hdfs:///tmp/muster \
+      -- hbox-submit --worker-num 2 --files train.py python train.py`,
 		ValidArgsFunction: completeRender,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.submitLine(cmd.Context(), s, &line, args)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
+	"unicode/utf8"
 
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/wording"
@@ -30,15 +30,33 @@ func PrintJSON(out io.Writer, value any) error {
 	return nil
 }
 
-// Table prints rows in columns.
+// Table prints rows in columns that fit the width of out: the last one, which has the text, is broken between its
+// words.
 func Table(out io.Writer, head string, rows [][]string) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, strings.Join(strings.Fields(head), "\t"))
+	table := [][]string{strings.Fields(head)}
 	for _, row := range rows {
+		line := make([]string, len(row))
 		for i, cell := range row {
-			row[i] = cmp.Or(wording.Line(cell), "-")
+			line[i] = cmp.Or(wording.Line(cell), "-")
 		}
-		fmt.Fprintln(w, strings.Join(row, "\t"))
+		table = append(table, line)
 	}
-	return w.Flush()
+	last := len(table[0]) - 1
+	widths := make([]int, last)
+	for _, line := range table {
+		for i := range widths {
+			widths[i] = max(widths[i], utf8.RuneCountInString(line[i]))
+		}
+	}
+	width := Width(out)
+	var b strings.Builder
+	for _, line := range table {
+		var row strings.Builder
+		for i := range widths {
+			row.WriteString(line[i] + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(line[i])+2))
+		}
+		b.WriteString(Wrap(row.String()+line[last], width, utf8.RuneCountInString(row.String())) + "\n")
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/shim/exit"
@@ -22,15 +23,18 @@ func (v *App) Print(out io.Writer) error {
 		title += " (" + wording.Line(v.Name) + ")"
 	}
 	fmt.Fprintf(out, "%s: %s\n", title, v.Phase)
+	width := console.Width(out)
 	for _, line := range v.lines() {
-		fmt.Fprintf(out, "  %-11s %s\n", line[0], wording.Line(line[1]))
+		text := fmt.Sprintf("  %-11s %s", line[0], wording.Line(line[1]))
+		fmt.Fprintln(out, console.Wrap(text, width, len("  checkpoints ")))
 	}
 	if len(v.Instances) == 0 {
 		return nil
 	}
 	fmt.Fprintln(out)
-	return console.Table(out, "INSTANCE ROLE PHASE HOST GEN ATTEMPT PROGRESS CHECKPOINT EXIT SINCE CAUSE",
-		instanceCells(v.Instances))
+	head, cells := filled("INSTANCE PHASE HOST GEN ATTEMPT PROGRESS STEP EXIT SINCE CAUSE",
+		instanceCells(v.Instances, time.Now()))
+	return console.Table(out, head, cells)
 }
 
 // lines are what is said of the run as a whole, word and text.
@@ -108,6 +112,22 @@ func (v *App) lines() [][2]string {
 	return lines
 }
 
+// filled leaves out the columns in which no row has anything.
+func filled(head string, rows [][]string) (string, [][]string) {
+	var names []string
+	kept := make([][]string, len(rows))
+	for i, name := range strings.Fields(head) {
+		if !slices.ContainsFunc(rows, func(row []string) bool { return row[i] != "" }) {
+			continue
+		}
+		names = append(names, name)
+		for n, row := range rows {
+			kept[n] = append(kept[n], row[i])
+		}
+	}
+	return strings.Join(names, " "), kept
+}
+
 // waitText is for whom the conductor waits, and how long it will.
 func waitText(w status.Wait) string {
 	text := fmt.Sprintf("%s since %s, given up at %s", w.Instance, wording.Clock(w.Since), wording.Clock(w.Until))
@@ -131,7 +151,7 @@ func (v *App) fate() string {
 	return "processes go on"
 }
 
-func instanceCells(rows []status.Instance) [][]string {
+func instanceCells(rows []status.Instance, now time.Time) [][]string {
 	var cells [][]string
 	for _, row := range rows {
 		progress, step, exit, cause := "", "", "", row.Cause
@@ -148,12 +168,20 @@ func instanceCells(rows []status.Instance) [][]string {
 			exit = strconv.Itoa(*row.Exit)
 		}
 		cells = append(cells, []string{
-			row.Instance, row.Role, row.Phase, row.Host, number(row.Generation), number(row.Attempt), progress, step,
-			exit,
-			wording.Clock(row.Since), cause,
+			row.Instance, row.Phase, row.Host, number(row.Generation), number(row.Attempt), progress, step,
+			exit, moment(row.Since, now), cause,
 		})
 	}
 	return cells
+}
+
+// moment is the time of day, of another day than today its date.
+func moment(at, now time.Time) string {
+	day, clock, _ := strings.Cut(wording.Clock(at), " ")
+	if today, _, _ := strings.Cut(wording.Clock(now), " "); today == day {
+		return clock
+	}
+	return day
 }
 
 // number leaves what has not begun empty.
