@@ -4,6 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,8 +19,9 @@ import (
 )
 
 type psFlags struct {
-	ask  flags.Ask
-	json bool
+	ask     flags.Ask
+	json    bool
+	running bool
 }
 
 // appList is the answer of muster ps --json.
@@ -30,7 +35,7 @@ func newPs(s console.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "ps [APP]", Short: "List the apps of this host and of --registry; with APP the same as status",
 		Args:              atMost("APP"),
-		Example:           "  muster ps\n  muster ps d1 --registry consul://127.0.0.1:8500 --json",
+		Example:           "  muster ps --running\n  muster ps d1 --registry consul://127.0.0.1:8500 --json",
 		ValidArgsFunction: completeKnown(&f.ask),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
@@ -41,6 +46,7 @@ func newPs(s console.Streams) *cobra.Command {
 	}
 	f.ask.Register(cmd.Flags())
 	cmd.Flags().BoolVar(&f.json, "json", false, "print as JSON")
+	cmd.Flags().BoolVar(&f.running, "running", false, "only apps whose run is not over")
 	return cmd
 }
 
@@ -53,8 +59,15 @@ func (f *psFlags) ps(ctx context.Context, s console.Streams) error {
 	if err != nil {
 		return err
 	}
+	if f.running {
+		rows = slices.DeleteFunc(rows, func(r apps.Row) bool { return !r.Running() })
+	}
 	if f.json {
 		return console.PrintJSON(s.Out, appList{Version: 1, Apps: rows})
+	}
+	if len(rows) == 0 && f.running {
+		fmt.Fprintln(s.Err, "nothing runs on this host; --registry consul://HOST:PORT asks a registry")
+		return nil
 	}
 	if len(rows) == 0 {
 		fmt.Fprintln(s.Err, "no apps on this host; --registry consul://HOST:PORT asks a registry")
@@ -65,12 +78,23 @@ func (f *psFlags) ps(ctx context.Context, s console.Streams) error {
 
 func printRows(out io.Writer, rows []apps.Row) error {
 	var cells [][]string
+	now := time.Now()
 	for _, r := range rows {
-		started := ""
+		started, took, live, at := "", "", "", ""
 		if r.Started != nil {
-			started = wording.Clock(*r.Started)
+			started = view.Moment(*r.Started, now)
 		}
-		cells = append(cells, []string{r.App, r.Name, r.Phase, view.OrEmpty(r.Outcome), started, r.Registry})
+		if r.Seconds != nil {
+			took = wording.Took(time.Duration(*r.Seconds * float64(time.Second)))
+		}
+		if r.Live > 0 {
+			live = strconv.Itoa(r.Live)
+		}
+		if !strings.HasPrefix(r.Registry, "unix:") { // its own has no name that says more
+			at = r.Registry
+		}
+		cells = append(cells, []string{r.App, r.Name, r.Phase, view.OrEmpty(r.Outcome), live, started, took, r.Owner, at})
 	}
-	return console.Table(out, "APP NAME PHASE OUTCOME STARTED REGISTRY", cells)
+	head, cells := view.Filled("APP NAME PHASE OUTCOME LIVE STARTED TOOK OWNER REGISTRY", cells)
+	return console.Table(out, head, cells)
 }

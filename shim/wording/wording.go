@@ -36,3 +36,18 @@ func First(names []string, most int) string {
 	}
 	return strings.Join(names, ", ")
 }
+
+// Took is a length of time in its two largest units: 5.3s, 12m30s, 3h5m, 2d4h.
+func Took(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return d.Round(100 * time.Millisecond).String()
+	case d < time.Hour:
+		return d.Round(time.Second).String()
+	case d < 24*time.Hour:
+		d = d.Round(time.Minute)
+		return fmt.Sprintf("%dh%dm", d/time.Hour, d%time.Hour/time.Minute)
+	}
+	d = d.Round(time.Hour)
+	return fmt.Sprintf("%dd%dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
+}

@@ -2,8 +2,13 @@ package apps
 
 import (
 	"context"
+	"math"
+	"os"
+	"os/user"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/muster-agent/muster/registry"
@@ -24,7 +29,7 @@ func (k Lookup) List(ctx context.Context) ([]Row, error) {
 			return nil, err
 		}
 	}
-	rows := []Row{}
+	now, rows := time.Now(), []Row{}
 	for _, app := range known {
 		f, err := k.OnHost(ctx, app.App)
 		if err != nil {
@@ -38,10 +43,10 @@ func (k Lookup) List(ctx context.Context) ([]Row, error) {
 			f.heard(st)
 			delete(there, app.App)
 		}
-		rows = append(rows, rowOf(f))
+		rows = append(rows, k.rowOf(f, now))
 	}
 	for id, st := range there {
-		rows = append(rows, rowOf(Facts{ID: id, Address: k.Address, Registry: st}))
+		rows = append(rows, k.rowOf(Facts{ID: id, Address: k.Address, Registry: st}, now))
 	}
 	slices.SortStableFunc(rows, newestFirst)
 	return rows, nil
@@ -87,15 +92,59 @@ func (k Lookup) inRegistry(ctx context.Context) (map[string]*consul.Status, erro
 // listPatience bounds the listing of all apps of a registry: one read each.
 const listPatience = time.Minute
 
-func rowOf(f Facts) Row {
+func (k Lookup) rowOf(f Facts, now time.Time) Row {
 	row := Row{App: f.ID, Name: f.Name(), Phase: f.Phase(), Outcome: f.Outcome(), Registry: f.Address.String()}
 	if f.Here() {
 		row.WorkDir = f.Local.WorkDir
+		row.Owner = k.owner(f.ID)
 	}
+	row.Live = len(f.States)
+	if f.Registry != nil {
+		row.Live = f.Registry.Live
+	}
+	row.Seconds = f.lasted(now)
 	if at := f.Started(); !at.IsZero() {
 		row.Started = new(status.Stamp(at))
 	}
 	return row
+}
+
+// owner is the user who owns the app's folder of state.
+func (k Lookup) owner(id string) string {
+	info, err := os.Stat(k.State.App(id))
+	if err != nil {
+		return ""
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return ""
+	}
+	number := strconv.FormatUint(uint64(st.Uid), 10)
+	if u, err := user.LookupId(number); err == nil {
+		return u.Username
+	}
+	return number
+}
+
+// lasted is how many seconds the run has lasted: until now while it lives, else until its end as far as that is known.
+func (f *Facts) lasted(now time.Time) *float64 {
+	started := f.Started()
+	var took float64
+	switch v := f.Verdict(); {
+	case f.Result != nil && f.Here():
+		took = f.Result.Times.Total
+	case started.IsZero():
+		return nil
+	case v != nil && !v.At.IsZero():
+		took = v.At.Sub(started).Seconds()
+	case f.Outcome() == nil:
+		took = now.Sub(started).Seconds()
+	}
+	if took <= 0 {
+		return nil
+	}
+	took = math.Round(took*1000) / 1000
+	return &took
 }
 
 // Row is one line of muster ps.
@@ -107,4 +156,12 @@ type Row struct {
 	Started  *time.Time `json:"started"`
 	Registry string     `json:"registry"`
 	WorkDir  string     `json:"work_dir"` // empty: not started on this host
+	Live     int        `json:"live"`     // instances with a living agent
+	// Seconds is how long the run has lasted, or lasted; null: not known.
+	Seconds *float64 `json:"seconds"`
+	// Owner is the user of this host who started it; empty: not started on this host.
+	Owner string `json:"owner"`
 }
+
+// Running tells whether the run is neither over nor interrupted.
+func (r Row) Running() bool { return r.Outcome == nil }

@@ -32,7 +32,7 @@ func (v *App) Print(out io.Writer) error {
 		return nil
 	}
 	fmt.Fprintln(out)
-	head, cells := filled("INSTANCE PHASE HOST GEN ATTEMPT PROGRESS STEP EXIT SINCE CAUSE",
+	head, cells := Filled("INSTANCE PHASE HOST GEN ATTEMPT PROGRESS STEP EXIT SINCE CAUSE",
 		instanceCells(v.Instances, time.Now()))
 	return console.Table(out, head, cells)
 }
@@ -112,8 +112,8 @@ func (v *App) lines() [][2]string {
 	return lines
 }
 
-// filled leaves out the columns in which no row has anything.
-func filled(head string, rows [][]string) (string, [][]string) {
+// Filled leaves out the columns in which no row has anything.
+func Filled(head string, rows [][]string) (string, [][]string) {
 	var names []string
 	kept := make([][]string, len(rows))
 	for i, name := range strings.Fields(head) {
@@ -169,14 +169,14 @@ func instanceCells(rows []status.Instance, now time.Time) [][]string {
 		}
 		cells = append(cells, []string{
 			row.Instance, row.Phase, row.Host, number(row.Generation), number(row.Attempt), progress, step,
-			exit, moment(row.Since, now), cause,
+			exit, Moment(row.Since, now), cause,
 		})
 	}
 	return cells
 }
 
-// moment is the time of day, of another day than today its date.
-func moment(at, now time.Time) string {
+// Moment is the time of day, of another day than today its date.
+func Moment(at, now time.Time) string {
 	day, clock, _ := strings.Cut(wording.Clock(at), " ")
 	if today, _, _ := strings.Cut(wording.Clock(now), " "); today == day {
 		return clock
