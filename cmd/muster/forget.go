@@ -16,6 +16,7 @@ import (
 type forgetFlags struct {
 	ask   flags.Ask
 	older string
+	force bool
 }
 
 func newForget(s console.Streams) *cobra.Command {
@@ -34,6 +35,7 @@ all apps of this host, and those of --registry, that were last changed before th
 	f.ask.Register(cmd.Flags())
 	cmd.Flags().StringVar(&f.older, "older-than", "",
 		"forget every app that ended before this `AGE`, such as 90m, 36h or 7d")
+	cmd.Flags().BoolVar(&f.force, "force", false, "also if the app's registry does not answer any more")
 	return cmd
 }
 
@@ -45,8 +47,14 @@ func (f *forgetFlags) forget(ctx context.Context, s console.Streams, args []stri
 	switch {
 	case len(args) == 1 && f.older != "":
 		return exit.Usagef("forget: got APP and --older-than, want one of them")
+	case f.force && f.older != "":
+		return exit.Usagef("forget: got --force and --older-than, want APP with --force")
 	case len(args) == 1:
-		if err := k.Forget(ctx, args[0]); err != nil {
+		forget := k.Forget
+		if f.force {
+			forget = k.ForgetHere
+		}
+		if err := forget(ctx, args[0]); err != nil {
 			return err
 		}
 		fmt.Fprintf(s.Out, "%s: forgotten\n", args[0])

@@ -29,6 +29,32 @@ func (e errLives) Error() string {
 
 // Forget removes one app from its registry, then from this host.
 func (k Lookup) Forget(ctx context.Context, id string) error {
+	err := k.forget(ctx, id, k.forgetThere)
+	if errors.Is(err, registry.ErrUnreachable) && k.known(id) {
+		err = fmt.Errorf("%w; muster forget %s --force removes what this host knows of it", err, id)
+	}
+	return err
+}
+
+// ForgetHere removes one app from this host although its registry does not answer, and says what may be left there.
+func (k Lookup) ForgetHere(ctx context.Context, id string) error {
+	return k.forget(ctx, id, func(ctx context.Context, f Facts) error {
+		err := k.forgetThere(ctx, f)
+		if !errors.Is(err, registry.ErrUnreachable) || f.Local == nil {
+			return err
+		}
+		fmt.Fprintf(k.Warn, "%s: registry %s does not answer: keys of the app may be left there\n", id, f.Local.Registry)
+		return nil
+	})
+}
+
+// known tells whether this host has records of the app.
+func (k Lookup) known(id string) bool {
+	_, err := os.Stat(filepath.Join(k.State.App(id), "app.json"))
+	return err == nil
+}
+
+func (k Lookup) forget(ctx context.Context, id string, there func(context.Context, Facts) error) error {
 	if err := appdef.CheckName("app", id); err != nil {
 		return exit.With(exit.Usage, err)
 	}
@@ -42,7 +68,7 @@ func (k Lookup) Forget(ctx context.Context, id string) error {
 	if f.Local != nil && f.Phase() == "starting" {
 		return exit.With(exit.Held, errLives{id, fmt.Sprintf("pid %d", f.Local.Pid)})
 	}
-	if err := k.forgetThere(ctx, f); err != nil {
+	if err := there(ctx, f); err != nil {
 		return err
 	}
 	return k.forgetHere(id)

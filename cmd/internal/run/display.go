@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/muster-agent/muster/cmd/internal/apps"
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/journal"
@@ -155,7 +156,12 @@ func (r *runner) table(ctx context.Context) {
 	tick := time.NewTicker(tablePoll)
 	defer tick.Stop()
 	for last := false; ; {
-		r.draw(tableText(r.rows(ctx)))
+		rows := r.rows(ctx)
+		if _, height := r.window(); len(rows) > height-2 {
+			r.draw(append([]string{apps.Counts(rows)}, tableText(apps.TroubleFirst(rows))...))
+		} else {
+			r.draw(tableText(rows))
+		}
 		if last {
 			return
 		}
@@ -167,14 +173,19 @@ func (r *runner) table(ctx context.Context) {
 	}
 }
 
-// draw puts the table in the place of the last one, cut to the terminal.
-func (r *runner) draw(lines []string) {
-	width, height := 120, 50 // of what is no terminal
+// window is the width and height of the terminal that the table is on.
+func (r *runner) window() (width, height int) {
 	if f := console.Terminal(r.streams.Err); f != nil {
 		if w, h, err := term.GetSize(int(f.Fd())); err == nil {
-			width, height = w, h
+			return w, h
 		}
 	}
+	return 120, 50 // of what is no terminal
+}
+
+// draw puts the table in the place of the last one, cut to the terminal.
+func (r *runner) draw(lines []string) {
+	width, height := r.window()
 	if over := len(lines) - (height - 1); over > 0 && height > 2 {
 		lines = append(lines[:height-2:height-2], fmt.Sprintf("… and %d more: muster ps %s", over+1, r.appID))
 	}
@@ -216,8 +227,8 @@ func (r *runner) rows(ctx context.Context) []status.Instance {
 }
 
 func tableText(rows []status.Instance) []string {
-	lines := []string{fmt.Sprintf("%-16s %-10s %-4s %-8s %-9s %-10s %s", "INSTANCE", "PHASE", "GEN", "RESTARTS",
-		"PROGRESS", "CHECKPOINT", "")}
+	lines := []string{fmt.Sprintf("%-16s %-10s %-4s %-8s %-8s %-8s %-8s %s", "INSTANCE", "PHASE", "GEN", "RESTARTS",
+		"FAILURES", "PROGRESS", "STEP", "")}
 	for _, in := range rows {
 		progress, step := "-", "-"
 		if in.Progress != nil {
@@ -226,8 +237,8 @@ func tableText(rows []status.Instance) []string {
 		if in.CheckpointStep != nil {
 			step = fmt.Sprint(*in.CheckpointStep)
 		}
-		lines = append(lines, fmt.Sprintf("%-16s %-10s %-4d %-8d %-9s %-10s %s", in.Instance, in.Phase, in.Generation,
-			in.Restarts, progress, step, in.Cause))
+		lines = append(lines, fmt.Sprintf("%-16s %-10s %-4d %-8d %-8d %-8s %-8s %s", in.Instance, in.Phase, in.Generation,
+			in.Restarts, in.Failures, progress, step, in.Cause))
 	}
 	for _, in := range rows {
 		for _, w := range in.Warnings {
