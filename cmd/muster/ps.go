@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/cmd/internal/view"
+	"github.com/muster-agent/muster/shim/status"
 	"github.com/muster-agent/muster/shim/wording"
 )
 
@@ -58,6 +60,12 @@ func (f *psFlags) ps(ctx context.Context, s console.Streams) error {
 	rows, err := k.List(ctx)
 	if err != nil {
 		return err
+	}
+	if units := status.Dir(status.UnitsDir(os.Geteuid(), os.Getenv("XDG_RUNTIME_DIR"))); f.ask.State.Dir == "" {
+		var found bool
+		if rows, found = k.ListAlso(ctx, rows, units); found {
+			fmt.Fprintf(s.Err, "with the apps of systemd units: for the other verbs give --state-dir %s\n", units)
+		}
 	}
 	if f.running {
 		rows = slices.DeleteFunc(rows, func(r apps.Row) bool { return !r.Running() })

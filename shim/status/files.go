@@ -29,6 +29,15 @@ func StateDir(uid int, runtimeDir string) string {
 	return fmt.Sprintf("/tmp/muster-%d", uid)
 }
 
+// UnitsDir is the state folder of the agents that rendered systemd units start: %t/muster-agents/state, see
+// systemd.unit(5).
+func UnitsDir(uid int, runtimeDir string) string {
+	if uid == 0 || runtimeDir == "" {
+		runtimeDir = "/run"
+	}
+	return filepath.Join(runtimeDir, "muster-agents", "state")
+}
+
 // MaxSocket is the longest path, in bytes, that sun_path takes (unix(7)).
 const MaxSocket = 107
 
