@@ -111,7 +111,7 @@ func registerLauncherFlags(set flags.Set, o *render.Options) {
 	set.StringArrayVar(&o.Datacenters, "datacenter", nil, "datacenter; repeatable (nomad; default: all)")
 	set.StringVar(&o.Driver, "driver", "", "raw_exec or exec (nomad; default: raw_exec)")
 	set.StringVar(&o.User, "user", "", "user of the agents (nomad, systemd; k8s: a number)")
-	set.BoolVar(&o.Privileged, "privileged", false, "run the agents as root, which can make containers (systemd)")
+	set.BoolVar(&o.Privileged, "privileged", false, "run the agents as root, for containers (systemd)")
 	set.StringVar(&o.Image, "image", "", "image of the pods, with muster in it (k8s; default: muster.image)")
 }
 
