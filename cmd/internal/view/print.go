@@ -32,7 +32,7 @@ func (v *App) Print(out io.Writer) error {
 		return nil
 	}
 	fmt.Fprintln(out)
-	head, cells := Filled("INSTANCE PHASE HOST GEN ATTEMPT PROGRESS STEP EXIT SINCE CAUSE",
+	head, cells := Filled("INSTANCE ROLE PHASE HOST GEN ATTEMPT PROGRESS STEP EXIT SINCE CAUSE",
 		instanceCells(v.Instances, time.Now()))
 	return console.Table(out, head, cells)
 }
@@ -167,8 +167,12 @@ func instanceCells(rows []status.Instance, now time.Time) [][]string {
 		if row.Exit != nil {
 			exit = strconv.Itoa(*row.Exit)
 		}
+		role := row.Role
+		if role == row.Component { // the name says it
+			role = ""
+		}
 		cells = append(cells, []string{
-			row.Instance, row.Phase, row.Host, number(row.Generation), number(row.Attempt), progress, step,
+			row.Instance, role, row.Phase, row.Host, number(row.Generation), number(row.Attempt), progress, step,
 			exit, Moment(row.Since, now), cause,
 		})
 	}
