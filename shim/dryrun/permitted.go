@@ -85,5 +85,5 @@ func (p *Planner) judge(ctx context.Context, request plan.Request, one plan.Plan
 			return err
 		}
 	}
-	return prepare.New(p.container).Admission(one).Checkpoint(one.Checkpoint.Dir)
+	return prepare.New(p.container).Places(one)
 }

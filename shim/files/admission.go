@@ -199,9 +199,34 @@ func (a Admission) placing(truth string) (reach, error) {
 	if top, ok := a.root(truth, true); ok {
 		return top, nil
 	}
+	if field, ok := a.readOnly(truth); ok {
+		return reach{}, fault.NotPermitted(fmt.Errorf("%s: %s has it in %s as read_only: let the operator take that out, "+
+			"or name a path below the work folder", truth, a.Policy.File, field))
+	}
 	return reach{}, fault.NotPermitted(fmt.Errorf("%s: an agent that is root writes for a definition only below its "+
 		"work folder: name a path there, name a filesystem that holds it by --default-fs, or let the "+
 		"operator %s", truth, a.Policy.Admit(pathLine("roots", truth, false))))
+}
+
+// readOnly is the field of the policy that names a path, to be read alone.
+func (a Admission) readOnly(truth string) (field string, found bool) {
+	for i, m := range a.Policy.Mounts {
+		if m.ReadOnly && Within(truth, Resolve(m.Path)) {
+			return fmt.Sprintf("mounts[%d]", i), true
+		}
+	}
+	for i, r := range a.Policy.Roots {
+		if r.ReadOnly && Within(truth, Resolve(r.Path)) {
+			return fmt.Sprintf("roots[%d]", i), true
+		}
+	}
+	return "", false
+}
+
+// Write refuses a path of this host that the agent may not write to for the definition.
+func (a Admission) Write(path string) error {
+	_, err := a.admit(path, true)
+	return err
 }
 
 // pathLine is the line of a policy that admits a path, in mounts or roots.

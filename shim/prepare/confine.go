@@ -46,7 +46,33 @@ func (c *Container) Permitted(p plan.Plan) error {
 	if err := c.checkMounts(p); err != nil {
 		return err
 	}
-	return c.Admission(p).Checkpoint(p.Checkpoint.Dir)
+	return c.Places(p)
+}
+
+// Places refuses folders for checkpoints and outputs where the agent may not write for the definition.
+func (c *Container) Places(p plan.Plan) error {
+	admission := c.Admission(p)
+	if err := admission.Checkpoint(p.Checkpoint.Dir); err != nil || p.Outputs == nil {
+		return err
+	}
+	for _, one := range p.Outputs.To {
+		path, local := strings.CutPrefix(one.To, "file://")
+		if !local {
+			path, local = one.To, strings.HasPrefix(one.To, "/") && c.plainIsLocal()
+		}
+		if !local {
+			continue
+		}
+		if err := admission.Write(path); err != nil {
+			return fmt.Errorf("output %s: %w", one.Name, err)
+		}
+	}
+	return nil
+}
+
+// plainIsLocal tells that a path without a scheme is one of this host, as it stands.
+func (c *Container) plainIsLocal() bool {
+	return c.DefaultFS.Local() == "" && (c.DefaultFS.URI == "" || strings.HasPrefix(c.DefaultFS.URI, "file:"))
 }
 
 // refuseRoot refuses a process that would be the host's root, on its own files. A root that is only so in a container
