@@ -200,8 +200,8 @@ func (a Admission) placing(truth string) (reach, error) {
 		return top, nil
 	}
 	if field, ok := a.readOnly(truth); ok {
-		return reach{}, fault.NotPermitted(fmt.Errorf("%s: %s has it in %s as read_only: let the operator take that out, "+
-			"or name a path below the work folder", truth, a.Policy.File, field))
+		return reach{}, fault.NotPermitted(fmt.Errorf("%s: %s has it in %s as read_only: let the operator take that "+
+			"out, or name a path below the work folder", truth, a.Policy.File, field))
 	}
 	return reach{}, fault.NotPermitted(fmt.Errorf("%s: an agent that is root writes for a definition only below its "+
 		"work folder: name a path there, name a filesystem that holds it by --default-fs, or let the "+

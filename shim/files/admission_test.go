@@ -3,6 +3,7 @@ package files
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/muster-agent/muster/shim/data/transfer"
@@ -153,5 +154,21 @@ func TestAdmitted(t *testing.T) {
 				t.Errorf("got %v, want it admitted: %t", err, tt.ok)
 			}
 		})
+	}
+}
+
+// What the operator lets be read alone is named as that, not as missing from the policy.
+func TestReadOnlyInThePolicy(t *testing.T) {
+	need.Root(t)
+	dir := t.TempDir()
+	for field, p := range map[string]policy.Policy{
+		"roots[0]":  {Roots: []policy.Root{{Path: dir, ReadOnly: true}}},
+		"mounts[0]": {Mounts: []policy.Mount{{Path: dir, To: dir, ReadOnly: true}}},
+	} {
+		p.File = "p.json"
+		err := Admission{Work: t.TempDir(), Policy: p}.Write(filepath.Join(dir, "out"))
+		if want := "p.json has it in " + field + " as read_only"; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q in it", err, want)
+		}
 	}
 }

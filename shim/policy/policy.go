@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -116,6 +117,9 @@ func Examine(path string, named bool) (Policy, error) {
 // read decodes the file and checks it; the error has every slip.
 func (p *Policy) read(text []byte) error {
 	s := &source{path: p.File, lines: map[string]int{}}
+	if len(bytes.TrimSpace(text)) == 0 {
+		return fmt.Errorf(`policy %s: the file is empty, want an object, such as {"version": 1}`, p.File)
+	}
 	if s.decode(text, p); len(s.found) == 0 {
 		p.check(s)
 	}

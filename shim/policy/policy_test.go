@@ -69,7 +69,7 @@ func TestSlips(t *testing.T) {
 	const names = "version, refuse_root, userns, mounts, roots, users, secret_env, secret_keyring, secret_files, ulimits, seccomp, " +
 		"capabilities, label, insecure_registries, notify, packages"
 	for text, want := range map[string][]string{
-		"":                  {":2: got the end of the file inside a value at column 1, want JSON; a bracket or a quote is not closed"},
+		"":                  {`: the file is empty, want an object, such as {"version": 1}`},
 		"version: 1":        {":1: got the unreadable \"version\" at column 1, want JSON"},
 		"[]":                {`:1: got a list, want an object: {"version": 1, …}`},
 		`{"version": "1"}`:  {`:1: version: got the text "1", want 1`},

@@ -43,7 +43,8 @@ func (k Lookup) ForgetHere(ctx context.Context, id string) error {
 		if !errors.Is(err, registry.ErrUnreachable) || f.Local == nil {
 			return err
 		}
-		fmt.Fprintf(k.Warn, "%s: registry %s does not answer: keys of the app may be left there\n", id, f.Local.Registry)
+		fmt.Fprintf(k.Warn, "%s: registry %s does not answer: keys of the app may be left there\n", id,
+			f.Local.Registry)
 		return nil
 	})
 }

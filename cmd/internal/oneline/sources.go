@@ -29,6 +29,7 @@ type sources struct {
 	script  string   // the first that the command names; "": none
 	imports []string // of all that are Python
 	missing string   // a script that the command names and that is not below base; "": none
+	outside string   // a script that the command names by a path out of base; "": none
 }
 
 // gather finds the files that the words name, and the modules of the program's own that those import.
@@ -42,6 +43,11 @@ func gather(l *Line) (sources, error) {
 	}
 	for i, word := range l.Words {
 		name := filepath.Clean(word)
+		if i > 0 && s.outside == "" && !filepath.IsLocal(name) && slices.Contains(scripts, filepath.Ext(name)) {
+			if _, err := os.Stat(filepath.Join(s.root(name), name)); err == nil {
+				s.outside = name
+			}
+		}
 		if strings.HasPrefix(word, "-") || !filepath.IsLocal(name) || i == 0 && !strings.Contains(word, "/") {
 			continue
 		}
@@ -68,11 +74,20 @@ func gather(l *Line) (sources, error) {
 	return s, nil
 }
 
+// root is where a path that the command names is looked for.
+func (s *sources) root(name string) string {
+	if filepath.IsAbs(name) {
+		return ""
+	}
+	return s.base
+}
+
 // addNamed adds what --file names: a file or a folder below the current one.
 func (s *sources) addNamed(file string) error {
 	name := filepath.Clean(file)
 	if !filepath.IsLocal(name) {
-		return exit.Usagef("--file %s: want a path below %s, which it has for the command, too", file, s.base)
+		return exit.Usagef("--file %s: want a path below %s, by which the command finds it too; cd to a folder "+
+			"above it, or give --dir", file, s.base)
 	}
 	info, err := os.Stat(filepath.Join(s.base, name))
 	switch {
@@ -170,6 +185,9 @@ func (s *sources) brought(dir string) string {
 	switch {
 	case dir != "":
 		return "brings: the folder " + dir
+	case len(s.files) == 0 && s.outside != "":
+		return "brings: nothing; " + s.outside + " stays where it is, which a container may not have: cd to its " +
+			"folder and name it from there"
 	case len(s.files) == 0 && s.missing != "":
 		return "brings: nothing, for there is no " + s.missing + " here (--file and --dir bring files)"
 	case len(s.files) == 0:

@@ -237,8 +237,8 @@ func tableText(rows []status.Instance) []string {
 		if in.CheckpointStep != nil {
 			step = fmt.Sprint(*in.CheckpointStep)
 		}
-		lines = append(lines, fmt.Sprintf("%-16s %-10s %-4d %-8d %-8d %-8s %-8s %s", in.Instance, in.Phase, in.Generation,
-			in.Restarts, in.Failures, progress, step, in.Cause))
+		lines = append(lines, fmt.Sprintf("%-16s %-10s %-4d %-8d %-8d %-8s %-8s %s", in.Instance, in.Phase,
+			in.Generation, in.Restarts, in.Failures, progress, step, in.Cause))
 	}
 	for _, in := range rows {
 		for _, w := range in.Warnings {

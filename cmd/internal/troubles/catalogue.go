@@ -275,6 +275,13 @@ var catalogue = []group{
 	}},
 	{"Images and data", []row{
 		{
+			heard: []string{"Read-only file system", "Errno 30"},
+			because: "The program writes beside itself, or elsewhere on the host's root: a container has the host's " +
+				"files to read, and its own work folder to write to.",
+			fix: "Write below $MUSTER_WORK_DIR, checkpoints to $MUSTER_CHECKPOINT_DIR; name an output for results " +
+				"(muster.output.NAME). --engine process has no container.",
+		},
+		{
 			says:    []string{"image …: … not found", "check the name and the tag"},
 			codes:   []int{exit.Registry},
 			class:   registry.ClassImage,
@@ -565,8 +572,8 @@ var catalogue = []group{
 		},
 		{
 			says:    []string{"asks for …, and the agent's hard limit on this host is …"},
-			codes:   []int{exit.Forbidden},
-			class:   registry.ClassNotPermitted,
+			codes:   []int{exit.Definition},
+			class:   registry.ClassDefinition,
 			because: "muster.ulimit.* asks for more than the agent itself was given.",
 			fix: "Ask for no more, or raise the agent's own limit (LimitNOFILE= and the like of its unit, " +
 				"limits.conf, the launcher).",
