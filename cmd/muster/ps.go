@@ -101,7 +101,9 @@ func printRows(out io.Writer, rows []apps.Row) error {
 		if !strings.HasPrefix(r.Registry, "unix:") { // its own has no name that says more
 			at = r.Registry
 		}
-		cells = append(cells, []string{r.App, r.Name, r.Phase, view.OrEmpty(r.Outcome), live, started, took, r.Owner, at})
+		cells = append(cells, []string{
+			r.App, r.Name, r.Phase, view.OrEmpty(r.Outcome), live, started, took, r.Owner, at,
+		})
 	}
 	head, cells := view.Filled("APP NAME PHASE OUTCOME LIVE STARTED TOOK OWNER REGISTRY", cells)
 	return console.Table(out, head, cells)
