@@ -4,9 +4,12 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/appdef/program"
 	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/packages/catalog"
 	"github.com/muster-agent/muster/registry"
@@ -21,6 +24,38 @@ func heedEnvironment(root *cobra.Command) {
 		}
 		heedEnvironment(cmd)
 	}
+}
+
+// completeValues offers the values of flags that have the same ones in every verb.
+func completeValues(root *cobra.Command) {
+	values := map[string][]string{
+		"engine": {"auto", "container", "cgroup", "process"}, "userns": {"private", "host"},
+		"framework": program.Frameworks(),
+	}
+	for _, cmd := range root.Commands() {
+		completeValues(cmd)
+		for name, all := range values {
+			if _, known := cmd.GetFlagCompletionFunc(name); cmd.Flags().Lookup(name) != nil && !known {
+				completeFlag(cmd, name, cobra.FixedCompletions(all, cobra.ShellCompDirectiveNoFileComp))
+			}
+		}
+		if cmd.Flags().Lookup("set") != nil {
+			completeFlag(cmd, "set", completeSet)
+		}
+	}
+}
+
+// completeSet offers muster's own keys; what a definition has besides is its own.
+func completeSet(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	var keys []string
+	for _, k := range appdef.Keys() {
+		key, named := strings.CutSuffix(k.Name, "*") // a name of one's own follows
+		if !named {
+			key += "="
+		}
+		keys = append(keys, key)
+	}
+	return keys, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
 func environed(complete cobra.CompletionFunc) cobra.CompletionFunc {

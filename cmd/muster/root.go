@@ -48,6 +48,7 @@ func newRoot(s console.Streams) *cobra.Command {
 	)
 	helpWithErrors(root, s)
 	heedEnvironment(root)
+	completeValues(root)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		out := cmd.OutOrStdout()
 		width := cmp.Or(console.Width(out), helpWidth)
