@@ -148,7 +148,8 @@ func TestHorovodsVariables(t *testing.T) {
 func TestExitFile(t *testing.T) {
 	for _, c := range []struct{ name, command, want string }{
 		{"it says 5, mpirun 0", `[ $OMPI_COMM_WORLD_RANK != 0 ] || echo 5 >exit.code`, "worker-0 exited with 5"},
-		{"it says 0, mpirun 3", `[ $OMPI_COMM_WORLD_RANK != 0 ] || echo 0 >exit.code; exit 3`, ""},
+		// The other rank waits: mpirun ends all at the first that fails.
+		{"it says 0, mpirun 3", `[ $OMPI_COMM_WORLD_RANK = 0 ] || exec sleep 1000; echo 0 >exit.code; exit 3`, ""},
 		{"it says nothing", `exit 3`, "worker-0 exited with 3"},
 		{"its name is another", `[ $OMPI_COMM_WORLD_RANK != 0 ] || echo 5 >"$HBOX_CUSTOM_EXIT"`, "worker-0 exited with 5"},
 	} {
