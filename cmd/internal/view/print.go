@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/muster-agent/muster/cmd/internal/apps"
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/status"
@@ -31,11 +32,17 @@ func (v *App) Print(out io.Writer) error {
 	if len(v.Instances) == 0 {
 		return nil
 	}
+	if len(v.Instances) > manyInstances {
+		fmt.Fprintf(out, "  %-11s %s\n", "phases", apps.Counts(v.Instances))
+	}
 	fmt.Fprintln(out)
 	head, cells := Filled("INSTANCE ROLE PHASE HOST GEN ATTEMPT PROGRESS STEP EXIT SINCE CAUSE",
 		instanceCells(v.Instances, time.Now()))
 	return console.Table(out, head, cells)
 }
+
+// manyInstances is how many rows are seen at a glance; of more the phases are counted.
+const manyInstances = 8
 
 // lines are what is said of the run as a whole, word and text.
 func (v *App) lines() [][2]string {

@@ -3,6 +3,7 @@ package view
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -168,5 +169,22 @@ func TestBuilds(t *testing.T) {
 	v.fromRegistry(&st)
 	if got := v.lines(); len(v.Builds) != 1 || got[0] != [2]string{"protocol", "1..1"} || got[1][0] == "build" {
 		t.Errorf("one build: got %q", got)
+	}
+}
+
+// Of more instances than are seen at a glance the phases are counted, trouble first.
+func TestManyInstancesAreCounted(t *testing.T) {
+	v := App{Instances: make([]status.Instance, manyInstances+1)}
+	for i := range v.Instances {
+		v.Instances[i].Phase = "running"
+	}
+	v.Instances[3].Phase = "backoff"
+	var out strings.Builder
+	if err := v.Print(&out); err != nil || !strings.Contains(out.String(), "\n  phases      9 instances: 1 backoff, 8 running\n") {
+		t.Errorf("got %v\n%s", err, out.String())
+	}
+	v.Instances, out = v.Instances[1:], strings.Builder{}
+	if err := v.Print(&out); err != nil || strings.Contains(out.String(), "instances:") {
+		t.Errorf("of few: got %v\n%s", err, out.String())
 	}
 }
