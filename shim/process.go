@@ -22,7 +22,8 @@ import (
 // begin makes the process of the instance that has been prepared.
 func (r stageRoom) begin(ctx context.Context, p plan.Plan, in registry.Instance) {
 	made := process.New(ctx, process.Config{
-		Log: r.log, Secret: r.hidden.AddAll, SecretFiles: func(values map[string]string) (string, error) {
+		Log: r.log, Secret: r.hidden.AddAll, Hide: r.hidden.Hide,
+		SecretFiles: func(values map[string]string) (string, error) {
 			return r.container.WriteSecrets(p, values)
 		}, Loop: r.loop, Instance: in, Plan: p, LogDir: filepath.Join(r.logDir, in.String()), Ports: r.ports,
 		Reach: process.Reach{

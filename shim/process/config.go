@@ -19,6 +19,8 @@ type Config struct {
 	Log *slog.Logger
 	// Secret is given the values of secrets, which no text may show. It may be nil.
 	Secret func(values map[string]string)
+	// Hide takes secret values out of a text. It may be nil.
+	Hide func(text string) string
 	// SecretFiles writes secrets as files, and says where the process finds them; "": it gets none. It may be nil.
 	SecretFiles func(values map[string]string) (folder string, err error)
 	Loop        *machine.Agent // takes the events and has the state

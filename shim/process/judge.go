@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/muster-agent/muster/packages/slidershell"
 	"github.com/muster-agent/muster/registry"
@@ -194,13 +195,22 @@ func (p *Process) addressInUse(marks map[string]int64) bool {
 // lastOutput is the end of what the process wrote since its logs had these sizes: of its stderr, or else of its stdout.
 func (p *Process) lastOutput(marks map[string]int64) string {
 	for _, name := range []string{"stderr.log", "stdout.log"} {
-		text := p.logs.Tail(name, marks[name], 4*registry.MostOutput)
+		text := p.logs.Tail(name, marks[name], lastWindow)
+		if len(text) == lastWindow { // its first word may be the rest of a secret
+			text = text[max(0, strings.IndexFunc(text, unicode.IsSpace)):]
+		}
+		if p.Hide != nil {
+			text = p.Hide(text) // before it is cut: half a secret is not known as one
+		}
 		if text = tail.Last(text, mostLastLines, registry.MostOutput); text != "" {
 			return text
 		}
 	}
 	return ""
 }
+
+// lastWindow is how much of a log is looked at for its last lines, in bytes.
+const lastWindow = 4 * registry.MostOutput
 
 // mostLastLines is how many lines of a failed process's output are reported with its end.
 const mostLastLines = 5

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/muster-agent/muster/registry"
@@ -80,5 +81,24 @@ func TestStartExplains(t *testing.T) {
 				t.Errorf("got %q, want %q", out.Message, c.want)
 			}
 		})
+	}
+}
+
+// The last output has no part of a secret, wherever the text is cut.
+func TestLastOutputHidesSecretsBeforeItIsCut(t *testing.T) {
+	const secret = "hunter2hunter2"
+	hide := func(text string) string { return strings.ReplaceAll(text, secret, "(secret)") }
+	for name, text := range map[string]string{
+		"at the end of what is kept": strings.Repeat("x", registry.MostOutput-8) + secret + " and more",
+		"at the begin of the window": secret + strings.Repeat("\n", lastWindow-12) + "end",
+	} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "stderr.log"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p := New(t.Context(), Config{LogDir: dir, Hide: hide})
+		if got := p.lastOutput(nil); got == "" || strings.Contains(got, "hunt") || strings.Contains(got, "ter2") {
+			t.Errorf("%s: got %q", name, got)
+		}
 	}
 }
