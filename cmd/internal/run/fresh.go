@@ -21,6 +21,10 @@ func (r *runner) checkFresh() error {
 			Component: c.Name, Digest: "-", Allocation: plan.Allocation{User: plan.AnyUser, Vars: r.app.ClientVars()},
 			Starts: true, HostFacts: r.hostFacts(),
 		})
+		if to := p.Checkpoint.Sync; to != "" {
+			return exit.Usagef("run: --fresh: component %s has copies of its checkpoints in %s "+
+				"(muster.checkpoint.sync), which would be brought back: name another folder", c.Name, to)
+		}
 		if dir := p.Checkpoint.Dir; dir != "" && dir != plan.LocalCheckpoints {
 			return exit.Usagef("run: --fresh: component %s has its checkpoints in %s, where other runs may need them: "+
 				"move them away yourself, or name another folder", c.Name, dir)
