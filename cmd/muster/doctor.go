@@ -16,6 +16,7 @@ import (
 	"github.com/muster-agent/muster/shim/member"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/ports"
+	"github.com/muster-agent/muster/shim/wording"
 )
 
 type doctorFlags struct {
@@ -98,9 +99,9 @@ func printCheckup(out io.Writer, answer checkup, asJSON bool) error {
 			word = "no"
 		}
 		begin := fmt.Sprintf("%-8s %-16s ", word, c.Name)
-		fmt.Fprintln(out, console.Wrap(begin+c.Found, width, len(begin)))
+		fmt.Fprintln(out, wording.Wrap(begin+c.Found, width, len(begin)))
 		if c.Remedy != "" {
-			fmt.Fprintln(out, console.Wrap(fmt.Sprintf("%*s-> %s", len(begin), "", c.Remedy), width, len(begin)+3))
+			fmt.Fprintln(out, wording.Wrap(fmt.Sprintf("%*s-> %s", len(begin), "", c.Remedy), width, len(begin)+3))
 		}
 	}
 	return printLauncher(out, answer.Launcher)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/wording"
 )
 
 // printLauncher is for people: what is known, and what the launcher does with an agent's end.
@@ -36,12 +37,12 @@ func printLauncher(out io.Writer, l plan.Launcher) error {
 	if l.Survives.By != "" {
 		fmt.Fprintf(out, "\nStarted again on this host by %s.\n", l.Survives.By)
 		kept := "It then finds as it was: " + strings.Join(l.Survives.Keeps, ", ") + "."
-		fmt.Fprintln(out, console.Wrap(kept, width, 2))
+		fmt.Fprintln(out, wording.Wrap(kept, width, 2))
 	} else {
 		fmt.Fprintln(out, "\nNobody starts it again on this host.")
 	}
 	for _, note := range l.Notes {
-		fmt.Fprintln(out, console.Wrap("Note: "+note+".", width, len("Note: ")))
+		fmt.Fprintln(out, wording.Wrap("Note: "+note+".", width, len("Note: ")))
 	}
 	return nil
 }

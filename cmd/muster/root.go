@@ -10,6 +10,7 @@ import (
 
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/wording"
 )
 
 const long = `muster runs a distributed job as one gang: it publishes each container's host:port,
@@ -85,7 +86,7 @@ func helpText(text string, width int) string {
 	paragraph := ""
 	fill := func() {
 		if paragraph != "" {
-			b.WriteString(console.Wrap(paragraph, width, 0) + "\n")
+			b.WriteString(wording.Wrap(paragraph, width, 0) + "\n")
 		}
 		paragraph = ""
 	}
@@ -100,7 +101,7 @@ func helpText(text string, width int) string {
 		}
 		fill()
 		indent := len(described.FindString(line))
-		b.WriteString(console.Wrap(line, width, cmp.Or(indent, exampleIndent)) + "\n")
+		b.WriteString(wording.Wrap(line, width, cmp.Or(indent, exampleIndent)) + "\n")
 	}
 	fill()
 	return b.String()

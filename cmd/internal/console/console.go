@@ -55,7 +55,7 @@ func Table(out io.Writer, head string, rows [][]string) error {
 		for i := range widths {
 			row.WriteString(line[i] + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(line[i])+2))
 		}
-		b.WriteString(Wrap(row.String()+line[last], width, utf8.RuneCountInString(row.String())) + "\n")
+		b.WriteString(wording.Wrap(row.String()+line[last], width, utf8.RuneCountInString(row.String())) + "\n")
 	}
 	_, err := io.WriteString(out, b.String())
 	return err

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/muster-agent/muster/cmd/internal/apps"
@@ -103,4 +104,12 @@ func size(folder string) (bytes int64, err error) {
 		return nil
 	})
 	return bytes, err
+}
+
+// onDisk is what a file takes of the disk: st_blocks counts 512 bytes (stat(2)).
+func onDisk(info fs.FileInfo) int64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return st.Blocks * 512
+	}
+	return info.Size()
 }

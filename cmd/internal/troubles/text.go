@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/wording"
 )
 
 const width = 80
@@ -27,10 +28,10 @@ func Help(words []string) (string, error) {
 		for _, r := range g.rows {
 			b.WriteString("\n")
 			for _, s := range r.heading() {
-				fold(&b, "  ", "    ", s)
+				b.WriteString(wording.Wrap("  "+s, width, len("    ")) + "\n")
 			}
-			fold(&b, "    cause: ", "           ", r.because)
-			fold(&b, "    fix:   ", "           ", r.fix)
+			b.WriteString(wording.Wrap("    cause: "+r.because, width, len("    cause: ")) + "\n")
+			b.WriteString(wording.Wrap("    fix:   "+r.fix, width, len("    fix:   ")) + "\n")
 		}
 	}
 	return b.String(), nil
@@ -62,20 +63,4 @@ func (r row) ending() string {
 		parts = append(parts, "exit code "+strings.Join(codes, ", "))
 	}
 	return strings.Join(parts, ", ")
-}
-
-// fold writes a text in lines that fit a terminal.
-func fold(b *strings.Builder, first, next, text string) {
-	line, empty := first, true
-	for word := range strings.FieldsSeq(text) {
-		if !empty && len([]rune(line))+1+len([]rune(word)) > width {
-			b.WriteString(line + "\n")
-			line, empty = next, true
-		}
-		if !empty {
-			line += " "
-		}
-		line, empty = line+word, false
-	}
-	b.WriteString(line + "\n")
 }

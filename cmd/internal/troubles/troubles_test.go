@@ -18,6 +18,7 @@ import (
 	diff "github.com/google/go-cmp/cmp"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/wording"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -199,8 +200,8 @@ func page() string {
 			}
 			b.WriteString(strings.Join(head, "  \n") + "\n")
 			b.WriteString("\n")
-			fold(&b, "- Cause: ", "  ", r.because)
-			fold(&b, "- Fix: ", "  ", r.fix)
+			b.WriteString(wording.Wrap("- Cause: "+r.because, width, 2) + "\n")
+			b.WriteString(wording.Wrap("- Fix: "+r.fix, width, 2) + "\n")
 		}
 	}
 	return b.String()

@@ -27,7 +27,7 @@ func (v *App) Print(out io.Writer) error {
 	width := console.Width(out)
 	for _, line := range v.lines() {
 		text := fmt.Sprintf("  %-11s %s", line[0], wording.Line(line[1]))
-		fmt.Fprintln(out, console.Wrap(text, width, len("  checkpoints ")))
+		fmt.Fprintln(out, wording.Wrap(text, width, len("  checkpoints ")))
 	}
 	if len(v.Instances) == 0 {
 		return nil

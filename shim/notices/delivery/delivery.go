@@ -23,7 +23,7 @@ const (
 	farewell = 5 * time.Second
 )
 
-// Warning is the kind of the warning that a message was not delivered.
+// warning is the kind of the warning that a message was not delivered.
 const warning = "notifier"
 
 // Config is a Sender's.
