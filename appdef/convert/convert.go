@@ -22,32 +22,32 @@ func Targets() []string { return []string{Slider, paiFormat, hboxFormat} }
 
 // Conversion is the answer of muster convert --json.
 type Conversion struct {
-	Version int               `json:"version"`
-	Dialect string            `json:"dialect"`
-	Files   map[string]string `json:"files"` // by name; of hbox one, called command
-	Lost    []string          `json:"lost"`
+	Version     int               `json:"version"`
+	Dialect     string            `json:"dialect"`
+	Files       map[string]string `json:"files"` // by name; of hbox one, called command
+	Unsupported []string          `json:"unsupported"`
 }
 
 // To writes an App for one of Targets. files are those of its package.
 func To(target string, app appdef.App, files fs.FS) Conversion {
-	out := Conversion{Version: 1, Dialect: target, Files: map[string]string{}, Lost: []string{}}
+	out := Conversion{Version: 1, Dialect: target, Files: map[string]string{}, Unsupported: []string{}}
 	switch target {
 	case paiFormat:
-		text, lost := pai.Write(app)
-		out.Files[pai.JobFile], out.Lost = string(text), append(out.Lost, lost...)
+		text, unsupported := pai.Write(app)
+		out.Files[pai.JobFile], out.Unsupported = string(text), append(out.Unsupported, unsupported...)
 	case hboxFormat:
-		args, lost := hbox.Write(app)
-		out.Files["command"], out.Lost = commandLine(append([]string{"hbox-submit"}, args...)), append(out.Lost,
-			lost...)
+		args, unsupported := hbox.Write(app)
+		out.Files["command"] = commandLine(append([]string{"hbox-submit"}, args...))
+		out.Unsupported = append(out.Unsupported, unsupported...)
 	default:
-		documents, lost := slider.Write(app)
+		documents, unsupported := slider.Write(app)
 		for name, text := range documents {
 			out.Files[name] = string(text)
 		}
-		out.Lost = append(out.Lost, lost...)
+		out.Unsupported = append(out.Unsupported, unsupported...)
 	}
 	if entries, err := fs.ReadDir(files, "package"); err == nil && len(entries) > 0 {
-		out.Lost = append(out.Lost, "the files of package/: no definition holds them, take them along")
+		out.Unsupported = append(out.Unsupported, "the files of package/: no definition holds them, take them along")
 	}
 	return out
 }

@@ -32,10 +32,10 @@ func FuzzParse(f *testing.F) {
 		if s.Verb != hbox.VerbRun || len(found.Errors()) > 0 {
 			return
 		}
-		words, lost := hbox.Write(s.App)
+		words, unsupported := hbox.Write(s.App)
 		back, found := hbox.Parse(words)
-		if len(lost) > 0 || len(found.Errors()) > 0 {
-			t.Fatalf("%q: lost %q, found %v", words, lost, found.Errors())
+		if len(unsupported) > 0 || len(found.Errors()) > 0 {
+			t.Fatalf("%q: unsupported %q, found %v", words, unsupported, found.Errors())
 		}
 		if diff := cmp.Diff(s.App, back.App, meaning()); diff != "" {
 			t.Fatalf("%q (-first +again):\n%s", words, diff)

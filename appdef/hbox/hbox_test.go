@@ -107,9 +107,9 @@ func TestWriteThenParse(t *testing.T) {
 			continue // an index of nobody, or a conf of a worker that is not there
 		}
 		seen[s.App.Settings.HBox.Type] = true
-		again, lost := hbox.Write(s.App)
-		if len(lost) > 0 {
-			t.Fatalf("%q: lost %q", args, lost)
+		again, unsupported := hbox.Write(s.App)
+		if len(unsupported) > 0 {
+			t.Fatalf("%q: unsupported %q", args, unsupported)
 		}
 		back, found := hbox.Parse(again)
 		if len(found.Errors()) > 0 {
@@ -338,10 +338,10 @@ func TestFilesOfStores(t *testing.T) {
 		if got := filesOf(s.App); got != tt.want {
 			t.Errorf("%s:\ngot  %s\nwant %s", tt.args, got, tt.want)
 		}
-		words, lost := hbox.Write(s.App)
+		words, unsupported := hbox.Write(s.App)
 		again, _ := hbox.Parse(words)
-		if got := filesOf(again.App); got != tt.want || len(lost) > 0 {
-			t.Errorf("%s: written as %q, which is %s; lost %v", tt.args, words, got, lost)
+		if got := filesOf(again.App); got != tt.want || len(unsupported) > 0 {
+			t.Errorf("%s: written as %q, which is %s; unsupported %v", tt.args, words, got, unsupported)
 		}
 	}
 	for args, want := range map[string]string{
@@ -383,9 +383,9 @@ func TestNumbersOfInputs(t *testing.T) {
 	if out := s.App.Component("worker").Settings.Outputs; out.Parallel != 2 {
 		t.Errorf("got %+v", out)
 	}
-	words, lost := hbox.Write(s.App)
-	if text := strings.Join(words, " "); !strings.Contains(text, strings.Join(confs, " ")) || len(lost) > 0 {
-		t.Errorf("written as %s, lost %v", text, lost)
+	words, unsupported := hbox.Write(s.App)
+	if text := strings.Join(words, " "); !strings.Contains(text, strings.Join(confs, " ")) || len(unsupported) > 0 {
+		t.Errorf("written as %s, unsupported %v", text, unsupported)
 	}
 	for _, line := range []string{
 		"--worker-num 3 --input /in#data --conf hbox.chief.worker.minimum.file.num=3 true",

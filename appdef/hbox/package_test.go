@@ -24,9 +24,9 @@ func TestSubmissionAsPackage(t *testing.T) {
 		if len(found.Errors()) > 0 {
 			continue
 		}
-		documents, lost := slider.Write(s.App)
-		if len(lost) > 0 {
-			t.Fatalf("%q: lost %q", args, lost)
+		documents, unsupported := slider.Write(s.App)
+		if len(unsupported) > 0 {
+			t.Fatalf("%q: unsupported %q", args, unsupported)
 		}
 		files := fstest.MapFS{}
 		for name, text := range documents {
@@ -40,9 +40,9 @@ func TestSubmissionAsPackage(t *testing.T) {
 			t.Fatalf("%q (-submitted +loaded):\n%s", args, diff)
 		}
 		back.Kept = s.App.Kept // what is only kept has no place in a package, and is all that it loses
-		again, lost := hbox.Write(back)
-		if len(lost) > 0 {
-			t.Fatalf("%q by a package: lost %q", args, lost)
+		again, unsupported := hbox.Write(back)
+		if len(unsupported) > 0 {
+			t.Fatalf("%q by a package: unsupported %q", args, unsupported)
 		}
 		if straight, _ := hbox.Write(s.App); !slices.Equal(again, straight) {
 			t.Fatalf("%q by a package: got\n%q, want\n%q", args, again, straight)

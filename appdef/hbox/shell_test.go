@@ -73,10 +73,10 @@ func TestWriteOfAnother(t *testing.T) {
 	if len(found.Errors()) > 0 {
 		t.Fatal(found)
 	}
-	args, lost := hbox.Write(app)
+	args, unsupported := hbox.Write(app)
 	want := []string{"the component web: HBox has workers, parameter servers and an evaluator", "the value of site.global.x of worker", "the version"}
-	if !slices.Equal(lost, want) {
-		t.Errorf("lost %q, want %q", lost, want)
+	if !slices.Equal(unsupported, want) {
+		t.Errorf("unsupported %q, want %q", unsupported, want)
 	}
 	s, found := hbox.Parse(args)
 	if len(found.Errors()) > 0 {

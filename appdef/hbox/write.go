@@ -11,9 +11,9 @@ import (
 )
 
 // Write is the App as the words behind `hbox-submit`. Parse of them gives the App again if it came from a command line.
-// What HBox has no word for becomes --conf muster.X, which HBox itself ignores. lost describes, sorted, what even that
-// cannot express.
-func Write(app appdef.App) (args, lost []string) {
+// What HBox has no word for becomes --conf muster.X, which HBox itself ignores. unsupported describes, sorted, what
+// even that cannot express.
+func Write(app appdef.App) (args, unsupported []string) {
 	w := writer{app: &app}
 	w.kind, _ = kindNamed(w.typeName())
 	w.whole()
@@ -25,18 +25,18 @@ func Write(app appdef.App) (args, lost []string) {
 	w.limits()
 	w.endings()
 	w.rest()
-	slices.Sort(w.lost)
-	return w.line(), slices.Compact(w.lost)
+	slices.Sort(w.unsupported)
+	return w.line(), slices.Compact(w.unsupported)
 }
 
 // writer is one Write.
 type writer struct {
-	app     *appdef.App
-	kind    kind
-	single  bool // the processes know nothing of each other
-	args    []string
-	command []string
-	lost    []string
+	app         *appdef.App
+	kind        kind
+	single      bool // the processes know nothing of each other
+	args        []string
+	command     []string
+	unsupported []string
 }
 
 func (w *writer) line() []string {
@@ -53,7 +53,7 @@ func (w *writer) option(name, text string) { w.args = append(w.args, "--"+name, 
 
 func (w *writer) conf(name, text string) { w.option("conf", name+"="+text) }
 
-func (w *writer) lose(text string) { w.lost = append(w.lost, text) }
+func (w *writer) cannot(text string) { w.unsupported = append(w.unsupported, text) }
 
 // number adds an option if it differs from its default.
 func (w *writer) number(name string, n, fallback int) {
@@ -95,19 +95,19 @@ func (w *writer) whole() {
 		{a.Comment != "", "the comment"},
 	} {
 		if missing.there {
-			w.lose(missing.what)
+			w.cannot(missing.what)
 		}
 	}
 	for _, c := range a.Components {
 		if w.role(c.Name) == nil {
-			w.lose("the component " + c.Name + ": HBox has workers, parameter servers and an evaluator")
+			w.cannot("the component " + c.Name + ": HBox has workers, parameter servers and an evaluator")
 			continue
 		}
 		if c.CommandScript != nil || len(c.Commands) > 0 {
-			w.lose("the scripts of " + c.Name)
+			w.cannot("the scripts of " + c.Name)
 		}
 		if c.MinInstances > 0 || c.MaxInstances >= 0 {
-			w.lose("the least and the most instances of " + c.Name)
+			w.cannot("the least and the most instances of " + c.Name)
 		}
 	}
 }
@@ -157,7 +157,7 @@ func (w *writer) size(name string, c *appdef.Component) {
 		return
 	}
 	if c.Limits.MemoryMB == appdef.Max || c.Limits.VCores == appdef.Max {
-		w.lose("as much as there is for " + c.Name + ": HBox wants numbers")
+		w.cannot("as much as there is for " + c.Name + ": HBox wants numbers")
 	}
 	w.number(name+"-memory", max(c.Limits.MemoryMB, 1), 1024)
 	w.number(name+"-cores", max(c.Limits.VCores, 1), 1)
@@ -350,9 +350,9 @@ func (w *writer) differ(component string, want, have, wantAbove, haveAbove map[s
 		case strings.HasPrefix(key, "muster."):
 			w.conf(strings.TrimPrefix(component+":"+key, ":"), text)
 		case component == "":
-			w.lose("the value of " + key)
+			w.cannot("the value of " + key)
 		default:
-			w.lose("the value of " + key + " of " + component)
+			w.cannot("the value of " + key + " of " + component)
 		}
 	}
 }

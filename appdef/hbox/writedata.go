@@ -110,7 +110,7 @@ func (w *writer) stream(in appdef.Inputs) {
 		w.conf(confSeparator, in.Separator)
 	}
 	if in.Splits > 1 {
-		w.lose("muster.inputs.splits=" + strconv.Itoa(in.Splits) + ": HBox asks for one")
+		w.cannot("muster.inputs.splits=" + strconv.Itoa(in.Splits) + ": HBox asks for one")
 	}
 }
 

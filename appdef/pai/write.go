@@ -14,18 +14,18 @@ import (
 )
 
 // Write makes a job file of an App from any dialect. What no field can express, but a key of muster's, goes into
-// extras, which PAI itself ignores. lost names, sorted, what the file cannot express, and for an App of another dialect
-// also what only its extras express.
+// extras, which PAI itself ignores. unsupported names, sorted, what the file cannot express, and for an App of
+// another dialect also what only its extras express.
 //
 // If the App came from a job file, Load makes the same App of the result.
-func Write(app appdef.App) (job []byte, lost []string) {
-	w := &writing{app: &app, native: app.Dialect == dialect, lost: map[string]bool{}}
+func Write(app appdef.App) (job []byte, unsupported []string) {
+	w := &writing{app: &app, native: app.Dialect == dialect, unsupported: map[string]bool{}}
 	w.file.Extras = map[string]any{}
 	w.roles()
 	w.job()
 	w.extras()
 	w.others()
-	return w.encode(), slices.Sorted(maps.Keys(w.lost))
+	return w.encode(), slices.Sorted(maps.Keys(w.unsupported))
 }
 
 // jobFile is the layout of a job file, in the order of the manuals.
@@ -72,11 +72,11 @@ type writing struct {
 	native bool // the App came from a job file, or is written like one
 	file   jobFile
 	// components are the ones that become roles, each beside its role in the file.
-	components []*appdef.Component
-	lost       map[string]bool
+	components  []*appdef.Component
+	unsupported map[string]bool
 }
 
-func (w *writing) lose(what string) { w.lost[what] = true }
+func (w *writing) cannot(what string) { w.unsupported[what] = true }
 
 func (w *writing) version() string {
 	return cmp.Or(w.app.Settings.PAI.Version, appdef.PAI014)
@@ -103,10 +103,10 @@ func (w *writing) job() {
 	s, f := w.app.Settings, &w.file
 	f.JobName = unnamedJob.ReplaceAllString(w.app.Name, "-")
 	if f.JobName != w.app.Name {
-		w.lose("the name " + appdef.Quote(w.app.Name) + ": PAI's has letters, digits and - . _ ~")
+		w.cannot("the name " + appdef.Quote(w.app.Name) + ": PAI's has letters, digits and - . _ ~")
 	}
 	if f.JobName == "" {
-		w.lose("a name: PAI demands one")
+		w.cannot("a name: PAI demands one")
 	}
 	f.Image = w.image()
 	if auth, ok := w.of(authKey); ok && strings.HasPrefix(auth, "file:") {
@@ -141,7 +141,7 @@ func (w *writing) image() string {
 			return c.Limits.Image
 		}
 	}
-	w.lose("the host's root: PAI demands an image")
+	w.cannot("the host's root: PAI demands an image")
 	return appdef.HostRoot
 }
 
@@ -179,7 +179,7 @@ func (w *writing) roles() {
 	for _, i := range order {
 		c := &w.app.Components[i]
 		if c.Instances == 0 || c.Category == "CLIENT" {
-			w.lose(c.Name + ": no instances: a task role has at least one task")
+			w.cannot(c.Name + ": no instances: a task role has at least one task")
 			continue
 		}
 		name := unnamedRole.ReplaceAllString(c.Name, "_")
@@ -188,7 +188,7 @@ func (w *writing) roles() {
 		}
 		taken[name] = true
 		if name != c.Name {
-			w.lose(c.Name + ": the name: PAI's has letters, digits and . _ ~")
+			w.cannot(c.Name + ": the name: PAI's has letters, digits and . _ ~")
 		}
 		w.components = append(w.components, c)
 		w.file.TaskRoles = append(w.file.TaskRoles, w.role(c, i, name))
@@ -218,9 +218,9 @@ func (w *writing) role(c *appdef.Component, index int, name string) roleFile {
 			c.Settings.Complete.MinSucceeded)
 	}
 	if r.Command == "" {
-		w.lose(c.Name + ": no command, which PAI demands: what runs it is the package's script")
+		w.cannot(c.Name + ": no command, which PAI demands: what runs it is the package's script")
 	} else if !w.native && (len(appdef.Placeholders(r.Command)) > 0 || strings.Contains(r.Command, "{{")) {
-		w.lose(c.Name + ": what muster fills into its command: " + appdef.Quote(r.Command))
+		w.cannot(c.Name + ": what muster fills into its command: " + appdef.Quote(r.Command))
 	}
 	r.PortList = w.ports(c)
 	return r
@@ -247,7 +247,7 @@ func (w *writing) filled(component, text string) string {
 func (w *writing) atLeast(c *appdef.Component, key string, n, least int) int {
 	if n < least {
 		text, _ := valueOf(c.Config, c.Resources, key)
-		w.lose(c.Name + ": " + key + "=" + text)
+		w.cannot(c.Name + ": " + key + "=" + text)
 		return least
 	}
 	return n

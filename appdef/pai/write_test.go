@@ -62,9 +62,9 @@ func whole(t testing.TB, app appdef.App) string {
 // same writes an App, reads it back and compares.
 func same(t testing.TB, app appdef.App) []byte {
 	t.Helper()
-	job, lost := pai.Write(app)
-	if len(lost) > 0 {
-		t.Errorf("lost %q", lost)
+	job, unsupported := pai.Write(app)
+	if len(unsupported) > 0 {
+		t.Errorf("unsupported %q", unsupported)
 	}
 	again := load(t, job, pai.Options{})
 	if diff := cmp.Diff(strings.Split(whole(t, app), "\n"), strings.Split(whole(t, again), "\n")); diff != "" {
@@ -111,9 +111,9 @@ func TestWriteByPackage(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		data := randomJob(t, r)
 		app := load(t, data, pai.Options{Version: pick(r, "", appdef.PAI05, appdef.PAI014, appdef.PAI1)})
-		documents, lost := slider.Write(app)
-		if len(lost) != len(app.Kept) {
-			t.Errorf("lost %q, kept %v", lost, app.Kept)
+		documents, unsupported := slider.Write(app)
+		if len(unsupported) != len(app.Kept) {
+			t.Errorf("unsupported %q, kept %v", unsupported, app.Kept)
 		}
 		files := fstest.MapFS{}
 		for name, text := range documents {
@@ -123,9 +123,9 @@ func TestWriteByPackage(t *testing.T) {
 		if bad := found.Errors(); len(bad) > 0 {
 			t.Fatalf("seed %d: %v in\n%s", seed, bad, data)
 		}
-		job, lost := pai.Write(back)
-		if len(lost) > 0 {
-			t.Errorf("by a package: lost %q", lost)
+		job, unsupported := pai.Write(back)
+		if len(unsupported) > 0 {
+			t.Errorf("by a package: unsupported %q", unsupported)
 		}
 		app.Kept = nil
 		straight, _ := pai.Write(app)
@@ -238,13 +238,13 @@ func TestWritePackage(t *testing.T) {
 		if bad := found.Errors(); len(bad) > 0 {
 			t.Fatal(bad)
 		}
-		job, lost := pai.Write(app)
-		if !slices.IsSorted(lost) {
-			t.Errorf("%s: lost is not sorted", name)
+		job, unsupported := pai.Write(app)
+		if !slices.IsSorted(unsupported) {
+			t.Errorf("%s: unsupported is not sorted", name)
 		}
 		again, found := pai.Load(job, pai.Options{})
 		for _, p := range found.Errors() {
-			if !strings.HasSuffix(p.Pointer, "/command") { // a script is what lost names
+			if !strings.HasSuffix(p.Pointer, "/command") { // a script is what unsupported names
 				t.Errorf("%s: %s", name, p)
 			}
 		}
@@ -252,34 +252,34 @@ func TestWritePackage(t *testing.T) {
 			t.Errorf("%s: got -, want +:\n%s", name, diff)
 		}
 		compare(t, filepath.Join("testdata", "written", name+".json"), job)
-		compare(t, filepath.Join("testdata", "written", name+".lost"), []byte(strings.Join(lost, "\n")+"\n"))
+		compare(t, filepath.Join("testdata", "written", name+".unsupported"), []byte(strings.Join(unsupported, "\n")+"\n"))
 	}
 }
 
 func TestWriteNames(t *testing.T) {
 	app := load(t, []byte(`{"jobName":"j","image":"i","taskRoles":[{"name":"a","command":"c"}]}`), pai.Options{Set: []string{"a:muster.restart=instance"}})
-	if job, lost := pai.Write(app); len(lost) > 0 || !strings.Contains(string(job), `"a:muster.restart": "instance"`) {
-		t.Errorf("lost %q in\n%s", lost, job)
+	if job, unsupported := pai.Write(app); len(unsupported) > 0 || !strings.Contains(string(job), `"a:muster.restart": "instance"`) {
+		t.Errorf("unsupported %q in\n%s", unsupported, job)
 	}
 	app.Dialect = "hbox"
-	if _, lost := pai.Write(app); !slices.Contains(lost, "a: muster.restart=instance") {
-		t.Errorf("lost %q", lost)
+	if _, unsupported := pai.Write(app); !slices.Contains(unsupported, "a: muster.restart=instance") {
+		t.Errorf("unsupported %q", unsupported)
 	}
 	app.Name, app.Components[0].Name = "my job", "chief-worker"
-	job, lost := pai.Write(app)
-	if !strings.Contains(string(job), `"jobName": "my-job"`) || !strings.Contains(string(job), `"name": "chief_worker"`) || len(lost) < 2 {
-		t.Errorf("lost %q in\n%s", lost, job)
+	job, unsupported := pai.Write(app)
+	if !strings.Contains(string(job), `"jobName": "my-job"`) || !strings.Contains(string(job), `"name": "chief_worker"`) || len(unsupported) < 2 {
+		t.Errorf("unsupported %q in\n%s", unsupported, job)
 	}
 	app.Kept = map[string]any{"metainfo#/x": 1}
 	app.Config["site.global.x"] = "y"
-	_, lost = pai.Write(app)
+	_, unsupported = pai.Write(app)
 	for _, want := range []string{"metainfo#/x: it is kept and not acted upon", "site.global.x=y"} {
-		if !slices.Contains(lost, want) {
-			t.Errorf("lost %q, want %q among it", lost, want)
+		if !slices.Contains(unsupported, want) {
+			t.Errorf("unsupported %q, want %q among it", unsupported, want)
 		}
 	}
 	app.Components[0].Instances = 0
-	if _, lost := pai.Write(app); !slices.ContainsFunc(lost, func(s string) bool { return strings.Contains(s, "no instances") }) {
-		t.Errorf("lost %q", lost)
+	if _, unsupported := pai.Write(app); !slices.ContainsFunc(unsupported, func(s string) bool { return strings.Contains(s, "no instances") }) {
+		t.Errorf("unsupported %q", unsupported)
 	}
 }

@@ -83,7 +83,7 @@ func (w *writing) extra(component, role, key, text string) {
 		w.file.Extras[name] = nil
 	}
 	if !w.native {
-		w.lose(told)
+		w.cannot(told)
 	}
 }
 
@@ -118,13 +118,13 @@ func (w *writing) others() {
 	for _, section := range []map[string]string{a.Config, a.Resources} {
 		for key, text := range section {
 			if !known(key) {
-				w.lose(key + "=" + text)
+				w.cannot(key + "=" + text)
 			}
 		}
 	}
 	for pointer := range a.Kept {
 		if !strings.HasPrefix(pointer, keptPrefix) {
-			w.lose(pointer + ": it is kept and not acted upon")
+			w.cannot(pointer + ": it is kept and not acted upon")
 		}
 	}
 	for i := range a.Components {
@@ -133,32 +133,32 @@ func (w *writing) others() {
 	for _, group := range a.ExportGroups {
 		for _, export := range group.Exports {
 			if !w.address(appdef.ExportRef{Group: group.Name, Name: export.Name}) {
-				w.lose("export " + group.Name + "-" + export.Name + "=" + export.Value)
+				w.cannot("export " + group.Name + "-" + export.Name + "=" + export.Value)
 			}
 		}
 	}
 	for _, order := range a.CommandOrders {
 		for _, r := range order.Requires {
-			w.lose(order.Component + "-" + order.Command + " after " + r.Component + "-" + r.State)
+			w.cannot(order.Component + "-" + order.Command + " after " + r.Component + "-" + r.State)
 		}
 	}
 	for _, p := range a.Packages {
-		w.lose("package " + p.Name)
+		w.cannot("package " + p.Name)
 	}
 	for _, file := range a.ConfigFiles {
 		if file.Dictionary != portDict {
-			w.lose("the dictionary " + file.Dictionary)
+			w.cannot("the dictionary " + file.Dictionary)
 		}
 	}
 	for dict := range a.Defaults {
-		w.lose("the defaults of the dictionary " + dict)
+		w.cannot("the defaults of the dictionary " + dict)
 	}
 	for _, addon := range a.Addons {
-		w.lose("add-on " + addon.Name)
+		w.cannot("add-on " + addon.Name)
 	}
 	for what, text := range map[string]string{"version": a.Release, "comment": a.Comment} {
 		if text != "" {
-			w.lose("the " + what + " " + appdef.Quote(text))
+			w.cannot("the " + what + " " + appdef.Quote(text))
 		}
 	}
 }
@@ -167,23 +167,23 @@ func (w *writing) othersOf(c *appdef.Component, known func(string) bool) {
 	for _, sections := range [][2]map[string]string{{c.Config, w.app.Config}, {c.Resources, w.app.Resources}} {
 		for key, text := range sections[0] {
 			if global, ok := sections[1][key]; !known(key) && (!ok || global != text) {
-				w.lose(c.Name + ": " + key + "=" + text)
+				w.cannot(c.Name + ": " + key + "=" + text)
 			}
 		}
 	}
 	for _, export := range c.ComponentExports {
-		w.lose(c.Name + ": export " + export.Name + "=" + export.Value)
+		w.cannot(c.Name + ": export " + export.Name + "=" + export.Value)
 	}
 	if c.CommandScript != nil {
-		w.lose(c.Name + ": commandScript " + c.CommandScript.Script)
+		w.cannot(c.Name + ": commandScript " + c.CommandScript.Script)
 	}
 	for _, command := range c.Commands {
 		if command.Name != "START" || command.Type == "PYTHON" {
-			w.lose(c.Name + ": " + command.Name + " " + command.Exec)
+			w.cannot(c.Name + ": " + command.Name + " " + command.Exec)
 		}
 	}
 	if c.MinInstances > 0 || c.MaxInstances >= 0 {
-		w.lose(c.Name + ": the least and the most instances")
+		w.cannot(c.Name + ": the least and the most instances")
 	}
 }
 

@@ -60,9 +60,9 @@ func TestPackageOfALine(t *testing.T) {
 			if len(found) > 0 {
 				t.Fatal(found)
 			}
-			documents, lost := slider.Write(app)
-			if len(lost) > 0 {
-				t.Errorf("lost: %v", lost)
+			documents, unsupported := slider.Write(app)
+			if len(unsupported) > 0 {
+				t.Errorf("unsupported: %v", unsupported)
 			}
 			for name, text := range documents {
 				if name == "appConfig.json" && !strings.Contains(string(text), `exec python train.py 'a b' '$''{worker_HOST}'`) {

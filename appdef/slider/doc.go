@@ -7,7 +7,8 @@
 // about the formats are those of Apache Slider (slider-core, slider-agent at 0.92). If Slider silently accepts what
 // cannot have been meant, the room reports it.
 //
-// It promises that an App that was written and loaded again is the same, less what Write names as lost. It is pure.
+// It promises that an App that was written and loaded again is the same, less what Write names as
+// unsupported. It is pure.
 // Callers: shim/openapp and packages/inspect load packages, packages/lint loads and fixes them, appdef/convert and
 // cmd/internal/hboxjob write them.
 package slider

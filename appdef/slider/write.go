@@ -12,26 +12,26 @@ import (
 )
 
 // Write is the App as the documents of a package: metainfo.json, appConfig.json and resources.json. Load of them gives
-// the App again, from whatever dialect it came; lost describes what they cannot express, sorted. The other files of a
-// package are no part of an App.
-func Write(app appdef.App) (files map[string][]byte, lost []string) {
+// the App again, from whatever dialect it came; unsupported describes what they cannot express, sorted. The
+// other files of a package are no part of an App.
+func Write(app appdef.App) (files map[string][]byte, unsupported []string) {
 	w := writing{app: &app}
 	files = map[string][]byte{
 		"metainfo.json":  indented(w.metainfo()),
 		"appConfig.json": indented(w.appConfig()),
 		"resources.json": indented(w.resources()),
 	}
-	slices.Sort(w.lost)
-	return files, slices.Compact(w.lost)
+	slices.Sort(w.unsupported)
+	return files, slices.Compact(w.unsupported)
 }
 
 // writing is one Write.
 type writing struct {
-	app  *appdef.App
-	lost []string
+	app         *appdef.App
+	unsupported []string
 }
 
-func (w *writing) lose(text string) { w.lost = append(w.lost, text) }
+func (w *writing) cannot(text string) { w.unsupported = append(w.unsupported, text) }
 
 func (w *writing) metainfo() Metainfo {
 	a := w.app
@@ -60,10 +60,10 @@ func (w *writing) metainfo() Metainfo {
 		out.Components = append(out.Components, w.component(&a.Components[i]))
 	}
 	for _, addon := range a.Addons {
-		w.lose("the add-on " + addon.Name + ": an add-on is a package of its own")
+		w.cannot("the add-on " + addon.Name + ": an add-on is a package of its own")
 	}
 	for _, place := range slices.Sorted(maps.Keys(a.Kept)) {
-		w.lose(place + ": it is kept and not acted upon")
+		w.cannot(place + ": it is kept and not acted upon")
 	}
 	schema := a.Schema
 	if schema != "2.0" || len(a.Packages) > 0 { // 2.0 has no packages: there they came from osSpecifics

@@ -27,9 +27,9 @@ func TestWrittenPackageLoadsAsTheSameApp(t *testing.T) {
 			if bad := found.Errors(); len(bad) > 0 {
 				t.Fatal(bad)
 			}
-			files, lost := slider.Write(app)
-			if len(lost) != len(app.Kept)+len(app.Addons) {
-				t.Errorf("lost %q, want one line for each of %v and %v", lost, app.Kept, app.Addons)
+			files, unsupported := slider.Write(app)
+			if len(unsupported) != len(app.Kept)+len(app.Addons) {
+				t.Errorf("unsupported %q, want one line for each of %v and %v", unsupported, app.Kept, app.Addons)
 			}
 			over := overlay{FS: fstest.MapFS{}, below: fsys}
 			for name, text := range files {

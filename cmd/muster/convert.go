@@ -35,7 +35,7 @@ func newConvert(s console.Streams) *cobra.Command {
 		Short: "Write a definition in the words of another system", Args: exactly("APP"),
 		Long: `Reads APP, in any dialect, and writes it as the documents of a Slider package, as a job file of PAI,
 or as an hbox-submit command. What the other system cannot express is listed on stderr, one line each,
-beginning with "lost:". With --strict any such line is an error (65), and nothing is written.`,
+beginning with "unsupported:". With --strict any such line is an error (65), and nothing is written.`,
 		Example: `  muster convert job.json --to slider -o mine
   muster convert catalog:handwriting --to hbox
   muster convert mine --to pai -o job.json`,
@@ -49,7 +49,7 @@ beginning with "lost:". With --strict any such line is an error (65), and nothin
 	set.StringVar(&f.to, "to", "", "the other system: "+strings.Join(convert.Targets(), ", "))
 	set.StringVarP(&f.output, "output", "o", "", "new `FILE` to write, for slider a new folder (default: stdout)")
 	set.BoolVar(&f.strict, "strict", false, "exit 65 if anything cannot be expressed in the target format")
-	set.BoolVar(&f.json, "json", false, "print {dialect, files, lost} as JSON")
+	set.BoolVar(&f.json, "json", false, "print {dialect, files, unsupported} as JSON")
 	return cmd
 }
 
@@ -72,15 +72,15 @@ func (f *convertFlags) convert(ctx context.Context, s console.Streams, ref strin
 	if f.json {
 		err = console.PrintJSON(s.Out, out)
 	}
-	for _, line := range out.Lost {
-		fmt.Fprintln(s.Err, "lost: "+line)
+	for _, line := range out.Unsupported {
+		fmt.Fprintln(s.Err, "unsupported: "+line)
 	}
 	switch {
 	case err != nil:
 		return err
-	case f.strict && len(out.Lost) > 0:
-		return exit.With(exit.Definition, fmt.Errorf("convert %s: %s cannot say %s", ref, f.to,
-			appdef.Counted(len(out.Lost), "thing")))
+	case f.strict && len(out.Unsupported) > 0:
+		return exit.With(exit.Definition, fmt.Errorf("convert %s: %s does not support %s", ref, f.to,
+			appdef.Counted(len(out.Unsupported), "thing")))
 	case f.output != "":
 		return f.save(out.Files)
 	case !f.json:

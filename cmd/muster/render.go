@@ -25,7 +25,7 @@ or an HBox submission after -- hbox-submit.
   yarn      a service of YARN's service API, JSON; --format shell: the distributed shell's commands
 
 The agents load APP by the name that --app gives, and find muster at --binary on each host or fetch it
-from there. What a launcher cannot express is listed on stderr, one line each, beginning with "lost:",
+from there. What a launcher cannot express is listed on stderr, one line each, beginning with "unsupported:",
 and stands in the file as a comment. Each rendering names a new run, by the clock's seconds; --run
 gives another name.`
 
@@ -37,13 +37,13 @@ type renderFlags struct {
 
 // rendering is the answer of muster render --json.
 type rendering struct {
-	Version  int               `json:"version"`
-	Launcher string            `json:"launcher"`
-	Format   string            `json:"format"`
-	App      string            `json:"app"`
-	Run      string            `json:"run"`
-	Files    map[string]string `json:"files"`
-	Lost     []string          `json:"lost"`
+	Version     int               `json:"version"`
+	Launcher    string            `json:"launcher"`
+	Format      string            `json:"format"`
+	App         string            `json:"app"`
+	Run         string            `json:"run"`
+	Files       map[string]string `json:"files"`
+	Unsupported []string          `json:"unsupported"`
 }
 
 func newRender(s console.Streams) *cobra.Command {
@@ -64,7 +64,7 @@ func newRender(s console.Streams) *cobra.Command {
 	f.job.register(cmd)
 	set := cmd.Flags()
 	set.StringVarP(&f.output, "output", "o", "", "new `FILE` to write, for several a new folder (default: stdout)")
-	set.BoolVar(&f.json, "json", false, "print {launcher, format, app, run, files, lost} as JSON")
+	set.BoolVar(&f.json, "json", false, "print {launcher, format, app, run, files, unsupported} as JSON")
 	return cmd
 }
 
@@ -87,7 +87,7 @@ func (f *renderFlags) render(ctx context.Context, s console.Streams, args []stri
 		out := rendering{
 			Version: 1, Launcher: args[0], Format: cmp.Or(j.File.Format, known.Formats(args[0])[0]),
 			App: j.File.AppID, Run: j.File.Run,
-			Files: map[string]string{}, Lost: append([]string{}, rendered.Lost...),
+			Files: map[string]string{}, Unsupported: append([]string{}, rendered.Unsupported...),
 		}
 		for _, file := range rendered.Files {
 			out.Files[file.Name] = file.Text

@@ -44,7 +44,7 @@ func (w *Writer) loseFlags(all []Launcher) {
 		if f.instead != "" {
 			line += "; " + f.instead
 		}
-		w.Lose("%s", line)
+		w.Cannot("%s", line)
 	}
 }
 

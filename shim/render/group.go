@@ -63,7 +63,7 @@ func (w *Writer) gather() {
 			g.MemoryMB = 0
 		}
 		if c.Limits.MemoryMB == appdef.Max {
-			w.Lose("%s: memory max: the launcher grants what it is asked for, so write a number into the job, or "+
+			w.Cannot("%s: memory max: the launcher grants what it is asked for, so write a number into the job, or "+
 				"yarn.memory", g.Name)
 		}
 		g.Window = w.window(g)
@@ -91,7 +91,7 @@ func (w *Writer) portsOf(c *appdef.Component) []port {
 		for _, p := range plan.NeedsOf(*w.App, c.Name, index).Ports {
 			label := plan.Label(p.Name)
 			if other, taken := names[label]; taken && other != p.Name {
-				w.Lose("%s: the ports %s and %s have one label, %s: one of them is taken from the agent's own range",
+				w.Cannot("%s: the ports %s and %s have one label, %s: one of them is taken from the agent's own range",
 					c.Name, other, p.Name, label)
 				continue
 			}
@@ -100,7 +100,7 @@ func (w *Writer) portsOf(c *appdef.Component) []port {
 				fixed[label] = p.Want
 			}
 			if p.Allowed != "" && !p.Exact {
-				w.Lose("%s: port %s of %s: the launcher chooses, or the agent does", c.Name, p.Name, p.Allowed)
+				w.Cannot("%s: port %s of %s: the launcher chooses, or the agent does", c.Name, p.Name, p.Allowed)
 			}
 		}
 	}
@@ -134,7 +134,7 @@ func ClusterWindow(usual time.Duration) func(w *Writer, g Group, wanted time.Dur
 	return func(w *Writer, g Group, wanted time.Duration) time.Duration {
 		window := cmp.Or(w.Options.KillWindow, usual)
 		if wanted > window {
-			w.Lose("%s: muster.stop.grace %s: the cluster kills after %s; have it wait for %s",
+			w.Cannot("%s: muster.stop.grace %s: the cluster kills after %s; have it wait for %s",
 				g.Name, seconds(g.Grace), SpanText(window), SpanText(wanted))
 		}
 		return window
@@ -177,15 +177,15 @@ func (w *Writer) unsayable() {
 			continue
 		}
 		if c.Limits.GPUMemory > 0 {
-			w.Lose("%s: muster.gpu.memory: the launcher grants whole GPUs; the agent holds it", c.Name)
+			w.Cannot("%s: muster.gpu.memory: the launcher grants whole GPUs; the agent holds it", c.Name)
 		}
 		if c.Limits.Pids > 0 && !w.launcher.CountsProcesses {
-			w.Lose("%s: muster.pids: the launcher counts no processes; the agent does, where its engine can", c.Name)
+			w.Cannot("%s: muster.pids: the launcher counts no processes; the agent does, where its engine can", c.Name)
 		}
 		if !w.launcher.GrantsPorts {
 			for _, p := range w.groupPorts(c.Name) {
 				if p.Fixed > 0 {
-					w.Lose("%s: port %d: the launcher keeps no ports free; two of them on one host are refused there",
+					w.Cannot("%s: port %d: the launcher keeps no ports free; two of them on one host are refused there",
 						c.Name, p.Fixed)
 				}
 			}

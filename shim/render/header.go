@@ -26,9 +26,9 @@ func (w *Writer) Header(title string, how ...string) []string {
 		"",
 	}
 	lines = append(lines, how...)
-	if len(w.lost) > 0 {
-		lines = append(lines, "", "Not said here, for want of a word:")
-		for _, l := range w.lost {
+	if len(w.unsupported) > 0 {
+		lines = append(lines, "", "Unsupported:")
+		for _, l := range w.unsupported {
 			lines = append(lines, "- "+OneLine(l))
 		}
 	}

@@ -72,8 +72,9 @@ type File struct {
 // Job is what a launcher is told.
 type Job struct {
 	Files []File // in the order in which a person reads them
-	// Lost is what the App asks for and the launcher has no word for, and what stands in its place, a sentence each.
-	Lost []string
+	// Unsupported is what the App asks for and the launcher has no word for, and what stands in its place, a
+	// sentence each.
+	Unsupported []string
 	// Applications are the names of those that a script of YARN's distributed shell submits.
 	Applications []string
 }
@@ -106,7 +107,7 @@ func Render(all []Launcher, name string, app appdef.App, o Options) (Job, error)
 	if err != nil {
 		return Job{}, fmt.Errorf("%s: %w", name, err)
 	}
-	return Job{Files: files, Lost: w.lost, Applications: w.Applications}, nil
+	return Job{Files: files, Unsupported: w.unsupported, Applications: w.Applications}, nil
 }
 
 // names are those of launchers, sorted.
@@ -127,13 +128,13 @@ type Writer struct {
 	// Applications are the names of those that the job submits, where it submits several.
 	Applications []string
 
-	launcher Launcher
-	lost     []string
+	launcher    Launcher
+	unsupported []string
 }
 
-// Lose notes what the launcher cannot be told, once.
-func (w *Writer) Lose(format string, args ...any) {
-	if line := fmt.Sprintf(format, args...); !slices.Contains(w.lost, line) {
-		w.lost = append(w.lost, line)
+// Cannot notes what the launcher cannot be told, once.
+func (w *Writer) Cannot(format string, args ...any) {
+	if line := fmt.Sprintf(format, args...); !slices.Contains(w.unsupported, line) {
+		w.unsupported = append(w.unsupported, line)
 	}
 }

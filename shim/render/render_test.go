@@ -163,21 +163,21 @@ func TestWindows(t *testing.T) {
 			if !strings.Contains(job.Files[0].Text, want) {
 				t.Errorf("%s, %s: want %s in\n%s", tt.name, launcher, want, job.Files[0].Text)
 			}
-			named := slices.ContainsFunc(job.Lost, func(line string) bool {
+			named := slices.ContainsFunc(job.Unsupported, func(line string) bool {
 				return strings.Contains(line, "120s") || strings.Contains(line, "kill_timeout 2m5s")
 			})
 			if far := tt.grace == 120 && (launcher == "nomad" || launcher == "slurm" || launcher == "yarn"); named != far {
-				t.Errorf("%s, %s: told of it: %v, want %v: %q", tt.name, launcher, named, far, job.Lost)
+				t.Errorf("%s, %s: told of it: %v, want %v: %q", tt.name, launcher, named, far, job.Unsupported)
 			}
 		}
 	}
 }
 
-// TestTimeLimit holds that the time which somebody gives a job is said, or told as lost.
+// TestTimeLimit holds that the time which somebody gives a job is said, or told as unsupported.
 func TestTimeLimit(t *testing.T) {
 	for _, tt := range []struct {
-		launcher, format string
-		says, lost       string
+		launcher, format  string
+		says, unsupported string
 	}{
 		{"slurm", "", "#SBATCH --time=90\n", "time limit 1h30m: of each start"},
 		{"k8s", "jobset", "          activeDeadlineSeconds: 5400\n", "time limit 1h30m: of each start"},
@@ -197,9 +197,9 @@ func TestTimeLimit(t *testing.T) {
 		if !strings.Contains(job.Files[0].Text, tt.says) {
 			t.Errorf("%s %s: no %q in\n%s", tt.launcher, tt.format, tt.says, job.Files[0].Text)
 		}
-		at := slices.IndexFunc(job.Lost, func(line string) bool { return strings.HasPrefix(line, "time") })
-		if at < 0 != (tt.lost == "") || at >= 0 && !strings.HasPrefix(job.Lost[at], tt.lost) {
-			t.Errorf("%s %s: lost %q, want %q", tt.launcher, tt.format, job.Lost, tt.lost)
+		at := slices.IndexFunc(job.Unsupported, func(line string) bool { return strings.HasPrefix(line, "time") })
+		if at < 0 != (tt.unsupported == "") || at >= 0 && !strings.HasPrefix(job.Unsupported[at], tt.unsupported) {
+			t.Errorf("%s %s: unsupported %q, want %q", tt.launcher, tt.format, job.Unsupported, tt.unsupported)
 		}
 	}
 }
@@ -228,10 +228,10 @@ func TestTimeOfShell(t *testing.T) {
 // TestAllCores has a component that wants all cores of its host.
 func TestAllCores(t *testing.T) {
 	for _, tt := range []struct {
-		launcher, format string
-		change           func(*appdef.Limits)
-		all              bool // of all components, else of the first
-		says, not, lost  string
+		launcher, format       string
+		change                 func(*appdef.Limits)
+		all                    bool // of all components, else of the first
+		says, not, unsupported string
 	}{
 		{"slurm", "", nil, false, "#SBATCH --exclusive\n#SBATCH --ntasks=3\n#SBATCH --mem-per-cpu=0\n", "cpus", "vcores max: the job has its nodes to itself"},
 		{"slurm", "", func(l *appdef.Limits) { l.Placement |= appdef.PlacedApart }, true, "#SBATCH --exclusive\n#SBATCH --ntasks=3\n#SBATCH --mem-per-cpu=0\n#SBATCH --ntasks-per-node=1\n", "cpus", ""},
@@ -258,13 +258,13 @@ func TestAllCores(t *testing.T) {
 		if !strings.Contains(regexp.MustCompile(` +=`).ReplaceAllString(text, " ="), tt.says) || tt.not != "" && strings.Contains(text, tt.not) {
 			t.Errorf("%s %s: want %q, and no %q, in\n%s", tt.launcher, tt.format, tt.says, tt.not, text)
 		}
-		if tt.lost != "" != slices.ContainsFunc(job.Lost, func(line string) bool { return strings.Contains(line, cmp.Or(tt.lost, "vcores max")) }) {
-			t.Errorf("%s %s: lost %q, want %q", tt.launcher, tt.format, job.Lost, tt.lost)
+		if tt.unsupported != "" != slices.ContainsFunc(job.Unsupported, func(line string) bool { return strings.Contains(line, cmp.Or(tt.unsupported, "vcores max")) }) {
+			t.Errorf("%s %s: unsupported %q, want %q", tt.launcher, tt.format, job.Unsupported, tt.unsupported)
 		}
 	}
 }
 
-// TestFlags gives each launcher all flags that only some have a word for: each is in the job, or told as lost.
+// TestFlags gives each launcher all flags that only some have a word for: each is in the job, or told as unsupported.
 func TestFlags(t *testing.T) {
 	said := map[string][]string{ // by what the job says of them
 		"nomad":   {`namespace   = "ml"`, `region      = "eu"`, `datacenters = ["dc7"]`, `driver = "exec"`, `user   = "1001"`},
@@ -273,7 +273,7 @@ func TestFlags(t *testing.T) {
 		"slurm":   {},
 		"yarn":    {"am-resource.memory\": \"3000\""},
 	}
-	lost := map[string]string{
+	unsupported := map[string]string{
 		"nomad":   "--token-secret --image --privileged --driver-memory --driver-cores",
 		"k8s":     "--region --datacenter --driver --privileged --driver-memory --driver-cores",
 		"systemd": "--token-secret --namespace --region --datacenter --driver --image --driver-memory --driver-cores",
@@ -298,15 +298,15 @@ func TestFlags(t *testing.T) {
 			}
 		}
 		var got []string
-		for _, line := range job.Lost {
+		for _, line := range job.Unsupported {
 			if flag, _, ok := strings.Cut(strings.Replace(line, ":", " ", 1), " "); ok && strings.HasPrefix(flag, "--") {
 				got = append(got, flag)
 			}
 		}
-		if strings.Join(got, " ") != lost[launcher] {
-			t.Errorf("%s: lost %q, want %s", launcher, job.Lost, lost[launcher])
+		if strings.Join(got, " ") != unsupported[launcher] {
+			t.Errorf("%s: unsupported %q, want %s", launcher, job.Unsupported, unsupported[launcher])
 		}
-		for _, line := range plain.Lost {
+		for _, line := range plain.Unsupported {
 			if strings.HasPrefix(line, "--") && !strings.HasPrefix(line, "--image ") { // of options
 				t.Errorf("%s: nobody has said %s", launcher, line)
 			}
@@ -314,13 +314,13 @@ func TestFlags(t *testing.T) {
 	}
 	o := options()
 	o.Privileged, o.User = true, "1001"
-	if job, err := known.Render("systemd", small(t), o); err != nil || !slices.Contains(job.Lost, "--user 1001: --privileged has the agents be root") {
-		t.Errorf("root of systemd: got %v, %q", err, job.Lost)
+	if job, err := known.Render("systemd", small(t), o); err != nil || !slices.Contains(job.Unsupported, "--user 1001: --privileged has the agents be root") {
+		t.Errorf("root of systemd: got %v, %q", err, job.Unsupported)
 	}
 }
 
-// TestLostIsTold holds that all that is lost stands in the job itself.
-func TestLostIsTold(t *testing.T) {
+// TestUnsupportedIsTold holds that all that is unsupported stands in the job itself.
+func TestUnsupportedIsTold(t *testing.T) {
 	for name, app := range apps(t) {
 		for _, launcher := range known.Names() {
 			for _, format := range known.Formats(launcher) {
@@ -330,7 +330,7 @@ func TestLostIsTold(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for _, line := range job.Lost {
+				for _, line := range job.Unsupported {
 					if format != "json" && !strings.Contains(job.Files[0].Text, "- "+line) {
 						t.Errorf("%s %s %s does not tell of %s", name, launcher, format, line)
 					}

@@ -22,11 +22,11 @@ import (
 
 // artifacts are what a run brings to the hosts.
 type artifacts struct {
-	dir   string       // where those lie that are made here
-	app   *openapp.App // what they are made of; nil: a submission of HBox's
-	files []artifact
-	names []string // of the files, in the store
-	lost  []string // of a submission of HBox's
+	dir         string       // where those lie that are made here
+	app         *openapp.App // what they are made of; nil: a submission of HBox's
+	files       []artifact
+	names       []string // of the files, in the store
+	unsupported []string // of a submission of HBox's
 
 	store  *runStore // nil: nothing is brought
 	folder *runFolder
@@ -72,7 +72,7 @@ func (o *Options) load(ctx context.Context, a *artifacts, args []string) (appdef
 
 // loadSubmission makes a package of a submission of HBox's.
 func (o *Options) loadSubmission(a *artifacts, job hbox.Submission) (app appdef.App, err error) {
-	if a.lost, err = o.carry(job); err != nil {
+	if a.unsupported, err = o.carry(job); err != nil {
 		return appdef.App{}, err
 	}
 	if o.File.App != "" {

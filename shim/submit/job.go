@@ -26,8 +26,8 @@ type Job struct {
 	Launcher known.Launcher
 	Choices  openapp.Choices
 	File     render.Options // what the job file says, as far as flags have said it
-	Strict   bool           // refuse a job of which something is lost
-	Warn     io.Writer      // takes warnings, notes and what is lost
+	Strict   bool           // refuse a job of which something is unsupported
+	Warn     io.Writer      // takes warnings, notes and what is unsupported
 }
 
 // HBoxVerb in APP's place begins the words of a submission of HBox's.
@@ -52,17 +52,17 @@ func FindLauncher(verb, name string) (known.Launcher, error) {
 
 // Write writes the job's files. args are APP, or the words of a submission of HBox's.
 func (j *Job) Write(ctx context.Context, args []string) (render.Job, error) {
-	app, lost, err := j.read(ctx, args)
+	app, unsupported, err := j.read(ctx, args)
 	if err != nil {
 		return render.Job{}, err
 	}
 	if err := j.complete(&app); err != nil {
 		return render.Job{}, err
 	}
-	return j.render(app, lost)
+	return j.render(app, unsupported)
 }
 
-// read gives the App, and what a submission of HBox's asks for that is lost here.
+// read gives the App, and what a submission of HBox's asks for that is unsupported here.
 func (j *Job) read(ctx context.Context, args []string) (appdef.App, []string, error) {
 	if args[0] == HBoxVerb {
 		return j.readWords(args[1:])
@@ -94,8 +94,8 @@ func (j *Job) readWords(words []string) (appdef.App, []string, error) {
 		return appdef.App{}, nil, exit.Usagef("%s: --app is missing: where the agents find the package; "+
 			"muster hbox-submit --package FOLDER writes it", j.Verb)
 	}
-	lost, err := j.carry(job)
-	return job.App, lost, err
+	unsupported, err := j.carry(job)
+	return job.App, unsupported, err
 }
 
 func (j *Job) parseWords(words []string) (hbox.Submission, error) {
@@ -115,7 +115,7 @@ func (j *Job) parseWords(words []string) (hbox.Submission, error) {
 }
 
 // carry takes over what HBox's options say to YARN, and lists the rest.
-func (j *Job) carry(job hbox.Submission) (lost []string, err error) {
+func (j *Job) carry(job hbox.Submission) (unsupported []string, err error) {
 	o := &j.File
 	for _, name := range slices.Sorted(maps.Keys(job.Carried)) {
 		ok := true
@@ -130,7 +130,7 @@ func (j *Job) carry(job hbox.Submission) (lost []string, err error) {
 			o.MasterVCores, err = appdef.ParseInt(value)
 			ok = err == nil && o.MasterVCores > 0
 		default:
-			lost = append(lost, "hbox-submit: "+name+": it is of HBox's own services")
+			unsupported = append(unsupported, "hbox-submit: "+name+": it is of HBox's own services")
 		}
 		if !ok {
 			return nil, exit.Usagef("hbox-submit: %s %q: want a whole number above 0; memory in megabytes, or with "+
@@ -138,7 +138,7 @@ func (j *Job) carry(job hbox.Submission) (lost []string, err error) {
 				name, job.Carried[name])
 		}
 	}
-	return lost, nil
+	return unsupported, nil
 }
 
 // complete fills in what neither flags nor APP have said.
@@ -160,20 +160,20 @@ func (j *Job) complete(app *appdef.App) error {
 	return nil
 }
 
-// render writes the files, and tells what is lost; lost was lost before.
-func (j *Job) render(app appdef.App, lost []string) (render.Job, error) {
+// render writes the files, and tells what is unsupported; unsupported was unsupported before.
+func (j *Job) render(app appdef.App, unsupported []string) (render.Job, error) {
 	name := j.Launcher.Jobs.Name
 	job, err := known.Render(name, app, j.File)
 	if err != nil {
 		return job, exit.Usagef("%s %w", j.Verb, err)
 	}
-	job.Lost = append(job.Lost, lost...)
-	for _, line := range job.Lost {
-		fmt.Fprintln(j.Warn, "lost: "+line)
+	job.Unsupported = append(job.Unsupported, unsupported...)
+	for _, line := range job.Unsupported {
+		fmt.Fprintln(j.Warn, "unsupported: "+line)
 	}
-	if j.Strict && len(job.Lost) > 0 {
-		return job, exit.With(exit.Definition, fmt.Errorf("%s: %s cannot say %s",
-			j.Verb, name, appdef.Counted(len(job.Lost), "thing")))
+	if j.Strict && len(job.Unsupported) > 0 {
+		return job, exit.With(exit.Definition, fmt.Errorf("%s: %s does not support %s",
+			j.Verb, name, appdef.Counted(len(job.Unsupported), "thing")))
 	}
 	return job, nil
 }

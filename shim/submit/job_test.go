@@ -17,11 +17,11 @@ func TestCarriedOptions(t *testing.T) {
 			}
 			continue
 		}
-		lost, err := new(Job).carry(hbox.Submission{Carried: map[string]string{strings.TrimPrefix(o.Name, "--"): "1"}})
+		unsupported, err := new(Job).carry(hbox.Submission{Carried: map[string]string{strings.TrimPrefix(o.Name, "--"): "1"}})
 		if err != nil {
 			t.Errorf("%s: %v", o.Name, err)
 		}
-		if got := len(lost) == 0; got != o.Remote {
+		if got := len(unsupported) == 0; got != o.Remote {
 			t.Errorf("%s: reaches the job: got %t, want %t", o.Name, got, o.Remote)
 		}
 	}

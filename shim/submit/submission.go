@@ -45,28 +45,28 @@ type Options struct {
 
 // Answer is the answer of muster submit --json.
 type Answer struct {
-	Version  int      `json:"version"`
-	Launcher string   `json:"launcher"`
-	ID       string   `json:"id"`
-	App      string   `json:"app"`
-	Run      string   `json:"run"`
-	Registry string   `json:"registry"`
-	Store    string   `json:"store"` // empty: nothing was brought
-	Objects  []string `json:"objects"`
-	Lost     []string `json:"lost"`
-	Outcome  *string  `json:"outcome"` // null: it was not waited for, or has none
-	Code     *int     `json:"code"`    // that this ends with
+	Version     int      `json:"version"`
+	Launcher    string   `json:"launcher"`
+	ID          string   `json:"id"`
+	App         string   `json:"app"`
+	Run         string   `json:"run"`
+	Registry    string   `json:"registry"`
+	Store       string   `json:"store"` // empty: nothing was brought
+	Objects     []string `json:"objects"`
+	Unsupported []string `json:"unsupported"`
+	Outcome     *string  `json:"outcome"` // null: it was not waited for, or has none
+	Code        *int     `json:"code"`    // that this ends with
 }
 
 // submission is a job at its launcher, and its run in the registry.
 type submission struct {
 	*Options
-	client    job.Client
-	artifacts *artifacts
-	id        string // the launcher's
-	def       appdef.App
-	lost      []string
-	before    standing // of our app, before the job was started
+	client      job.Client
+	artifacts   *artifacts
+	id          string // the launcher's
+	def         appdef.App
+	unsupported []string
+	before      standing // of our app, before the job was started
 }
 
 // standing is what the registry says of an app.
@@ -148,7 +148,7 @@ func (o *Options) launch(ctx context.Context, a *artifacts, args []string) (*sub
 	if err := o.place(ctx, a, &app); err != nil {
 		return nil, err
 	}
-	rendered, err := o.render(app, a.lost)
+	rendered, err := o.render(app, a.unsupported)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func (o *Options) launch(ctx context.Context, a *artifacts, args []string) (*sub
 	if err != nil {
 		return nil, err
 	}
-	s := &submission{Options: o, client: client, artifacts: a, def: app, lost: rendered.Lost}
+	s := &submission{Options: o, client: client, artifacts: a, def: app, unsupported: rendered.Unsupported}
 	return s, s.start(ctx)
 }
 
@@ -320,7 +320,8 @@ func (s *submission) answer(v *registry.Verdict, code *int) error {
 	}
 	out := Answer{
 		Version: 1, Launcher: s.launcher(), ID: s.id, App: s.app(), Run: s.run(), Registry: s.registry().String(),
-		Objects: append([]string{}, s.artifacts.names...), Lost: append([]string{}, s.lost...), Code: code,
+		Objects: append([]string{}, s.artifacts.names...), Unsupported: append([]string{}, s.unsupported...),
+		Code: code,
 	}
 	if s.artifacts.store != nil {
 		out.Store = s.artifacts.store.String()

@@ -101,34 +101,34 @@ func (w writer) title() string {
 
 func (w writer) loseAll() {
 	if w.Options.Format == "jobs" {
-		w.Lose("elsewhere, for a whole run: plain Jobs name no new run; a run that ended with %s stays ended until "+
+		w.Cannot("elsewhere, for a whole run: plain Jobs name no new run; a run that ended with %s stays ended until "+
 			"it is rendered again", render.Joined(launcher.CodesOf(launcher.Elsewhere), ", "))
 	}
 	for _, g := range w.Groups {
 		if g.GPUType != "" {
-			w.Lose("%s: GPU model %s: add a nodeSelector for nvidia.com/gpu.product, whose values are exact; the "+
+			w.Cannot("%s: GPU model %s: add a nodeSelector for nvidia.com/gpu.product, whose values are exact; the "+
 				"agent refuses others", g.Name, g.GPUType)
 		}
 		if g.Label != "" && !labelsValue.MatchString(g.Label) {
-			w.Lose("%s: node label %s: no label of Kubernetes has such a value; add a nodeSelector or an affinity",
+			w.Cannot("%s: node label %s: no label of Kubernetes has such a value; add a nodeSelector or an affinity",
 				g.Name, g.Label)
 		}
 		if !g.Hard && g.VCores > 0 {
-			w.Lose("%s: vcores as a share: asked for as a request, without a limit", g.Name)
+			w.Cannot("%s: vcores as a share: asked for as a request, without a limit", g.Name)
 		}
 	}
 	if w.Options.Queue != "" {
-		w.Lose("queue %s: it is Kueue's label kueue.x-k8s.io/queue-name, which has no effect where Kueue is not",
+		w.Cannot("queue %s: it is Kueue's label kueue.x-k8s.io/queue-name, which has no effect where Kueue is not",
 			w.Options.Queue)
 	}
 	if w.Options.User != "" && !wholeNumber.MatchString(w.Options.User) {
-		w.Lose("user %s: a pod knows numbers only", w.Options.User)
+		w.Cannot("user %s: a pod knows numbers only", w.Options.User)
 	}
 	if w.Options.TimeLimit > 0 && w.Options.Format != "jobs" {
-		w.Lose("time limit %s: of each start; a set that restarts after another failure has it again",
+		w.Cannot("time limit %s: of each start; a set that restarts after another failure has it again",
 			render.SpanText(w.Options.TimeLimit))
 	}
-	w.Lose("folders: those of a pod end with it; checkpoints that are to outlive one belong into a store " +
+	w.Cannot("folders: those of a pod end with it; checkpoints that are to outlive one belong into a store " +
 		"(muster.checkpoint.sync)")
 }
 
@@ -315,7 +315,7 @@ func (w writer) podContainer(g render.Group) *yaml.Node {
 		image = g.Image
 	}
 	if !strings.Contains(image, "@sha256:") {
-		w.Lose("image %s: a tag, whose image others may replace; name it by its digest, NAME@sha256:HEX", image)
+		w.Cannot("image %s: a tag, whose image others may replace; name it by its digest, NAME@sha256:HEX", image)
 	}
 	c := yamlMap("name", yamlText("muster"), "image", yamlText(image), "command",
 		w.podCommand(), "args", w.podArgs(g), "env", w.podEnv())

@@ -126,8 +126,8 @@ var Jobs = render.Launcher{
 func killWindow(w *render.Writer, g render.Group, wanted time.Duration) time.Duration {
 	given := w.Options.KillWindow
 	if wanted > usualWindow || given > usualWindow {
-		w.Lose("%s: kill_timeout %s: Nomad's clients allow %s unless max_kill_timeout in their configuration says more",
-			g.Name, render.SpanText(max(wanted, given)), render.SpanText(usualWindow))
+		w.Cannot("%s: kill_timeout %s: Nomad's clients allow %s unless max_kill_timeout in their configuration says "+
+			"more", g.Name, render.SpanText(max(wanted, given)), render.SpanText(usualWindow))
 	}
 	return cmp.Or(given, max(wanted, usualWindow))
 }
@@ -182,20 +182,20 @@ func (w writer) job() (jobSpec, error) {
 }
 
 func (w writer) loseAll() {
-	w.Lose("exit codes: Nomad starts an agent again after any but 0, %d times here and %d times elsewhere; one "+
+	w.Cannot("exit codes: Nomad starts an agent again after any but 0, %d times here and %d times elsewhere; one "+
 		"that is started after the verdict ends with it at once", retriesHere.Attempts, retriesElsewhere.Attempts)
 	if !slices.Contains(w.Options.AgentFlags, "--work-dir") {
-		w.Lose("folders: another allocation begins with empty ones; checkpoints that are to outlive one belong " +
+		w.Cannot("folders: another allocation begins with empty ones; checkpoints that are to outlive one belong " +
 			"into a store (muster.checkpoint.sync), or --work-dir into a folder that stays")
 	}
 	if w.Options.Queue != "" {
-		w.Lose("queue %s: Nomad has none; namespaces and node pools come near", w.Options.Queue)
+		w.Cannot("queue %s: Nomad has none; namespaces and node pools come near", w.Options.Queue)
 	}
 	if w.Options.TimeLimit > 0 {
-		w.Lose("time limit %s: Nomad has none; muster.timeout is the app's own", w.Options.TimeLimit)
+		w.Cannot("time limit %s: Nomad has none; muster.timeout is the app's own", w.Options.TimeLimit)
 	}
 	if w.Options.Driver == "exec" {
-		w.Lose("driver exec: what the programs need must be in the chroot_env of the clients' configuration, " +
+		w.Cannot("driver exec: what the programs need must be in the chroot_env of the clients' configuration, " +
 			"Python above all")
 	}
 }
@@ -309,7 +309,7 @@ func (w writer) resources(g render.Group) resources {
 	switch {
 	case g.VCores == appdef.Max:
 		r.CPU = coreMHz
-		w.Lose("%s: vcores max: Nomad grants what it is asked for, %d MHz here", g.Name, coreMHz)
+		w.Cannot("%s: vcores max: Nomad grants what it is asked for, %d MHz here", g.Name, coreMHz)
 	case g.Hard && g.VCores > 0:
 		r.Cores = g.VCores
 	default:

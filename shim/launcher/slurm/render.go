@@ -100,19 +100,20 @@ func (w writer) parts() []part {
 func (w writer) loseAll() {
 	for _, g := range w.Groups {
 		if g.VCores == appdef.Max && !g.Spread {
-			w.Lose("%s: vcores max: the job has its nodes to itself; instances on one node share its cores and "+
+			w.Cannot("%s: vcores max: the job has its nodes to itself; instances on one node share its cores and "+
 				"memory, and muster.spread=host parts them", g.Name)
 		}
 	}
-	w.Lose("kill time-out: KillWait of the cluster's configuration; the agents are told %s", w.LongestWindow())
+	w.Cannot("kill time-out: KillWait of the cluster's configuration; the agents are told %s", w.LongestWindow())
 	if w.Options.Priority != "" {
-		w.Lose("priority %s: only an operator of Slurm may raise one; see sbatch --nice and --qos", w.Options.Priority)
+		w.Cannot("priority %s: only an operator of Slurm may raise one; see sbatch --nice and --qos",
+			w.Options.Priority)
 	}
 	if w.Options.TimeLimit > 0 {
-		w.Lose("time limit %s: of each start; a job that has been put into the queue again for another reason has "+
+		w.Cannot("time limit %s: of each start; a job that has been put into the queue again for another reason has "+
 			"it again", render.SpanText(w.Options.TimeLimit))
 	}
-	w.Lose("an agent that ends alone: Slurm restarts no single task, so all are ended and the job is put into the " +
+	w.Cannot("an agent that ends alone: Slurm restarts no single task, so all are ended and the job is put into the " +
 		"queue again")
 }
 

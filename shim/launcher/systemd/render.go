@@ -110,28 +110,29 @@ func (w writer) write() ([]render.File, error) {
 func (w writer) loseAll() {
 	for _, g := range w.Groups {
 		if g.GPUs > 0 {
-			w.Lose("%s: %d GPUs: systemd grants none; the agent chooses and locks them on the host", g.Name, g.GPUs)
+			w.Cannot("%s: %d GPUs: systemd grants none; the agent chooses and locks them on the host", g.Name, g.GPUs)
 		}
 		if g.Spread {
-			w.Lose("%s: each on a host of its own: systemd knows one host; enable one instance on each", g.Name)
+			w.Cannot("%s: each on a host of its own: systemd knows one host; enable one instance on each", g.Name)
 		}
 		if g.Image != "" && g.Image != appdef.HostRoot && !w.Options.Privileged {
-			w.Lose("%s: muster.image %s: an unprivileged agent has no namespaces here; --privileged runs images",
+			w.Cannot("%s: muster.image %s: an unprivileged agent has no namespaces here; --privileged runs images",
 				g.Name, g.Image)
 		}
 		if g.Label != "" {
-			w.Lose("%s: node label %s: systemd knows one host; enable the instances where they belong", g.Name, g.Label)
+			w.Cannot("%s: node label %s: systemd knows one host; enable the instances where they belong",
+				g.Name, g.Label)
 		}
 	}
-	w.Lose("another host: systemd starts an agent again on this one only")
+	w.Cannot("another host: systemd starts an agent again on this one only")
 	if w.Options.Queue != "" || w.Options.Priority != "" {
-		w.Lose("queue and priority: systemd has none")
+		w.Cannot("queue and priority: systemd has none")
 	}
 	if w.Options.Privileged && w.Options.User != "" {
-		w.Lose("--user %s: --privileged has the agents be root", w.Options.User)
+		w.Cannot("--user %s: --privileged has the agents be root", w.Options.User)
 	}
 	if w.Options.TimeLimit > 0 {
-		w.Lose("time limit %s: RuntimeMaxSec would end one agent, not the run; muster.timeout is the app's own",
+		w.Cannot("time limit %s: RuntimeMaxSec would end one agent, not the run; muster.timeout is the app's own",
 			w.Options.TimeLimit)
 	}
 }

@@ -122,17 +122,17 @@ func (w writer) write() ([]render.File, error) {
 func (w writer) loseAll() {
 	for _, g := range w.Groups {
 		if g.GPUType != "" {
-			w.Lose("%s: GPU model %s: YARN grants GPUs by number; give the nodes that have it a label "+
+			w.Cannot("%s: GPU model %s: YARN grants GPUs by number; give the nodes that have it a label "+
 				"(yarn.label.expression)", g.Name, g.GPUType)
 		}
 		if g.VCores == appdef.Max {
-			w.Lose("%s: vcores max: YARN grants what it is asked for, 1 here", g.Name)
+			w.Cannot("%s: vcores max: YARN grants what it is asked for, 1 here", g.Name)
 		}
 		if g.MemoryMB == 0 {
-			w.Lose("%s: memory: %d MB, for want of a number", g.Name, usualMemoryMB)
+			w.Cannot("%s: memory: %d MB, for want of a number", g.Name, usualMemoryMB)
 		}
 	}
-	w.Lose("kill time-out: %s of the cluster's yarn.nodemanager.sleep-delay-before-sigkill.ms; a stop by YARN "+
+	w.Cannot("kill time-out: %s of the cluster's yarn.nodemanager.sleep-delay-before-sigkill.ms; a stop by YARN "+
 		"leaves no grace to speak of", w.LongestWindow())
 }
 
@@ -160,7 +160,7 @@ func (w writer) service() ([]render.File, error) {
 		service.Configuration.Properties["yarn.service.am-resource.memory"] = strconv.Itoa(w.Options.MasterMemoryMB)
 	}
 	if w.Options.MasterVCores > 0 {
-		w.Lose("vcores of the ApplicationMaster: YARN's service framework takes its memory alone")
+		w.Cannot("vcores of the ApplicationMaster: YARN's service framework takes its memory alone")
 	}
 	seen := map[string]string{}
 	for _, g := range w.Groups {
@@ -176,9 +176,9 @@ func (w writer) service() ([]render.File, error) {
 		service.Components = append(service.Components, c)
 	}
 	if w.Options.Priority != "" {
-		w.Lose("priority %s: YARN's service API has none; that of the queue holds", w.Options.Priority)
+		w.Cannot("priority %s: YARN's service API has none; that of the queue holds", w.Options.Priority)
 	}
-	w.Lose("exit codes: YARN's services start an agent again after any but 0, until a component has failed as "+
+	w.Cannot("exit codes: YARN's services start an agent again after any but 0, until a component has failed as "+
 		"often as it has instances, and %d times more; one that is started after the verdict ends with it at once",
 		maxFailures)
 	service.Description = strings.Join(nonEmpty(w.Header("A service of YARN, written by muster render yarn.",
@@ -319,12 +319,12 @@ func (w writer) shell() ([]render.File, error) {
 	var commands []string
 	for _, g := range parts {
 		if g.Spread {
-			w.Lose("%s: each on a host of its own: the distributed shell places containers anywhere", g.Name)
+			w.Cannot("%s: each on a host of its own: the distributed shell places containers anywhere", g.Name)
 		}
 		commands = append(commands, w.application(g, priority, len(parts) > 1))
 	}
 	if w.Options.TimeLimit == 0 {
-		w.Lose("time: the client ends an application after %d days at the latest",
+		w.Cannot("time: the client ends an application after %d days at the latest",
 			shellTimeout/int(24*time.Hour/time.Millisecond))
 	}
 	how := []string{
