@@ -99,9 +99,12 @@ func printCheckup(out io.Writer, answer checkup, asJSON bool) error {
 			word = "no"
 		}
 		begin := fmt.Sprintf("%-8s %-16s ", word, c.Name)
-		fmt.Fprintln(out, wording.Wrap(begin+c.Found, width, len(begin)))
+		text := console.Color(out, wording.Wrap(begin+wording.Line(c.Found), width, len(begin)), 0, word) + "\n"
 		if c.Remedy != "" {
-			fmt.Fprintln(out, wording.Wrap(fmt.Sprintf("%*s-> %s", len(begin), "", c.Remedy), width, len(begin)+3))
+			text += wording.Wrap(fmt.Sprintf("%*s-> %s", len(begin), "", wording.Line(c.Remedy)), width, len(begin)+3) + "\n"
+		}
+		if err := console.Print(out, text); err != nil {
+			return err
 		}
 	}
 	return printLauncher(out, answer.Launcher)

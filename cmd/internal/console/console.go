@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -49,14 +50,28 @@ func Table(out io.Writer, head string, rows [][]string) error {
 		}
 	}
 	width := Width(out)
+	told := slices.IndexFunc(table[0], func(name string) bool { return slices.Contains(tellingColumns, name) })
 	var b strings.Builder
 	for _, line := range table {
 		var row strings.Builder
+		from := 0
 		for i := range widths {
+			if i == told {
+				from = row.Len()
+			}
 			row.WriteString(line[i] + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(line[i])+2))
 		}
-		b.WriteString(wording.Wrap(row.String()+line[last], width, utf8.RuneCountInString(row.String())) + "\n")
+		text := wording.Wrap(row.String()+line[last], width, utf8.RuneCountInString(row.String()))
+		if told == last {
+			from = row.Len()
+		}
+		if told >= 0 {
+			text = Color(out, text, from, line[told])
+		}
+		b.WriteString(text + "\n")
 	}
-	_, err := io.WriteString(out, b.String())
-	return err
+	return Print(out, b.String())
 }
+
+// tellingColumns are the columns whose word has a colour: the first of them that a table has.
+var tellingColumns = []string{"OUTCOME", "PHASE", "STATE"}

@@ -196,7 +196,13 @@ func (r *runner) draw(lines []string) {
 		fmt.Fprintf(&b, "\x1b[%dA", r.drawn)
 	}
 	for _, l := range lines {
-		b.WriteString("\x1b[2K" + cut(wording.Line(l), width) + "\n")
+		text := cut(wording.Line(l), width)
+		for i, word := range strings.Fields(text) {
+			if i < 2 { // an instance and its phase, or warning: INSTANCE:
+				text = console.Color(r.streams.Err, text, 0, strings.TrimSuffix(word, ":"))
+			}
+		}
+		b.WriteString("\x1b[2K" + text + "\n")
 	}
 	r.drawn = len(lines)
 	_, _ = io.WriteString(console.Raw(r.streams.Err), b.String()) // the terminal is gone

@@ -18,6 +18,7 @@ import (
 	"github.com/muster-agent/muster/shim/journal"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/status"
+	"github.com/muster-agent/muster/shim/wording"
 )
 
 // finish writes result.json, says how it ended, and gives the exit code.
@@ -44,7 +45,9 @@ func (r *runner) finish(e end) error {
 			return err
 		}
 	} else {
-		fmt.Fprintln(r.streams.Out, headline(result, !reported))
+		line := wording.Printable(headline(result, !reported))
+		line = console.Color(r.streams.Out, line, len(result.App), result.Outcome)
+		_ = console.Print(r.streams.Out, line+"\n") // the exit code says it too
 	}
 	if result.Code == 0 {
 		return nil

@@ -16,6 +16,8 @@ import (
 // On a terminal a run is a table that is drawn in its own place, fits the window, and leaves messages
 // standing above it.
 func TestTableOnATerminal(t *testing.T) {
+	t.Setenv("TERM", "xterm")
+	t.Setenv("NO_COLOR", "")
 	master, end := consoletest.Terminal(t, 20, 6)
 	r := &runner{appID: "d1", flags: &Options{Output: OutputAuto}, streams: console.Streams{Err: end, Out: io.Discard}}
 	if !r.tabular() {
@@ -31,8 +33,8 @@ func TestTableOnATerminal(t *testing.T) {
 	}
 	var shown bytes.Buffer
 	_, _ = io.Copy(&shown, master) // EIO is how a terminal ends
-	first := "\x1b[2KINSTANCE PHASE\n\x1b[2Kps-0 running and far\n\x1b[2Kworker-0\n\x1b[2Kworker-1\n\x1b[2K… and 2 more: muster\n"
-	want := first + "\x1b[5A" + first + "d1: stopping\n" + "\x1b[2KINSTANCE PHASE\n\x1b[2Kps-0 running and far\n"
+	first := "\x1b[2KINSTANCE PHASE\n\x1b[2Kps-0 \x1b[32mrunning\x1b[0m and far\n\x1b[2Kworker-0\n\x1b[2Kworker-1\n\x1b[2K… and 2 more: muster\n"
+	want := first + "\x1b[5A" + first + "d1: stopping\n" + "\x1b[2KINSTANCE PHASE\n\x1b[2Kps-0 \x1b[32mrunning\x1b[0m and far\n"
 	if got := strings.ReplaceAll(shown.String(), "\r\n", "\n"); got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}

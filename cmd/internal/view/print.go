@@ -23,14 +23,20 @@ func (v *App) Print(out io.Writer) error {
 	if v.Name != "" {
 		title += " (" + wording.Line(v.Name) + ")"
 	}
-	fmt.Fprintf(out, "%s: %s\n", title, v.Phase)
+	var b strings.Builder
+	b.WriteString(console.Color(out, title+": "+v.Phase, len(title), v.Phase) + "\n")
 	width := console.Width(out)
 	for _, line := range v.lines() {
-		text := fmt.Sprintf("  %-11s %s", line[0], wording.Line(line[1]))
-		fmt.Fprintln(out, wording.Wrap(text, width, len("  checkpoints ")))
+		text := wording.Wrap(fmt.Sprintf("  %-11s %s", line[0], wording.Line(line[1])), width, len("  checkpoints "))
+		text = console.Color(out, text, 0, line[0])
+		if line[0] == "verdict" || line[0] == "outcome" {
+			outcome := line[1][:max(0, strings.IndexAny(line[1]+" ", " :;"))]
+			text = console.Color(out, text, len("  checkpoints"), outcome)
+		}
+		b.WriteString(text + "\n")
 	}
-	if len(v.Instances) == 0 {
-		return nil
+	if err := console.Print(out, b.String()); err != nil || len(v.Instances) == 0 {
+		return err
 	}
 	if len(v.Instances) > manyInstances {
 		fmt.Fprintf(out, "  %-11s %s\n", "phases", apps.Counts(v.Instances))
