@@ -198,7 +198,10 @@ var rooms = []room{
 	{path: "cmd/internal/console", may: []string{"shim/exit", "shim/wording"}},
 	{path: "cmd/internal/apps", may: []string{"appdef", "registry", "registry/consul", "shim/exit", "shim/launcher", "shim/machine", "shim/status", "shim/wording"}},
 	{path: "cmd/internal/ask", may: []string{"cmd/internal/apps", "cmd/internal/console", "appdef", "registry", "registry/consul", "shim/exit", "shim/plan", "shim/status", "shim/wait", "shim/wording"}},
-	{path: "cmd/internal/gc", may: []string{"cmd/internal/apps", "shim/exit", "shim/status", "shim/workdir"}},
+	{path: "cmd/internal/gc", may: []string{
+		"cmd/internal/apps", "packages/cachedir", "packages/image", "shim/exit", "shim/status", "shim/store/cache",
+		"shim/workdir",
+	}},
 	{path: "cmd/internal/logs", may: []string{"cmd/internal/apps", "registry", "shim/exit", "shim/files", "shim/journal", "shim/status", "shim/tail", "shim/wording"}},
 	{path: "cmd/internal/flags", may: []string{"shim/ports", "cmd/internal/apps", "registry", "registry/consul", "shim/exit", "shim/hadoop", "shim/openapp", "shim/policy", "shim/status"}},
 	{path: "cmd/internal/view", may: []string{"cmd/internal/apps", "cmd/internal/console", "appdef", "registry", "registry/consul", "shim/exit", "shim/machine", "shim/member", "shim/plan", "shim/status", "shim/wording"}},

@@ -101,7 +101,8 @@ func printCheckup(out io.Writer, answer checkup, asJSON bool) error {
 		begin := fmt.Sprintf("%-8s %-16s ", word, c.Name)
 		text := console.Color(out, wording.Wrap(begin+wording.Line(c.Found), width, len(begin)), 0, word) + "\n"
 		if c.Remedy != "" {
-			text += wording.Wrap(fmt.Sprintf("%*s-> %s", len(begin), "", wording.Line(c.Remedy)), width, len(begin)+3) + "\n"
+			remedy := fmt.Sprintf("%*s-> %s", len(begin), "", wording.Line(c.Remedy))
+			text += wording.Wrap(remedy, width, len(begin)+3) + "\n"
 		}
 		if err := console.Print(out, text); err != nil {
 			return err

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,11 +22,12 @@ func newGC(s console.Streams) *cobra.Command {
 	var ask flags.Ask
 	older, dryRun := "7d", false
 	cmd := &cobra.Command{
-		Use: "gc", Short: "Remove the work folders and records of finished runs on this host", Args: exactly(),
+		Use: "gc", Short: "Remove what finished runs and the cache have left on this host", Args: exactly(),
 		Long: `Removes the work folders of runs that ended with a verdict before --older-than, with the checkpoints
-and logs in them, and the records that ps and status have of these apps. A folder that --work-dir
-named, and one of an interrupted run, which may be resumed, is never removed. --dry-run says what
-would be removed, and how much it takes of the disk.`,
+and logs in them, the records that ps and status have of these apps, and from this user's cache the image
+layers and fetched files that no agent holds and none has asked for since. A folder that --work-dir named,
+and one of an interrupted run, which may be resumed, is never removed. --dry-run says what would be removed,
+and how much it takes of the disk.`,
 		Example: "  muster gc --dry-run\n  muster gc --older-than 36h",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return collect(cmd.Context(), s, &ask, older, dryRun)
@@ -49,9 +52,8 @@ func collect(ctx context.Context, s console.Streams, ask *flags.Ask, older strin
 	if err != nil {
 		return err
 	}
-	var rows [][]string
+	t := tally{dry: dryRun}
 	var errs []error
-	var bytes int64
 	for _, f := range folders {
 		if !dryRun {
 			if err := removeFolder(ctx, k, f); err != nil {
@@ -59,20 +61,54 @@ func collect(ctx context.Context, s console.Streams, ask *flags.Ask, older strin
 				continue
 			}
 		}
-		bytes += f.Bytes
-		rows = append(rows, []string{f.App, wording.Clock(f.Ended), megabytes(f.Bytes), f.Path})
+		t.add(f.App, gc.Cached{What: "work folder", Path: f.Path, Used: f.Ended, Bytes: f.Bytes})
 	}
-	if len(rows) > 0 {
-		if err := console.Table(s.Out, "APP ENDED SIZE FOLDER", rows); err != nil {
+	cached, err := gc.Caches(ctx, time.Now().Add(-age), dryRun)
+	errs = append(errs, err)
+	for _, c := range cached {
+		t.add(c.What, c)
+	}
+	return errors.Join(append(errs, t.print(s))...)
+}
+
+// tally is what was removed, in the order in which it was.
+type tally struct {
+	dry   bool
+	rows  [][]string
+	kinds []string
+	bytes int64
+}
+
+func (t *tally) add(what string, c gc.Cached) {
+	t.kinds = append(t.kinds, c.What)
+	t.bytes += c.Bytes
+	t.rows = append(t.rows, []string{what, wording.Clock(c.Used), megabytes(c.Bytes), c.Path})
+}
+
+func (t *tally) print(s console.Streams) error {
+	if len(t.rows) > 0 {
+		if err := console.Table(s.Out, "WHAT USED SIZE PATH", t.rows); err != nil {
 			return err
 		}
 	}
+	var parts []string
+	for _, kind := range []string{"work folder", "image layer", "fetched file"} {
+		n := 0
+		for _, k := range t.kinds {
+			if k == kind {
+				n++
+			}
+		}
+		if n > 0 {
+			parts = append(parts, appdef.Counted(n, kind))
+		}
+	}
 	what := "removed"
-	if dryRun {
+	if t.dry {
 		what = "would be removed"
 	}
-	fmt.Fprintf(s.Out, "%s %s, %s\n", appdef.Counted(len(rows), "work folder"), what, megabytes(bytes))
-	return errors.Join(errs...)
+	_, err := fmt.Fprintf(s.Out, "%s %s, %s\n", cmp.Or(strings.Join(parts, ", "), "nothing"), what, megabytes(t.bytes))
+	return err
 }
 
 // removeFolder removes a folder and the records of its run.

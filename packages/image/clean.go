@@ -24,6 +24,15 @@ type Layer struct {
 // unpackings of that time have left. What an agent holds stays, however old. The few kilobytes of manifests stay too.
 // dir is Options.Cache. It returns what it removed.
 func Clean(ctx context.Context, dir string, before time.Time) ([]Layer, error) {
+	return clean(ctx, dir, before, true)
+}
+
+// Unused are the layers that Clean would remove.
+func Unused(ctx context.Context, dir string, before time.Time) ([]Layer, error) {
+	return clean(ctx, dir, before, false)
+}
+
+func clean(ctx context.Context, dir string, before time.Time, remove bool) ([]Layer, error) {
 	if _, err := os.Lstat(filepath.Join(dir, "image")); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -44,7 +53,7 @@ func Clean(ctx context.Context, dir string, before time.Time) ([]Layer, error) {
 		if ctx.Err() != nil {
 			return layers, ctx.Err()
 		}
-		l, err := c.sweepLayer(f, path, before)
+		l, err := c.sweepLayer(f, path, before, remove)
 		if err != nil {
 			return layers, fmt.Errorf("clean %s: %w", path, err)
 		}
@@ -52,11 +61,14 @@ func Clean(ctx context.Context, dir string, before time.Time) ([]Layer, error) {
 			layers = append(layers, *l)
 		}
 	}
+	if !remove {
+		return layers, nil
+	}
 	return layers, c.sweepPartial(before)
 }
 
-// sweepLayer removes the layer if it is not in use, and returns it then. That needs its exclusive lock.
-func (c cache) sweepLayer(f form, path string, before time.Time) (_ *Layer, err error) {
+// sweepLayer returns the layer if it is not in use, and removes it then. That needs its exclusive lock.
+func (c cache) sweepLayer(f form, path string, before time.Time, remove bool) (_ *Layer, err error) {
 	algorithm, name := filepath.Base(filepath.Dir(path)), filepath.Base(path)
 	whole := strings.TrimSuffix(name, ".new")
 	held, err := c.tryLock("layer-" + algorithm + "-" + whole)
@@ -69,12 +81,18 @@ func (c cache) sweepLayer(f form, path string, before time.Time) (_ *Layer, err 
 		return nil, err
 	}
 	if whole != name { // of an agent that was killed while it unpacked
+		if !remove {
+			return nil, nil
+		}
 		return nil, f.removeAll(path)
 	}
 	hex, _, _ := strings.Cut(name, "-")
 	l := &Layer{Digest: algorithm + ":" + hex, Path: path, Used: used}
 	if l.Bytes, err = size(path); err != nil {
 		return nil, err
+	}
+	if !remove {
+		return l, nil
 	}
 	gone := path + ".new" // a half removed layer must not look like one
 	if err := f.removeAll(gone); err != nil {

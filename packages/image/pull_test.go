@@ -645,9 +645,13 @@ func TestCleanLeavesWhatIsHeld(t *testing.T) {
 	if got, err := Clean(t.Context(), cacheDir, time.Now().Add(-time.Hour)); err != nil || len(got) > 0 {
 		t.Fatalf("used a moment ago: got %v, %v; want nothing removed", got, err)
 	}
+	unused, err := Unused(t.Context(), cacheDir, later)
+	if err != nil {
+		t.Fatal(err)
+	}
 	gone, err := Clean(t.Context(), cacheDir, later)
-	if err != nil || len(gone) != 2 || gone[0].Bytes == 0 {
-		t.Fatalf("cleaned: got %v, %v; want two layers with their sizes", gone, err)
+	if err != nil || len(gone) != 2 || gone[0].Bytes == 0 || !slices.Equal(unused, gone) {
+		t.Fatalf("unused %v, cleaned: got %v, %v; want two layers with their sizes", unused, gone, err)
 	}
 	if _, err := os.Lstat(im.Layers[0]); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a removed layer: got %v, want %v", err, fs.ErrNotExist)

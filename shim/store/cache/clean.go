@@ -27,6 +27,7 @@ type Removed struct {
 type Keep struct {
 	Since time.Time // files used since then; zero: all
 	Bytes int64     // limit of the most recently used files; 0: none
+	Dry   bool      // remove nothing, find what would be removed
 }
 
 // Clean removes the files that no process holds and that Keep does not keep, oldest first, and the remains of downloads
@@ -51,7 +52,7 @@ func Clean(ctx context.Context, dir string, keep Keep) ([]Removed, error) {
 		if !r.Used.Before(keep.Since) && (keep.Bytes <= 0 || bytes <= keep.Bytes) {
 			continue
 		}
-		removed, err := c.sweep(r)
+		removed, err := c.sweep(r, keep.Dry)
 		if err != nil {
 			return gone, fmt.Errorf("clean %s: %w", c.contentPath(r.SHA256), err)
 		}
@@ -59,6 +60,9 @@ func Clean(ctx context.Context, dir string, keep Keep) ([]Removed, error) {
 			bytes -= r.Bytes
 			gone = append(gone, r)
 		}
+	}
+	if keep.Dry {
+		return gone, nil
 	}
 	return gone, errors.Join(c.sweepPartial(keep.Since), c.sweepIndex())
 }
@@ -91,7 +95,7 @@ func (c cache) contents() (all []Removed, bytes int64, err error) {
 }
 
 // sweep removes a file if no process holds it and none has used it meanwhile.
-func (c cache) sweep(r Removed) (done bool, err error) {
+func (c cache) sweep(r Removed, dry bool) (done bool, err error) {
 	_, err = os.Lstat(filepath.Join(c.root, "locks", "sha256-"+r.SHA256))
 	fresh := errors.Is(err, fs.ErrNotExist) // the lock file has the time of the last use; a new one has none
 	held, err := c.tryLock("sha256-"+r.SHA256, syscall.LOCK_EX)
@@ -105,6 +109,9 @@ func (c cache) sweep(r Removed) (done bool, err error) {
 	}
 	if !fresh && used.After(r.Used) {
 		return false, nil
+	}
+	if dry {
+		return true, nil
 	}
 	return true, removeIfThere(c.contentPath(r.SHA256))
 }

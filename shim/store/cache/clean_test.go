@@ -3,6 +3,7 @@ package cache
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,8 +38,15 @@ func TestClean(t *testing.T) {
 
 	gone := func(keep Keep) string {
 		t.Helper()
+		dry := keep
+		dry.Dry = true
+		would, err := Clean(t.Context(), dir, dry)
+		must(t, err)
 		removed, err := Clean(t.Context(), dir, keep)
 		must(t, err)
+		if !slices.Equal(would, removed) {
+			t.Errorf("dry: got %v, want %v", would, removed)
+		}
 		var names strings.Builder
 		for _, r := range removed {
 			for i, f := range files {
