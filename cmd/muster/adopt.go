@@ -24,7 +24,7 @@ then; nobody else starts the app meanwhile. muster stop APP ends such a run, wit
 		ValidArgsFunction: completeKnown(&f),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		k, err := f.Lookup(s.Err)
+		k, err := f.Lookup(args[0], s.Err)
 		if err != nil {
 			return err
 		}

@@ -41,7 +41,7 @@ output is kept in the instance's log folder, as output-N.txt and errors-N.txt.`,
 }
 
 func (f *commandFlags) command(ctx context.Context, s console.Streams, word, name string) error {
-	k, err := f.ask.Lookup(s.Err)
+	k, err := f.ask.Lookup(word, s.Err)
 	if err != nil {
 		return err
 	}

@@ -124,6 +124,10 @@ func completeKnown(ask *flags.Ask) cobra.CompletionFunc {
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
+		if units := ask.State.Units(); units != "" {
+			of, _ := units.Apps() // what may not be read there has none
+			apps = append(apps, of...)
+		}
 		var names []string
 		for _, app := range apps {
 			names = append(names, app.App)

@@ -33,7 +33,7 @@ events.jsonl as they stand.`,
 }
 
 func printEvents(ctx context.Context, s console.Streams, ask *flags.Ask, what string, e logs.Events) error {
-	k, err := ask.Lookup(s.Err)
+	k, err := ask.Lookup(what, s.Err)
 	if err != nil {
 		return err
 	}

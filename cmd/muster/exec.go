@@ -76,7 +76,7 @@ func completeInstance(ask *flags.Ask) cobra.CompletionFunc {
 func (f *execFlags) exec(
 	ctx context.Context, s console.Streams, given func(string) bool, word string, argv []string,
 ) error {
-	k, err := f.ask.Lookup(s.Err)
+	k, err := f.ask.Lookup(word, s.Err)
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ keep to the counts in force.`,
 			"consul://127.0.0.1:8500 --wait 30m",
 		ValidArgsFunction: completeKnown(&f.ask),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			k, err := f.ask.Lookup(s.Err)
+			k, err := f.ask.Lookup(args[0], s.Err)
 			if err != nil {
 				return err
 			}

@@ -40,7 +40,7 @@ all apps of this host, and those of --registry, that were last changed before th
 }
 
 func (f *forgetFlags) forget(ctx context.Context, s console.Streams, args []string) error {
-	k, err := f.ask.Lookup(s.Err)
+	k, err := f.ask.Lookup(strings.Join(args, ""), s.Err)
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func collect(ctx context.Context, s console.Streams, ask *flags.Ask, older strin
 	if err != nil {
 		return err
 	}
-	k, err := ask.Lookup(s.Err)
+	k, err := ask.Lookup("", s.Err)
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ lives on and restarts the process while the budget lasts.`,
 			if strings.Contains(args[0], "/") {
 				return (&signalFlags{ask: f}).signal(cmd.Context(), s, args[0], "KILL")
 			}
-			k, err := f.Lookup(s.Err)
+			k, err := f.Lookup(args[0], s.Err)
 			if err != nil {
 				return err
 			}

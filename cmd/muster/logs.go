@@ -60,7 +60,7 @@ func (f *logsFlags) logs(ctx context.Context, s console.Streams, what string) er
 	case strings.ContainsAny(f.side, "/\x00"):
 		return exit.Usagef("logs: --side %q: want the name of a side process", f.side)
 	}
-	k, err := f.ask.Lookup(s.Err)
+	k, err := f.ask.Lookup(what, s.Err)
 	if err != nil {
 		return err
 	}

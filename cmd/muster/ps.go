@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,7 +15,6 @@ import (
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/cmd/internal/view"
-	"github.com/muster-agent/muster/shim/status"
 	"github.com/muster-agent/muster/shim/wording"
 )
 
@@ -53,7 +51,7 @@ func newPs(s console.Streams) *cobra.Command {
 }
 
 func (f *psFlags) ps(ctx context.Context, s console.Streams) error {
-	k, err := f.ask.Lookup(s.Err)
+	k, err := f.ask.Lookup("", s.Err)
 	if err != nil {
 		return err
 	}
@@ -61,11 +59,8 @@ func (f *psFlags) ps(ctx context.Context, s console.Streams) error {
 	if err != nil {
 		return err
 	}
-	if units := status.Dir(status.UnitsDir(os.Geteuid(), os.Getenv("XDG_RUNTIME_DIR"))); f.ask.State.Dir == "" {
-		var found bool
-		if rows, found = k.ListAlso(ctx, rows, units); found {
-			fmt.Fprintf(s.Err, "with the apps of systemd units: for the other verbs give --state-dir %s\n", units)
-		}
+	if units := f.ask.State.Units(); units != "" {
+		rows = k.ListAlso(ctx, rows, units)
 	}
 	if f.running {
 		rows = slices.DeleteFunc(rows, func(r apps.Row) bool { return !r.Running() })

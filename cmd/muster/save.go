@@ -33,7 +33,7 @@ of --wait ends this command; the save continues.`,
 			"save d1 --no-wait",
 		ValidArgsFunction: completeKnown(&f.ask),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			k, err := f.ask.Lookup(s.Err)
+			k, err := f.ask.Lookup(args[0], s.Err)
 			if err != nil {
 				return err
 			}

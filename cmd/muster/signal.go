@@ -36,7 +36,7 @@ func (f *signalFlags) signal(ctx context.Context, s console.Streams, word, signa
 	if _, err := status.ParseSignal(signal); err != nil {
 		return exit.Usagef("%w; want a name such as TERM, KILL, USR1, or a number", err)
 	}
-	k, err := f.ask.Lookup(s.Err)
+	k, err := f.ask.Lookup(word, s.Err)
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func (f *statusFlags) status(ctx context.Context, s console.Streams, app string)
 	if f.run != "" && !f.wait {
 		return exit.Usagef("status: --run %s without --wait", f.run)
 	}
-	k, err := f.ask.Lookup(s.Err)
+	k, err := f.ask.Lookup(app, s.Err)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ the stop. Without --save, and after Ctrl-C of muster run, no save is waited for.
 			if cmd.Flags().Changed("timeout") && !f.save {
 				return exit.Usagef("stop: --timeout %s without --save", f.timeout)
 			}
-			k, err := f.ask.Lookup(s.Err)
+			k, err := f.ask.Lookup(args[0], s.Err)
 			if err != nil {
 				return err
 			}

@@ -52,17 +52,16 @@ func (k Lookup) List(ctx context.Context) ([]Row, error) {
 	return rows, nil
 }
 
-// ListAlso adds the apps of another state folder of this host, and tells whether there are any. What may not be read
-// there has none.
-func (k Lookup) ListAlso(ctx context.Context, rows []Row, state status.Dir) (all []Row, found bool) {
+// ListAlso adds the apps of another state folder of this host. What may not be read there has none.
+func (k Lookup) ListAlso(ctx context.Context, rows []Row, state status.Dir) []Row {
 	k.State, k.Address = state, registry.Address{}
 	more, err := k.List(ctx)
 	if err != nil || len(more) == 0 {
-		return rows, false
+		return rows
 	}
-	all = append(rows, more...)
-	slices.SortStableFunc(all, newestFirst)
-	return all, true
+	rows = append(rows, more...)
+	slices.SortStableFunc(rows, newestFirst)
+	return rows
 }
 
 func newestFirst(a, b Row) int {

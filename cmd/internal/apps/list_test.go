@@ -28,11 +28,11 @@ func TestListAlso(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, found := k.ListAlso(t.Context(), rows, at("unit", "2026-02-02T03:04:05Z"))
-	if !found || len(all) != 2 || all[0].App != "unit" || all[1].App != "own" {
-		t.Errorf("got %v %v", all, found)
+	all := k.ListAlso(t.Context(), rows, at("unit", "2026-02-02T03:04:05Z"))
+	if len(all) != 2 || all[0].App != "unit" || all[1].App != "own" {
+		t.Errorf("got %v", all)
 	}
-	if all, found := k.ListAlso(t.Context(), rows, status.Dir(filepath.Join(t.TempDir(), "none"))); found || len(all) != 1 {
-		t.Errorf("without such a folder: got %v %v", all, found)
+	if all := k.ListAlso(t.Context(), rows, status.Dir(filepath.Join(t.TempDir(), "none"))); len(all) != 1 {
+		t.Errorf("without such a folder: got %v", all)
 	}
 }

@@ -2,6 +2,7 @@ package flags
 
 import (
 	"io"
+	"strings"
 
 	"github.com/muster-agent/muster/cmd/internal/apps"
 )
@@ -19,10 +20,11 @@ func (f *Ask) Register(flags Set) {
 	f.State.Register(flags)
 }
 
-// Lookup is where these flags say to look. Warnings go to warn.
-func (f *Ask) Lookup(warn io.Writer) (apps.Lookup, error) {
+// Lookup is where these flags say to look for what, which is APP, APP/INSTANCE, or "" for all apps. Warnings go to warn.
+func (f *Ask) Lookup(what string, warn io.Writer) (apps.Lookup, error) {
+	app, _, _ := strings.Cut(what, "/")
 	k := apps.Lookup{
-		State: f.State.Resolve(), Fallback: f.Registry.Resolve,
+		State: f.State.of(app), Fallback: f.Registry.Resolve,
 		Named: f.Registry.Named(), Warn: warn,
 	}
 	var err error

@@ -128,6 +128,30 @@ func (f *State) Resolve() status.Dir {
 	return status.Dir(status.StateDir(os.Geteuid(), os.Getenv("XDG_RUNTIME_DIR")))
 }
 
+// Units is the state folder of the agents that systemd's units start, beside the usual one; "": another was named.
+func (f *State) Units() status.Dir {
+	if f.Dir != "" {
+		return ""
+	}
+	return status.Dir(status.UnitsDir(os.Geteuid(), os.Getenv("XDG_RUNTIME_DIR")))
+}
+
+// of is the folder that has the app: the resolved one, unless that of the units alone knows it.
+func (f *State) of(app string) status.Dir {
+	return folderOf(app, f.Resolve(), f.Units())
+}
+
+func folderOf(app string, usual, units status.Dir) status.Dir {
+	knows := func(d status.Dir) bool {
+		info, err := os.Lstat(d.App(app))
+		return err == nil && info.IsDir()
+	}
+	if app != "" && units != "" && !knows(usual) && knows(units) {
+		return units
+	}
+	return usual
+}
+
 // Absolute is a path from the root on, where the current folder is known.
 func Absolute(path string) string {
 	abs, err := filepath.Abs(path)
