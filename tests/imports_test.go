@@ -202,7 +202,10 @@ var rooms = []room{
 		"cmd/internal/apps", "packages/cachedir", "packages/image", "shim/exit", "shim/status", "shim/store/cache",
 		"shim/workdir",
 	}},
-	{path: "cmd/internal/logs", may: []string{"cmd/internal/apps", "registry", "shim/exit", "shim/files", "shim/journal", "shim/status", "shim/tail", "shim/wording"}},
+	{path: "cmd/internal/logs", may: []string{
+		"cmd/internal/apps", "cmd/internal/console", "registry", "shim/exit", "shim/files", "shim/journal", "shim/status",
+		"shim/tail", "shim/wording",
+	}},
 	{path: "cmd/internal/flags", may: []string{"shim/ports", "cmd/internal/apps", "registry", "registry/consul", "shim/exit", "shim/hadoop", "shim/openapp", "shim/policy", "shim/status"}},
 	{path: "cmd/internal/view", may: []string{"cmd/internal/apps", "cmd/internal/console", "appdef", "registry", "registry/consul", "shim/exit", "shim/machine", "shim/member", "shim/plan", "shim/status", "shim/wording"}},
 	{path: "cmd/internal/detach", may: []string{

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/cmd/internal/apps"
+	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/journal"
@@ -99,7 +100,7 @@ func (e *Events) print() error {
 	for _, one := range all {
 		text := string(one.text)
 		if !e.JSON {
-			text = one.String()
+			text = wording.Wrap(one.String(), console.Width(e.Out), len("2006-01-02 15:04:05  "))
 		}
 		if _, err := fmt.Fprintln(e.Out, text); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -180,7 +181,7 @@ func (r *runner) window() (width, height int) {
 			return w, h
 		}
 	}
-	return 120, 50 // of what is no terminal
+	return cmp.Or(console.Width(r.streams.Err), 120), 50 // of what is no terminal
 }
 
 // draw puts the table in the place of the last one, cut to the terminal.

@@ -43,7 +43,7 @@ func (v *App) Print(out io.Writer) error {
 	}
 	fmt.Fprintln(out)
 	head, cells := Filled("INSTANCE ROLE PHASE HOST GEN ATTEMPT PROGRESS STEP EXIT SINCE CAUSE",
-		instanceCells(v.Instances, time.Now()))
+		instanceCells(v.Instances, v.local(), time.Now()))
 	return console.Table(out, head, cells)
 }
 
@@ -164,7 +164,13 @@ func (v *App) fate() string {
 	return "processes go on"
 }
 
-func instanceCells(rows []status.Instance, now time.Time) [][]string {
+// local tells that all is on this host: the column of hosts would say one thing in each row.
+func (v *App) local() bool {
+	return strings.HasPrefix(v.Registry, "unix:") &&
+		!slices.ContainsFunc(v.Instances, func(row status.Instance) bool { return row.Host != "127.0.0.1" && row.Host != "" })
+}
+
+func instanceCells(rows []status.Instance, local bool, now time.Time) [][]string {
 	var cells [][]string
 	for _, row := range rows {
 		progress, step, exit, cause := "", "", "", row.Cause
@@ -184,8 +190,12 @@ func instanceCells(rows []status.Instance, now time.Time) [][]string {
 		if role == row.Component { // the name says it
 			role = ""
 		}
+		host := row.Host
+		if local {
+			host = ""
+		}
 		cells = append(cells, []string{
-			row.Instance, role, row.Phase, row.Host, number(row.Generation), number(row.Attempt), progress, step,
+			row.Instance, role, row.Phase, host, number(row.Generation), number(row.Attempt), progress, step,
 			exit, Moment(row.Since, now), cause,
 		})
 	}
