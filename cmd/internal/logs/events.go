@@ -144,7 +144,7 @@ func (e event) String() string {
 	}
 	text := fmt.Sprintf("%s  %-12s  %-24s", wording.Clock(e.At), e.Instance, what)
 	if e.Generation > 0 {
-		text += fmt.Sprintf("  generation %d, attempt %d", e.Generation, e.Attempt)
+		text += fmt.Sprintf("  gen %d, attempt %d", e.Generation, e.Attempt)
 	}
 	if e.Cause != "" {
 		text += "  " + e.Cause
