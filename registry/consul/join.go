@@ -75,13 +75,14 @@ func (j *joining) abandon(ctx context.Context) {
 // joining is a newcomer on its way to an index.
 type joining struct {
 	*gang
-	hooks   Hooks
-	session string                                // of the member to be, "" until needed
-	born    time.Duration                         // when the session was asked for: boottime
-	records map[registry.Instance]registry.Member // read while claiming
-	holder  string                                // incarnation of the holder that this agent stands by for
-	missing string                                // why the app's data seems lost, as reported; "": it is there
-	b       backoff
+	hooks     Hooks
+	session   string                                // of the member to be, "" until needed
+	born      time.Duration                         // when the session was asked for: boottime
+	records   map[registry.Instance]registry.Member // read while claiming
+	holder    string                                // incarnation of the holder that this agent stands by for
+	suspected string                                // why the app's data seemed lost at the last look; "": it was there
+	missing   string                                // the same, as reported
+	b         backoff
 }
 
 func (j *joining) run(ctx context.Context) (*Membership, error) {
@@ -235,9 +236,15 @@ func (j *joining) tryIndex(ctx context.Context, in registry.Instance) (s *Member
 	return nil, false, fmt.Errorf("join %s: unknown decision %T", in, decision)
 }
 
-// reportLoss reports that the app's data is lost, and that it is there again.
+// reportLoss reports that the app's data is lost, as two looks in turn found it, and that it is there again. One look is
+// no proof: a peer that is about to found the app has its place on this host before the registry has the app.
 func (j *joining) reportLoss(d conductor.Admission) {
 	lost, _ := d.(conductor.Vanished)
+	again := lost.Why == j.suspected
+	j.suspected = lost.Why
+	if lost.Why != "" && !again {
+		return
+	}
 	switch lost.Why {
 	case j.missing:
 	case "":
