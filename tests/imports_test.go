@@ -82,7 +82,9 @@ var rooms = []room{
 	{path: "shim/files", may: []string{
 		"shim/plan", "registry", "shim/fault", "shim/ownfolder", "shim/policy", "shim/sandbox/subids", "shim/store", "shim/store/file",
 	}},
-	{path: "shim/policy", may: []string{"appdef", "packages/sign", "shim/exit", "shim/ownfolder", "shim/sandbox/seccomp"}},
+	{path: "shim/policy", may: []string{
+		"appdef", "packages/sign", "shim/exit", "shim/notices", "shim/ownfolder", "shim/sandbox/seccomp",
+	}},
 	{
 		path: "shim/doctor",
 		may: []string{

@@ -17,6 +17,9 @@ const (
 	verdict = "verdict"
 )
 
+// Events are all of them, in the order in which they are written.
+func Events() []string { return []string{start, failure, restart, silence, verdict} }
+
 // Message is what a receiver gets of one event.
 type Message struct {
 	Version    int       `json:"version"`

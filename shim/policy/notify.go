@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/shim/notices"
 	"github.com/muster-agent/muster/shim/ownfolder"
 )
 
@@ -72,7 +73,7 @@ func (n *notifyRules) check(written bool, bad func(field, format string, args ..
 	n.checkCommand(bad)
 	n.checkURL(bad)
 	for i, event := range n.Events {
-		if known := notifyEvents(); !slices.Contains(known, event) {
+		if known := notices.Events(); !slices.Contains(known, event) {
 			want := appdef.OneOf(known, "")
 			if hint := appdef.DidYouMean(event, known); hint != "" {
 				want += "; " + hint
@@ -89,8 +90,6 @@ func (n *notifyRules) check(written bool, bad func(field, format string, args ..
 		bad("notify.timeout", "got %q, want a time up to %s, such as 10s", n.Timeout, mostNotifyLimit)
 	}
 }
-
-func notifyEvents() []string { return []string{"start", "failure", "restart", "silence", "verdict"} }
 
 func (n *notifyRules) checkCommand(bad func(field, format string, args ...any)) {
 	const field = "notify.command[0]"

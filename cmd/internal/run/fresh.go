@@ -17,10 +17,7 @@ func (r *runner) checkFresh() error {
 		return nil
 	}
 	for _, c := range r.app.App.Components {
-		p, _ := plan.Build(r.app.App, plan.Request{ // what is wrong with it has been told
-			Component: c.Name, Digest: "-", Allocation: plan.Allocation{User: plan.AnyUser, Vars: r.app.ClientVars()},
-			Starts: true, HostFacts: r.hostFacts(),
-		})
+		p, _ := plan.Build(r.app.App, ownRequest(c.Name, r.app.ClientVars(), r.hostFacts())) // its faults have been told
 		if to := p.Checkpoint.Sync; to != "" {
 			return exit.Usagef("run: --fresh: component %s has copies of its checkpoints in %s "+
 				"(muster.checkpoint.sync), which would be brought back: name another folder", c.Name, to)

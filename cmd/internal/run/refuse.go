@@ -17,10 +17,7 @@ func refusePlan(app appdef.App, vars map[string]string, found hadoop.DefaultFS, 
 		if c.Instances == 0 || inImage(c) && !hasData(app, c) { // what an image has is not known yet
 			continue
 		}
-		request := plan.Request{
-			Component: c.Name, Digest: "-",
-			Allocation: plan.Allocation{User: plan.AnyUser, Vars: vars}, Starts: true, HostFacts: host,
-		}
+		request := ownRequest(c.Name, vars, host)
 		found.Into(&request)
 		_, problems := plan.Build(app, request)
 		for _, p := range problems.Errors() {
@@ -30,6 +27,14 @@ func refusePlan(app appdef.App, vars map[string]string, found hadoop.DefaultFS, 
 		}
 	}
 	return exit.OfProblems(bad)
+}
+
+// ownRequest asks for the plan of any instance of a component on this run's own host.
+func ownRequest(component string, vars map[string]string, host plan.HostFacts) plan.Request {
+	return plan.Request{
+		Component: component, Digest: "-", Allocation: plan.Allocation{User: plan.AnyUser, Vars: vars}, Starts: true,
+		HostFacts: host,
+	}
 }
 
 func inImage(c appdef.Component) bool {
