@@ -271,9 +271,10 @@ func (a *agent) remember(in registry.Instance, g *sandbox.Guard) error {
 	if err := status.WriteJSON(a.state.Place(a.id.appID, in.String()), place); err != nil {
 		return err
 	}
+	left := g.Remains()
 	return status.WriteOwnJSON(a.record(in), status.InstanceFile{
 		Version: 1, Pid: a.facts.PID, StartTicks: a.facts.Start, BootID: a.facts.Boot, PidNS: a.facts.PidNS, Inc: a.inc,
-		Cgroups: append([]string{}, g.Remains().Cgroups...), Mounts: []string{}, Dirs: g.Remains().Dirs,
+		Cgroups: append([]string{}, left.Cgroups...), Inodes: left.Inodes, Mounts: []string{}, Dirs: left.Dirs,
 		WorkDir: a.currentPlan().Process.Folder,
 		Guard:   &registry.ProcessRef{Pid: g.PID(), Start: g.StartTicks()}, Seen: prepare.SeeGuard(g.PID()),
 	})

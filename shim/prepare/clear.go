@@ -41,7 +41,7 @@ func ClearDead(ctx context.Context, state status.Dir, self proc.Facts, log *slog
 		if err != nil || live != proc.Dead {
 			continue
 		}
-		remains := sandbox.Remains{Cgroups: f.Cgroups, Dirs: f.Dirs}
+		remains := sandbox.Remains{Cgroups: f.Cgroups, Inodes: f.Inodes, Dirs: f.Dirs}
 		if f.BootID != self.Boot {
 			remains.Cgroups = nil // they ended with that boot; a folder of the same name is another's
 		}

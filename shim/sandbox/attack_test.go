@@ -4,11 +4,14 @@ import (
 	"bufio"
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -496,11 +499,14 @@ func TestContainerAgentKilledWhileMakingIt(t *testing.T) {
 			}
 			o.Confine.Dir = filepath.Join(dir, "container")
 			wantNoMounts(t, dir)
-			cgroups := strings.Fields(readFile(t, o.Confine.Dir, "cgroups"))
+			inodes := map[string]uint64{}
+			if err := json.Unmarshal([]byte(readFile(t, o.Confine.Dir, "cgroups")), &inodes); err != nil {
+				t.Fatal(err)
+			}
 			if err := container.Clear(t.Context(), o.Confine.Dir); err != nil {
 				t.Fatal(err)
 			}
-			wantNothingOf(t, o.Confine.Dir, Remains{Cgroups: cgroups})
+			wantNothingOf(t, o.Confine.Dir, Remains{Cgroups: slices.Collect(maps.Keys(inodes))})
 		})
 	}
 }

@@ -73,7 +73,9 @@ type boundary interface {
 // Remains are paths of the host that outlive an agent which is killed.
 type Remains struct {
 	Cgroups []string // folders, one for each controller's tree
-	Dirs    []string // of containers
+	// Inodes are the numbers of these folders, by path: another cgroup may have the path later.
+	Inodes map[string]uint64
+	Dirs   []string // of containers
 }
 
 // noBoundary has all methods of a boundary and does nothing.

@@ -17,7 +17,7 @@ func Clear(ctx context.Context, r Remains) error {
 		errs = append(errs, container.Clear(ctx, dir))
 	}
 	if len(r.Cgroups) > 0 {
-		errs = append(errs, cgroup.RemoveAt(ctx, r.Cgroups))
+		errs = append(errs, cgroup.RemoveAt(ctx, r.Cgroups, r.Inodes))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("clear what a killed agent left: %w", err)

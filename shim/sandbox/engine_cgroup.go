@@ -149,6 +149,9 @@ func (f *cgroupBoundary) remove(ctx context.Context) error {
 	return f.group.Remove(ctx)
 }
 
-func (f *cgroupBoundary) left() Remains { return Remains{Cgroups: f.group.Paths()} }
+func (f *cgroupBoundary) left() Remains {
+	paths := f.group.Paths()
+	return Remains{Cgroups: paths, Inodes: cgroup.Inodes(paths)}
+}
 
 func (f *cgroupBoundary) procs() *os.File { return f.entry }

@@ -91,6 +91,7 @@ func (e Container) buildOnce(ctx context.Context, o Options, files []*os.File) (
 		if limits.Devices == nil {
 			limits.Devices = []cgroup.Device{} // a container never has more than the standard ones and its nodes
 		}
+		limits.Everywhere = e.path(c) != ""
 		group, err := cgroup.New(ctx, e.Tree, c.App, c.Instance, limits)
 		if err != nil {
 			return nil, err
@@ -206,7 +207,7 @@ func (w *containerBoundary) left() Remains {
 		slices.Sort(cgroups)
 		cgroups = slices.Compact(cgroups)
 	}
-	return Remains{Cgroups: cgroups, Dirs: []string{w.container.Dir()}}
+	return Remains{Cgroups: cgroups, Inodes: cgroup.Inodes(cgroups), Dirs: []string{w.container.Dir()}}
 }
 
 // giveUp ends a container that cannot be used.

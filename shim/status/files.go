@@ -235,8 +235,10 @@ type InstanceFile struct {
 	PidNS      string   `json:"pid_ns"` // inode of the pid namespace of Pid
 	Inc        string   `json:"incarnation"`
 	Cgroups    []string `json:"cgroups"`
-	Mounts     []string `json:"mounts"`
-	Dirs       []string `json:"dirs,omitempty"` // of containers
+	// Inodes are the numbers of these cgroups, by path. Records of earlier builds have none.
+	Inodes map[string]uint64 `json:"cgroup_inodes,omitempty"`
+	Mounts []string          `json:"mounts"`
+	Dirs   []string          `json:"dirs,omitempty"` // of containers
 	// WorkDir is the instance's folder, which each of its processes has in its environment.
 	WorkDir string `json:"work_dir,omitempty"`
 	// Guard is the process that stands between agent and app.

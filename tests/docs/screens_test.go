@@ -26,7 +26,8 @@ var varying = []struct{ form, as string }{
 	{`\b\d+(\.\d+)?m?s\b`, "TOOK"},
 	{`\b\d+(\.\d+)? MB\b`, "SIZE"},
 	{`(conductor +)\S+`, "${1}ONE"},
-	{`[ \t]+`, " "}, {` \n`, "\n"},
+	{`[ \t]+`, " "},
+	{` \n`, "\n"},
 }
 
 func steady(text string) string {

@@ -286,13 +286,27 @@ func TestConfineStale(t *testing.T) {
 	if pids, err := g.Pids(); err != nil || len(pids) != 1 || pids[0] != p.Process.Pid {
 		t.Errorf("processes %v, %v; want %d", pids, err, p.Process.Pid)
 	}
-	if err := RemoveAt(t.Context(), g.Paths()); err != nil {
+	inodes := Inodes(g.Paths())
+	if len(inodes) != len(g.Paths()) {
+		t.Errorf("numbers %v of %v", inodes, g.Paths())
+	}
+	others := map[string]uint64{} // a record of an agent whose cgroup is gone, and has been made anew by another one
+	for path, inode := range inodes {
+		others[path] = inode - 1
+	}
+	if err := RemoveAt(t.Context(), g.Paths(), others); err != nil {
+		t.Fatal(err)
+	}
+	if pids, err := g.Pids(); err != nil || len(pids) != 1 {
+		t.Errorf("a stranger's record: processes %v, %v; want one that lives", pids, err)
+	}
+	if err := RemoveAt(t.Context(), g.Paths(), inodes); err != nil {
 		t.Fatal(err)
 	}
 	if status := p.end(); status.Signal() != syscall.SIGKILL {
 		t.Errorf("ended with %v", status)
 	}
-	if err := RemoveAt(t.Context(), g.Paths()); err != nil {
+	if err := RemoveAt(t.Context(), g.Paths(), nil); err != nil {
 		t.Errorf("what is gone: %v", err)
 	}
 	// Somebody else may take an instance's folder away and leave those above.
@@ -300,7 +314,7 @@ func TestConfineStale(t *testing.T) {
 	if err := os.MkdirAll(above, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := RemoveAt(t.Context(), g.Paths()); err != nil {
+	if err := RemoveAt(t.Context(), g.Paths(), nil); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(above); !errors.Is(err, fs.ErrNotExist) {

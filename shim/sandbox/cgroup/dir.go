@@ -135,6 +135,24 @@ func (f folder) mkdir(name string) error {
 	return nil
 }
 
+// makeNew makes the folder rel, whose last part must be new, and those above it.
+func (f folder) makeNew(rel string) error {
+	above := ""
+	for part := range strings.SplitSeq(filepath.Dir(rel), "/") {
+		above = filepath.Join(above, part)
+		if err := f.mkdir(above); err != nil {
+			return err
+		}
+	}
+	switch err := unix.Mkdirat(int(f.Fd()), rel, 0o755); {
+	case errors.Is(err, unix.EEXIST):
+		return fmt.Errorf("%s was made meanwhile: %w", filepath.Join(f.Name(), rel), errInUse)
+	case err != nil:
+		return &os.PathError{Op: "mkdir", Path: filepath.Join(f.Name(), rel), Err: err}
+	}
+	return nil
+}
+
 // rmdir removes one folder below; one that is gone is no error.
 func (f folder) rmdir(name string) error {
 	err := unix.Unlinkat(int(f.Fd()), name, unix.AT_REMOVEDIR)

@@ -17,7 +17,8 @@ import (
 )
 
 // errInUse says that processes of somebody else are in an instance's cgroup.
-var errInUse = errors.New("processes are in it")
+var errInUse = errors.New("in use by processes that are no child of this agent (an agent of the same app and instance in " +
+	"another container, or what a killed one left): end them, or give this app another id")
 
 // Group is the cgroup of one instance: on v1 a folder in the hierarchy of each controller, on v2 one. Its methods may
 // be called from any goroutine. It holds open folders until Remove or Close.
@@ -26,6 +27,7 @@ type Group struct {
 	below string            // muster/<app>/<instance>
 	own   map[string]folder // own cgroups, by controller; "" on v2
 	dirs  map[string]folder // those of the instance
+	also  []folder          // own cgroups in the hierarchies without a limit
 
 	closing sync.Once
 
@@ -56,7 +58,9 @@ func create(ctx context.Context, t Tree, app, instance string, l Limits) (*Group
 	if err != nil {
 		return nil, err
 	}
-	err = g.clearStale()
+	if err = g.clearStale(); err == nil && l.Everywhere {
+		err = g.reserve()
+	}
 	for pass := 0; err == nil; pass++ {
 		err = g.make(l)
 		// Another agent that removes its last cgroup also removes the empty folders above it.
@@ -121,25 +125,85 @@ func (t Tree) owns() map[string]string {
 // clearStale removes what a killed agent left.
 func (g *Group) clearStale() error {
 	for _, own := range g.own {
-		old, err := own.open(g.below)
-		if isGone(err) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		pids, err := old.pids()
-		if err = errors.Join(err, old.Close()); err != nil {
-			return err
-		}
-		if len(pids) > 0 {
-			return fmt.Errorf("%s: %w: %v", filepath.Join(own.Name(), g.below), errInUse, pids)
-		}
-		if err := own.removeTree(g.below); err != nil {
+		if err := own.clearStale(g.below); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (f folder) clearStale(below string) error {
+	old, err := f.open(below)
+	if isGone(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	pids, err := old.pids()
+	if err = errors.Join(err, old.Close()); err != nil {
+		return err
+	}
+	if len(pids) > 0 {
+		return fmt.Errorf("%s: processes %v: %w", filepath.Join(f.Name(), below), pids, errInUse)
+	}
+	return f.removeTree(below)
+}
+
+// reserve makes the cgroup in the hierarchies without a limit. There agents that share no other cgroup may meet, as
+// those of containers whose launcher knows nothing of that hierarchy: a name that another one has made is in use.
+func (g *Group) reserve() error {
+	if g.tree.Mode == V2 {
+		return nil
+	}
+	for _, dir := range g.tree.without(g.own) {
+		f, err := openFolder(dir)
+		if err != nil {
+			return err
+		}
+		if err := f.reserve(g.below); err != nil {
+			for _, made := range g.also {
+				err = errors.Join(err, made.removeTree(g.below))
+			}
+			return errors.Join(err, f.Close())
+		}
+		g.also = append(g.also, f)
+	}
+	return nil
+}
+
+func (f folder) reserve(below string) error {
+	err := f.clearStale(below)
+	for pass := 0; err == nil; pass++ {
+		err = f.makeNew(below)
+		if !isGone(err) || pass == 10 { // another agent has removed the empty folders above
+			return err
+		}
+		err = nil
+	}
+	return err
+}
+
+// without are the own cgroups in the hierarchies of v1, and that of v2 beside them, in which a group has no limit.
+func (t Tree) without(own map[string]folder) []string {
+	dirs := []string{}
+	for _, c := range t.Controllers {
+		if c.Dir != "" && c.Why == "" {
+			dirs = append(dirs, c.Dir)
+		}
+	}
+	if t.beside != "" && t.host.refusal(t.beside) == "" {
+		dirs = append(dirs, t.beside)
+	}
+	slices.Sort(dirs)
+	return slices.DeleteFunc(slices.Compact(dirs), func(dir string) bool {
+		for _, f := range own {
+			if f.Name() == dir {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // make has containerd create the cgroup and write the limits.
@@ -322,6 +386,9 @@ func (g *Group) Close() error {
 			for _, f := range open {
 				errs = append(errs, f.Close())
 			}
+		}
+		for _, f := range g.also {
+			errs = append(errs, f.Close())
 		}
 		g.mu.Lock()
 		defer g.mu.Unlock()

@@ -96,7 +96,7 @@ func TestRemoveAtRefuses(t *testing.T) {
 		{filepath.Join(link, "memory/muster/app/one"), unix.ELOOP},
 		{"/sys/fs/cgroup/no-such/muster/app/one", nil},
 	} {
-		if err := RemoveAt(t.Context(), []string{c.path}); !errors.Is(err, c.want) {
+		if err := RemoveAt(t.Context(), []string{c.path}, nil); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", c.path, err, c.want)
 		}
 	}

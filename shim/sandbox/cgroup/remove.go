@@ -45,6 +45,11 @@ func (g *Group) rmdir() error {
 			return err
 		}
 	}
+	for _, own := range g.also {
+		if err := own.removeTree(g.below); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -84,15 +89,28 @@ func (f folder) removeBelow(rel string) error {
 	return f.rmdir(rel)
 }
 
+// Inodes are the numbers of the cgroups at paths, which the kernel gives to no other one until the next boot. What is
+// not there has none.
+func Inodes(paths []string) map[string]uint64 {
+	found := map[string]uint64{}
+	for _, path := range paths {
+		var st unix.Stat_t
+		if unix.Lstat(path, &st) == nil {
+			found[path] = st.Ino
+		}
+	}
+	return found
+}
+
 // RemoveAt clears the cgroups that an agent recorded (Group.Paths) before it was killed, as Remove does. A path that
-// is gone is no error. One that is not `…/muster/<app>/<instance>` on a cgroup file system is refused: the record may
-// be damaged.
-func RemoveAt(ctx context.Context, paths []string) error {
+// is gone is no error, and one that is another cgroup by now, of another number than in inodes, is left alone. One that
+// is not `…/muster/<app>/<instance>` on a cgroup file system is refused: the record may be damaged.
+func RemoveAt(ctx context.Context, paths []string, inodes map[string]uint64) error {
 	g := Group{below: "of a killed agent", dirs: map[string]folder{}, own: map[string]folder{}}
 	defer g.Close()
 	var found []recorded
 	for _, path := range paths {
-		r, err := openRecorded(path)
+		r, err := openRecorded(path, inodes[path])
 		if err != nil {
 			return fmt.Errorf("clear cgroup: %w", err)
 		}
@@ -145,7 +163,8 @@ func (r recorded) key() string {
 	}
 }
 
-func openRecorded(path string) (recorded, error) {
+// openRecorded opens what a record names; inode 0 is of a record that has no number.
+func openRecorded(path string, inode uint64) (recorded, error) {
 	refused := &os.PathError{Op: "remove", Path: path, Err: os.ErrInvalid}
 	if !filepath.IsAbs(path) || filepath.Clean(path) != path {
 		return recorded{}, refused
@@ -161,6 +180,12 @@ func openRecorded(path string) (recorded, error) {
 	}
 	if r.dir, err = r.own.open(below); ignoreGone(err) != nil {
 		return recorded{}, errors.Join(err, r.own.Close())
+	}
+	if r.dir.File != nil && inode != 0 {
+		var st unix.Stat_t
+		if err := unix.Fstat(int(r.dir.Fd()), &st); err != nil || st.Ino != inode {
+			return recorded{}, errors.Join(err, r.dir.Close(), r.own.Close())
+		}
 	}
 	return r, nil
 }

@@ -48,7 +48,8 @@ type Tree struct {
 	// NoDevices is why a list of devices cannot be enforced; "" when it can.
 	NoDevices string
 
-	host Host
+	beside string // folder of the own cgroup in the v2 hierarchy of a hybrid host
+	host   Host
 }
 
 // Controller is where one controller has the cgroups of muster.
@@ -102,6 +103,9 @@ func discover(h Host) (Tree, error) {
 		t.unified(own[""], mounts)
 	case V1, Hybrid:
 		t.legacy(own, mounts)
+		if at, ok := own[""]; ok && t.Mode == Hybrid {
+			t.beside = findMount(at, mounts, func(m mount) bool { return m.unified }).Dir
+		}
 	case None:
 		t.NoDevices = noMount
 	}

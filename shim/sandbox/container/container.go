@@ -2,6 +2,7 @@ package container
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,6 +14,8 @@ import (
 
 	"github.com/opencontainers/runc/libcontainer"
 	"golang.org/x/sys/unix"
+
+	"github.com/muster-agent/muster/shim/sandbox/cgroup"
 )
 
 // Container is a container that Run has made.
@@ -92,12 +95,16 @@ func run(ctx context.Context, s Spec, files []*os.File) (c *Container, err error
 // stateName is where libcontainer keeps what it must know of the container.
 const stateName = "state"
 
-// recordName holds the paths of the cgroup, one a line, before the container joins it: a maker that is killed meanwhile
-// leaves no other trace of them.
+// recordName holds the paths of the cgroup as JSON, each with its number, before the container joins it: a maker that
+// is killed meanwhile leaves no other trace of them.
 const recordName = "cgroups"
 
-func record(dir string, cgroups []string) error {
-	return os.WriteFile(filepath.Join(dir, recordName), []byte(strings.Join(cgroups, "\n")), 0o600)
+func record(dir string, paths []string) error {
+	text, err := json.Marshal(cgroup.Inodes(paths))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, recordName), text, 0o600)
 }
 
 // makeDir makes the container's folder, closed to other users: the writable layers of a root may hold device nodes and

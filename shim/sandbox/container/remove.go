@@ -2,11 +2,14 @@ package container
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -117,7 +120,11 @@ func clearRecord(ctx context.Context, path string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, killPatience)
 	defer cancel()
-	return cgroup.RemoveAt(ctx, strings.Fields(string(b)))
+	inodes := map[string]uint64{}
+	if json.Unmarshal(b, &inodes) != nil { // earlier builds wrote the paths alone
+		return cgroup.RemoveAt(ctx, strings.Fields(string(b)), nil)
+	}
+	return cgroup.RemoveAt(ctx, slices.Sorted(maps.Keys(inodes)), inodes)
 }
 
 func clearState(ctx context.Context, state string) error {
