@@ -236,8 +236,8 @@ func (j *joining) tryIndex(ctx context.Context, in registry.Instance) (s *Member
 	return nil, false, fmt.Errorf("join %s: unknown decision %T", in, decision)
 }
 
-// reportLoss reports that the app's data is lost, as two looks in turn found it, and that it is there again. One look is
-// no proof: a peer that is about to found the app has its place on this host before the registry has the app.
+// reportLoss reports that the app's data is lost, as two looks in turn found it, and that it is there again. One look
+// is no proof: a peer that is about to found the app has its place on this host before the registry has the app.
 func (j *joining) reportLoss(d conductor.Admission) {
 	lost, _ := d.(conductor.Vanished)
 	again := lost.Why == j.suspected

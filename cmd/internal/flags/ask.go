@@ -20,7 +20,8 @@ func (f *Ask) Register(flags Set) {
 	f.State.Register(flags)
 }
 
-// Lookup is where these flags say to look for what, which is APP, APP/INSTANCE, or "" for all apps. Warnings go to warn.
+// Lookup is where these flags say to look for what, which is APP, APP/INSTANCE, or "" for all apps. Warnings go to
+// warn.
 func (f *Ask) Lookup(what string, warn io.Writer) (apps.Lookup, error) {
 	app, _, _ := strings.Cut(what, "/")
 	k := apps.Lookup{

@@ -17,7 +17,8 @@ func (r *runner) checkFresh() error {
 		return nil
 	}
 	for _, c := range r.app.App.Components {
-		p, _ := plan.Build(r.app.App, ownRequest(c.Name, r.app.ClientVars(), r.hostFacts())) // its faults have been told
+		// Its faults have been told.
+		p, _ := plan.Build(r.app.App, ownRequest(c.Name, r.app.ClientVars(), r.hostFacts()))
 		if to := p.Checkpoint.Sync; to != "" {
 			return exit.Usagef("run: --fresh: component %s has copies of its checkpoints in %s "+
 				"(muster.checkpoint.sync), which would be brought back: name another folder", c.Name, to)

@@ -166,8 +166,8 @@ func (v *App) fate() string {
 
 // local tells that all is on this host: the column of hosts would say one thing in each row.
 func (v *App) local() bool {
-	return strings.HasPrefix(v.Registry, "unix:") &&
-		!slices.ContainsFunc(v.Instances, func(row status.Instance) bool { return row.Host != "127.0.0.1" && row.Host != "" })
+	far := func(in status.Instance) bool { return in.Host != "127.0.0.1" && in.Host != "" }
+	return strings.HasPrefix(v.Registry, "unix:") && !slices.ContainsFunc(v.Instances, far)
 }
 
 func instanceCells(rows []status.Instance, local bool, now time.Time) [][]string {

@@ -17,8 +17,8 @@ import (
 )
 
 // errInUse says that processes of somebody else are in an instance's cgroup.
-var errInUse = errors.New("in use by processes that are no child of this agent (an agent of the same app and instance in " +
-	"another container, or what a killed one left): end them, or give this app another id")
+var errInUse = errors.New("in use by processes that are no child of this agent (an agent of the same app and " +
+	"instance in another container, or what a killed one left): end them, or give this app another id")
 
 // Group is the cgroup of one instance: on v1 a folder in the hierarchy of each controller, on v2 one. Its methods may
 // be called from any goroutine. It holds open folders until Remove or Close.

@@ -15,7 +15,8 @@ type Limits struct {
 	// Devices are all that may be used beside the standard ones and pseudo terminals. Nil asks for no device list at
 	// all; an empty list allows the standard ones only.
 	Devices []Device
-	// Everywhere asks for a cgroup in the hierarchies without a limit too, on v1: libcontainer joins all that there are.
+	// Everywhere asks for a cgroup in the hierarchies without a limit too, on v1: libcontainer joins all that there
+	// are.
 	Everywhere bool
 }
 
