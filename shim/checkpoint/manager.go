@@ -47,6 +47,7 @@ type Manager struct {
 	resumed int            // the generation that last resumed here; 0: none
 	marked  int            // the generation that the folder is marked with
 
+	began     time.Time // when Watch began with the process
 	resumedAt time.Time // when this agent last prepared the folder; zero: never
 }
 

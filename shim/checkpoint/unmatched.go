@@ -1,13 +1,17 @@
 package checkpoint
 
 import (
+	"context"
 	"fmt"
+	"io/fs"
+	"path"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/checkpoint/format"
+	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/wording"
 )
@@ -38,10 +42,7 @@ func (w *watch) tellUnmatched(found format.Found, l location, now time.Time, err
 	if err != nil {
 		return
 	}
-	others := found.Others
-	if l.shared { // other instances may have folders of their own there
-		others = slices.DeleteFunc(slices.Clone(others), isInstance)
-	}
+	others := l.others(found)
 	if w.others.see(others, now) {
 		w.m.cfg.Notices.Warn(warnUnmatched, unmatchedText(w.m.plan, l, others))
 		return
@@ -49,6 +50,66 @@ func (w *watch) tellUnmatched(found format.Found, l location, now time.Time, err
 	if len(found.Whole) > 0 {
 		w.m.cfg.Notices.Mended(warnUnmatched, "a checkpoint is seen")
 	}
+}
+
+// others are what lies there and is no checkpoint; other instances may have folders of their own in a shared place.
+func (l location) others(found format.Found) []string {
+	if !l.shared {
+		return found.Others
+	}
+	return slices.DeleteFunc(slices.Clone(found.Others), isInstance)
+}
+
+// mostFolders is how many folders of the process are looked at for misplaced checkpoints.
+const mostFolders = 50
+
+// seeMisplaced warns of checkpoints that the process has saved in its own folder, as a program does whose folder is a
+// relative path: the checkpoint folder is empty, and no other instance sees them.
+func (m *Manager) seeMisplaced(ctx context.Context, l location) {
+	own := location{dir: m.plan.Process.Folder, place: "."}
+	if own.dir == "" || onStore(l.dir) || files.Within(l.dir, own.dir) {
+		return
+	}
+	m.mu.Lock()
+	began := m.began
+	m.mu.Unlock()
+	_ = m.view(ctx, own, func(tree fs.FS) error { // what cannot be read has none
+		if name := savedBelow(tree, ruleOf(m.plan), began); name != "" {
+			m.cfg.Notices.Warn(warnUnmatched, misplacedText(name, l))
+		}
+		return nil
+	})
+}
+
+// savedBelow is a checkpoint that was saved after that time in a folder, or in one right below; a program that was
+// brought works in app/install. "": there is none.
+func savedBelow(tree fs.FS, rule format.Rule, began time.Time) string {
+	var folders []string
+	for _, top := range []string{".", "app/install"} {
+		folders = append(folders, top)
+		entries, _ := fs.ReadDir(tree, top)
+		for _, e := range entries {
+			if e.IsDir() {
+				folders = append(folders, path.Join(top, e.Name()))
+			}
+		}
+	}
+	for _, folder := range folders[:min(len(folders), mostFolders)] {
+		sub, err := fs.Sub(tree, folder)
+		if err != nil {
+			continue
+		}
+		found, err := rule.Look(sub)
+		if c, ok := found.Newest(); err == nil && ok && c.SavedAfter(began) {
+			return strings.TrimPrefix(path.Join(folder, c.Path), "app/install/")
+		}
+	}
+	return ""
+}
+
+func misplacedText(name string, l location) string {
+	return fmt.Sprintf("the process has saved %s in its own folder, which no other instance sees and muster does not "+
+		"look at: a restart begins anew; have it save to $MUSTER_CHECKPOINT_DIR (%s)", name, l.at(""))
 }
 
 // isInstance tells a folder that is named after an instance or the number of a worker.

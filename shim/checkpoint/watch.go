@@ -29,6 +29,9 @@ func nextPoll(last, least time.Duration, changed bool) time.Duration {
 
 // Watch follows the checkpoints of the process and uploads them until the returned function is called.
 func (m *Manager) Watch() (end func()) {
+	m.mu.Lock()
+	m.began = time.Now()
+	m.mu.Unlock()
 	ctx, cancel := context.WithCancel(m.ctx)
 	var wg sync.WaitGroup
 	if m.plan.Who.Role != string(appdef.RoleService) {
@@ -129,7 +132,7 @@ func (m *Manager) SeeLast() {
 	}
 }
 
-// see looks at the folder, and reports what it finds.
+// see looks at the folder, and reports what it finds. The process has ended: what is no checkpoint now becomes none.
 func (m *Manager) see(ctx context.Context) {
 	found, l, err := m.look(ctx, false)
 	if err != nil && ctx.Err() == nil {
@@ -137,6 +140,12 @@ func (m *Manager) see(ctx context.Context) {
 	}
 	if c, ok := found.Newest(); ok {
 		m.report(c, l)
+		return
+	}
+	if others := l.others(found); err == nil && len(others) > 0 {
+		m.cfg.Notices.Warn(warnUnmatched, unmatchedText(m.plan, l, others))
+	} else if err == nil {
+		m.seeMisplaced(ctx, l)
 	}
 }
 

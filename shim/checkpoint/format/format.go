@@ -87,6 +87,11 @@ func (c Checkpoint) Bytes() int64 {
 	return sum
 }
 
+// SavedAfter tells that a file of it was written after that time.
+func (c Checkpoint) SavedAfter(t time.Time) bool {
+	return slices.ContainsFunc(c.Files, func(f File) bool { return f.ModTime.After(t) })
+}
+
 // Rule says how a folder's checkpoints are recognised: by a glob whose match carries the step as its last number, else
 // as the framework writes them.
 type Rule struct {
