@@ -71,14 +71,14 @@ func (l *Line) Refuse(verb string, set *pflag.FlagSet) error {
 // Read reads the program's files, makes the App of them, and prints what is guessed and what is brought. counts are the
 // values of --instances.
 func (l *Line) Read(verb string, counts []string, out io.Writer) (appdef.App, error) {
-	err := l.read(counts, out)
+	err := l.read(counts, verb == "run", out)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", verb, err)
 	}
 	return l.app, err
 }
 
-func (l *Line) read(counts []string, out io.Writer) (err error) {
+func (l *Line) read(counts []string, here bool, out io.Writer) (err error) {
 	p := &l.program
 	*p = program.Program{
 		Words: l.Words, MemoryMB: l.memory, GPUs: l.gpus, Image: l.Image, Framework: l.framework,
@@ -97,12 +97,19 @@ func (l *Line) read(counts []string, out io.Writer) (err error) {
 	if l.sources, err = gather(l); err != nil {
 		return err
 	}
+	note, err := l.find(here)
+	if err := cmp.Or(err, l.noScript()); err != nil {
+		return err
+	}
 	p.Files = len(l.sources.files) > 0 || l.dir != ""
 	p.Name = l.sources.name()
 	if err := l.guess(out); err != nil {
 		return err
 	}
 	fmt.Fprintln(out, l.sources.brought(l.dir))
+	if note != "" {
+		fmt.Fprintln(out, note)
+	}
 	app, found := p.App()
 	found.Warnings().Print(out)
 	if bad := found.Errors(); len(bad) > 0 {
