@@ -1,6 +1,9 @@
 package registry
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Here is what an instance has in its checkpoint folder when it acknowledges a generation: nothing older than that
 // generation runs then.
@@ -52,6 +55,15 @@ type Checkpoint struct {
 	// Bad are copies, its own or others', that this instance found to be damaged: no member resumes from them.
 	Bad   []BadCopy `json:"bad,omitempty"`
 	Later later     `json:"-"`
+}
+
+// Newest is the highest step; nil: there is none.
+func (c Checkpoint) Newest() *int64 {
+	if len(c.Steps) == 0 {
+		return nil
+	}
+	newest := slices.MaxFunc(c.Steps, func(a, b CheckpointStep) int { return cmp.Compare(a.Step, b.Step) })
+	return &newest.Step
 }
 
 // CommonStep is the key `common`: what the conductor found in the checkpoints of all members. Members forget by it what

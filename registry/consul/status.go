@@ -31,6 +31,8 @@ type MemberStatus struct {
 	registry.Instance
 	registry.Member
 	Live bool
+	// Step is of the newest checkpoint that the member has committed; nil: none.
+	Step *int64
 }
 
 // Interrupted tells that the run has no verdict and no agent that could reach one: it continues when it is launched
@@ -41,7 +43,7 @@ func (s Status) Interrupted() bool { return s.Verdict == nil && s.Live == 0 && s
 func (c *Client) Status(ctx context.Context, app string) (Status, error) {
 	k := keysOf(app)
 	res, err := c.calls.commit(ctx, opGetOrEmpty(k.app()), opGetOrEmpty(k.directive()), opGetTree(k.members()),
-		opGetTree(k.lives()))
+		opGetTree(k.lives()), opGetTree(k.checkpoints()))
 	if err != nil {
 		return Status{}, err
 	}
@@ -91,7 +93,15 @@ func (s *Status) readMembers(k keys, res results) error {
 			return err
 		}
 		live := res.at(k.live(in))
-		s.Members = append(s.Members, MemberStatus{Instance: in, Member: m, Live: live != nil && live.Session != ""})
+		one := MemberStatus{Instance: in, Member: m, Live: live != nil && live.Session != ""}
+		if pair := res.at(k.checkpoint(in)); pair != nil {
+			c, err := decode[registry.Checkpoint](pair.Key, pair.Value)
+			if err != nil {
+				return err
+			}
+			one.Step = c.Newest()
+		}
+		s.Members = append(s.Members, one)
 	}
 	slices.SortFunc(s.Members, func(a, b MemberStatus) int { return compareInstances(a.Instance, b.Instance) })
 	return nil

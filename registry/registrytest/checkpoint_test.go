@@ -54,6 +54,13 @@ func checkpoint(t *testing.T, s server) {
 	if want := []int64{5, 6, 9, 10, 11}; !slices.Equal(steps, want) || len(stored) != len(all) {
 		t.Errorf("stored: %v of %d instances, want %v of all", steps, len(stored), want)
 	}
+	st, err := all[0].client.Status(soon(t), a.facts.App)
+	must(t, err)
+	for _, m := range st.Members {
+		if m.Instance == all[0].membership.Instance() && (m.Step == nil || *m.Step != 11) {
+			t.Errorf("status: newest step %v, want 11", m.Step)
+		}
+	}
 	if sound := registry.Sound(stored)[all[0].membership.Instance()].Steps; len(sound) != 4 || sound[3].Step != 11 || sound[2].Step != 9 {
 		t.Errorf("sound: %v, want those stored without step 10, which worker-1 found to be bad", sound)
 	}

@@ -232,6 +232,7 @@ func memberRow(m consul.MemberStatus, d registry.Directive) status.Instance {
 		Starts:     status.Starts{Generation: m.Gen, Attempt: m.Attempt, Restarts: max(0, m.Attempt-1)},
 		Unenforced: m.Unenforced, Conducts: d.By == m.Inc && m.Live,
 	}
+	row.CheckpointStep = m.Step
 	if x := m.Exit; x != nil && isOver(m.Phase) {
 		row.Cause = x.Why
 		if !x.At.IsZero() && m.Phase != registry.PhaseLost { // what is lost has ended later than the last process of it
@@ -289,7 +290,10 @@ func completed(row, last status.Instance) status.Instance {
 	if last.Instance == "" || row.Phase == missing || last.Generation < row.Generation || last.Pid != row.Pid {
 		return row
 	}
-	row.Progress, row.CheckpointStep = last.Progress, last.CheckpointStep
+	row.Progress = last.Progress
+	if last.CheckpointStep != nil {
+		row.CheckpointStep = last.CheckpointStep
+	}
 	row.Attempt, row.Restarts, row.Failures = last.Attempt, last.Restarts, last.Failures
 	if last.Exit != nil {
 		row.Exit, row.ExitInfo, row.PAI = last.Exit, last.ExitInfo, last.PAI
