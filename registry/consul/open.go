@@ -20,15 +20,58 @@ func OpenToAll(ctx context.Context, at registry.Address) (read, write bool, err 
 		return false, false, err
 	}
 	defer l.close()
-	if read, err = permits(l.do(ctx, "read a key without a token", func(ctx context.Context) error {
-		_, _, err := l.api.KV().Get(probeKey, byDefault.options(ctx))
+	return l.probe(ctx, probeKey)
+}
+
+// Rights are what the client's own token may do.
+type Rights struct {
+	Read, Write bool // the keys of the app that was asked about; both true without one
+	Anonymous   bool // Consul wants tokens, and the client has none
+	Empty       bool // the token has neither a policy nor a role
+	Name        string
+}
+
+// Rights asks what the client's token may do with the keys of an app; app "" asks for the token alone. A registry
+// without tokens permits everything.
+func (c *Client) Rights(ctx context.Context, app string) (Rights, error) {
+	r := Rights{Read: true, Write: true}
+	var err error
+	if app != "" {
+		if r.Read, r.Write, err = c.calls.probe(ctx, keysOf(app).base+"doctor"); err != nil {
+			return Rights{}, err
+		}
+	}
+	err = c.calls.do(ctx, "read the own token", func(ctx context.Context) error {
+		self, _, err := c.calls.api.ACL().TokenReadSelf((&api.QueryOptions{}).WithContext(ctx))
+		if err != nil {
+			return err
+		}
+		// AccessorID of the token that stands for none (Consul: Anonymous Token).
+		r.Anonymous = self.AccessorID == "00000000-0000-0000-0000-000000000002"
+		r.Name = self.AccessorID
+		r.Empty = len(self.Policies)+len(self.Roles)+len(self.ServiceIdentities)+len(self.NodeIdentities) == 0
+		return nil
+	})
+	switch {
+	case errors.Is(err, registry.ErrForbidden): // Consul says so of a request without a token
+		r.Anonymous, r.Empty = true, true
+	case err != nil && ctx.Err() != nil:
+		return Rights{}, err
+	}
+	return r, nil // ACLs are off, or it is a registry of muster's own
+}
+
+// probe reads a key that does not exist, and fails to change it: that shows what is permitted.
+func (l *connection) probe(ctx context.Context, key string) (read, write bool, err error) {
+	if read, err = permits(l.do(ctx, "try to read a key", func(ctx context.Context) error {
+		_, _, err := l.api.KV().Get(key, byDefault.options(ctx))
 		return err
 	})); err != nil {
 		return false, false, err
 	}
-	write, err = permits(l.do(ctx, "write a key without a token", func(ctx context.Context) error {
+	write, err = permits(l.do(ctx, "try to write a key", func(ctx context.Context) error {
 		// No key has this index, so that a registry which would write compares and does not.
-		_, _, err := l.api.KV().CAS(&api.KVPair{Key: probeKey, ModifyIndex: math.MaxInt64},
+		_, _, err := l.api.KV().CAS(&api.KVPair{Key: key, ModifyIndex: math.MaxInt64},
 			(&api.WriteOptions{}).WithContext(ctx))
 		return err
 	}))

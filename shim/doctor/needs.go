@@ -136,7 +136,7 @@ func checkConsul(ctx context.Context, o Options) Check {
 	err = c.Ping(ctx)
 	switch {
 	case err == nil:
-		return good(name, "%s answers", address)
+		return checkRights(ctx, c, o)
 	case !o.Named:
 		return good(name, "none at %s: muster run brings its own, muster agent needs --registry", address)
 	case errors.Is(err, registry.ErrForbidden):
@@ -145,6 +145,29 @@ func checkConsul(ctx context.Context, o Options) Check {
 		return bad(name, "raise limits.http_max_conns_per_client of that Consul", "%s: %v", address, err).needed()
 	}
 	return bad(name, member.RegistryRemedyFor(err), "%s: %s", address, strings.TrimSpace(err.Error())).needed()
+}
+
+// checkRights tells whether the token of a registry that answers is good for an agent.
+func checkRights(ctx context.Context, c *consul.Client, o Options) Check {
+	const name = "registry"
+	r, err := c.Rights(ctx, o.AppID)
+	remedy := consul.TokenRemedy(o.AppID)
+	switch {
+	case errors.Is(err, registry.ErrForbidden):
+		return bad(name, remedy, "%s: %v", o.Registry, err).needed()
+	case err != nil:
+		return bad(name, member.RegistryRemedyFor(err), "%s: %v", o.Registry, err).needed()
+	case !r.Read || !r.Write:
+		return bad(name, remedy, "%s answers, and its token %s may not write the keys of app %s", o.Registry, r.Name,
+			o.AppID).needed()
+	case r.Anonymous && r.Empty && o.AppID == "" && o.Named:
+		return bad(name, remedy, "%s answers, wants a token, and was given none", o.Registry).needed()
+	case r.Empty && o.AppID == "" && o.Named:
+		return bad(name, remedy, "%s answers, and its token %s has neither a policy nor a role", o.Registry, r.Name).needed()
+	case r.Name != "" && o.AppID == "":
+		return good(name, "%s answers; --app-id ID tells whether its token %s is good for an app", o.Registry, r.Name)
+	}
+	return good(name, "%s answers", o.Registry)
 }
 
 // checkACL tells whether the registry lets anybody at the apps' keys: whoever writes them tells agents what to do, and

@@ -78,7 +78,7 @@ func (f Found) known(host Host) []plan.Known {
 		window = time.Duration(a.KillWindow * float64(time.Second)).String()
 	}
 	add("kill_window", window, "none: nobody kills after a while")
-	add("work_dir", f.WorkDir, "--work-dir, else below the home folder")
+	add("work_dir", f.WorkDir, "--work-dir, else as the line work folder says")
 	add("log_dir", f.LogDir, "--log-dir, else in the work folder")
 	return all
 }

@@ -218,3 +218,50 @@ func TestDoctorTellsAnOpenConsul(t *testing.T) {
 		})
 	}
 }
+
+// TestDoctorTellsWhatATokenMayDo: the line of the registry is not ok with a token that no agent could work with.
+func TestDoctorTellsWhatATokenMayDo(t *testing.T) {
+	t.Parallel()
+	at := guarded(t)
+	_, empty := newToken(t, at, "nothing", `agent_prefix "" { policy = "read" }`)
+	_, own := newToken(t, at, "d1", `key_prefix "muster/d1/" { policy = "write" }`)
+	var bare struct{ SecretID string }
+	aclPut(t, at, http.MethodPut, "/v1/acl/token", object{}, &bare)
+	for _, tt := range []struct {
+		name, token, app string
+		ok               bool
+		says             string
+	}{
+		{"none", "", "", false, "wants a token, and was given none"},
+		{"without rules", bare.SecretID, "", false, "has neither a policy nor a role"},
+		{"of no use", empty, "d1", false, "may not write the keys of app d1"},
+		{"another app's", own, "d2", false, "may not write the keys of app d2"},
+		{"of the app", own, "d1", true, "answers"},
+		{"of some app", own, "", true, "--app-id ID tells whether its token"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			g := blankGang(t, place{consul: at})
+			p := start(t, "doctor", g.environment(tokenIs(tt.token)), "doctor", "--json", "--state-dir", g.state,
+				"--registry", at.URL(), "--app-id", tt.app)
+			p.wait()
+			var answer struct {
+				Checks []struct {
+					Name, Found, Remedy string
+					OK                  bool
+				}
+			}
+			if err := json.Unmarshal([]byte(p.out()), &answer); err != nil {
+				t.Fatalf("%v: %s%s", err, p.out(), p.err())
+			}
+			for _, c := range answer.Checks {
+				if c.Name == "registry" && (c.OK != tt.ok || !strings.Contains(c.Found, tt.says) ||
+					!tt.ok && !strings.Contains(c.Remedy, "muster acl ")) {
+					t.Errorf("got %+v, want %q", c, tt.says)
+				}
+			}
+			if status, text := by(t, at, rootToken, http.MethodGet, "/v1/kv/muster/d1/doctor", nil); status == http.StatusOK {
+				t.Errorf("doctor has written a key: %s", text)
+			}
+		})
+	}
+}
