@@ -97,7 +97,8 @@ func (m *Member) refused(err error) machine.Event {
 		}
 		e.Code, e.Class = exit.Of(v, me), v.Class
 		outcome := exit.WithCause(string(v.Outcome), v.Cause)
-		e.Cause = fmt.Sprintf("run %s is over: %s; --run NAME begins a new one", v.Run, outcome)
+		e.Cause = fmt.Sprintf("run %s is over: %s; --run NAME begins a new one, muster forget %s frees the name", v.Run,
+			outcome, m.cfg.AppID)
 	case errors.Is(err, registry.ErrForbidden):
 		e.Code, e.Cause = exit.Forbidden, e.Cause+"; "+consul.TokenRemedy(m.cfg.AppID)
 	case errors.Is(err, registry.ErrMalformed):

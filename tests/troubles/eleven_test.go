@@ -67,7 +67,10 @@ func TestElevenSituations(t *testing.T) {
 		}, 69, `worker-0 failed: did not start: image .*/team/trainer:lates: .*not found.*; check the name and the tag`, `check the name and the tag`, "check the name and the tag"},
 		{"missing file", func(*one) []string {
 			return line("--", "python3", "train.py")
-		}, 2, `can't open file .*train\.py.*No such file or directory`, `brings: nothing, for there is no train.py here`, "can't open file"},
+		}, 64, `muster: run: train\.py: no such file in /`, `name it by its path from here, or give the --dir that it is in`, "…: no such file in …"},
+		{"a file that the program opens", func(*one) []string {
+			return line("--", "python3", "-c", "open('words.txt')")
+		}, 1, `No such file or directory: 'words.txt'`, `brings: nothing \(--file and --dir bring files\)`, "No such file or directory"},
 		{"port taken", func(o *one) []string {
 			return line("--ports", o.busy(), "--", "true")
 		}, 69, `worker-0 failed: did not start: port .*no port is free in`, `widen --ports`, "no port is free"},

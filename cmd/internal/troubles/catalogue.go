@@ -112,16 +112,36 @@ var catalogue = []group{
 			because: "The file is there but is not executable, or a folder or file is closed to the user that " +
 				"the program runs as.",
 			fix: "chmod +x FILE, or name its interpreter (python train.py). For data: open it to " +
-				"muster.user; muster explain says which user that is.",
+				"the user; muster exec INSTANCE -- id says which one that is while another instance runs.",
 		},
 		{
 			says:    []string{"a command or a shared library was not found", "… exited with 127"},
 			heard:   []string{": not found", "error while loading shared libraries"},
 			codes:   []int{127},
 			class:   registry.ClassApp,
-			because: "The command, or a library of it, is not in the container, or is not on the PATH there.",
-			fix: "Write the full path, install the program on that host or in the image, and look from " +
-				"inside: muster exec INSTANCE -- which COMMAND.",
+			because: "The command, or a library of it, is not in the container, or is not on the PATH there. A " +
+				"container has a /tmp and a /run of its own, and the process is another user than root: a " +
+				"Python environment in /tmp or below /root is not found there.",
+			fix: "Install the program where all may read (/opt), on that host or in the image, and write its " +
+				"full path. While it runs, look from inside: muster exec INSTANCE -- which COMMAND.",
+		},
+		{
+			says: []string{
+				"…: no such file in …: name it by its path from here, or give the --dir that it is in",
+				"…: want a program that is there and may be executed", "…: no program of this name in PATH, …",
+			},
+			because: "The command line names a script or a program that is not on this host.",
+			fix: "Look at the name, and cd to the folder that it is below. With --image the names are the " +
+				"image's own.",
+		},
+		{
+			says: []string{
+				"… is not seen by a process in a container: …", "…, which a process in a container does not see: …",
+				"note: … is … for a process in a container, not …",
+			},
+			because: "A container has a /tmp and a /run of its own, and its process is another user than root, to " +
+				"whom /root is closed: this shell finds a program that the process does not.",
+			fix: "Install the program where all may read, such as /opt, or take an --image.",
 		},
 		{
 			heard: []string{"can't open file", "No such file or directory"},
