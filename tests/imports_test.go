@@ -89,8 +89,8 @@ var rooms = []room{
 		path: "shim/doctor",
 		may: []string{
 			"appdef", "packages/cachedir", "registry", "registry/consul", "shim/gpu", "shim/hadoop", "shim/launcher",
-			"shim/member", "shim/policy", "shim/ports", "shim/prepare", "shim/sandbox", "shim/sandbox/cgroup",
-			"shim/sandbox/guard", "shim/status", "shim/store/hdfs",
+			"shim/member", "shim/ownfolder", "shim/policy", "shim/ports", "shim/prepare", "shim/sandbox",
+			"shim/sandbox/cgroup", "shim/sandbox/guard", "shim/status", "shim/store/hdfs",
 		},
 	},
 	{path: "shim/keyring"},
@@ -188,7 +188,7 @@ var rooms = []room{
 	}},
 	{path: "shim/checkpoint/format", may: []string{"shim/store"}},
 
-	{path: "cmd/internal/madeapp", may: []string{"appdef", "appdef/slider", "shim/workdir"}},
+	{path: "cmd/internal/madeapp", may: []string{"appdef", "appdef/slider", "shim/exit", "shim/workdir"}},
 	{path: "cmd/internal/oneline", may: []string{"appdef", "appdef/program", "cmd/internal/flags", "cmd/internal/madeapp", "packages", "shim/exit", "shim/workdir"}},
 	{path: "cmd/internal/hboxjob", may: []string{"appdef", "appdef/hbox", "cmd/internal/madeapp", "packages", "registry", "shim/exit", "shim/status", "shim/submit"}},
 	{path: "cmd/internal/run", may: []string{

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/muster-agent/muster/shim/launcher"
+	"github.com/muster-agent/muster/shim/ownfolder"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -47,11 +48,27 @@ func checkWorkFolder(found launcher.Found, o Options) Check {
 		return bad(name, "give --work-dir a folder that can be written", "%s%s: %s cannot be written: %v", dir, from,
 			there, err)
 	}
+	if err := keeps(dir, there); err != nil {
+		return bad(name, "give --work-dir a folder of root's or of your own", "%s%s: %v", dir, from, err)
+	}
 	var disk unix.Statfs_t
 	if err := unix.Statfs(there, &disk); err != nil {
 		return good(name, "%s%s", dir, from)
 	}
 	return good(name, "%s%s, %d GiB free", dir, from, disk.Bavail*uint64(disk.Bsize)>>30)
+}
+
+// keeps refuses a folder that agents refuse, in whose place others could put another; there is the part that exists.
+func keeps(dir, there string) error {
+	if dir == there {
+		return ownfolder.Fixed(dir, os.Geteuid())
+	}
+	below, err := filepath.Rel(there, dir)
+	if err != nil {
+		return err
+	}
+	first, _, _ := strings.Cut(below, "/")
+	return ownfolder.FixedIn(there, first, os.Geteuid())
 }
 
 // existing is a folder, or the one above it that is there.

@@ -23,22 +23,32 @@ func checkPolicy(o Options) Check {
 	case p.Version == 0:
 		return good(name, "none at %s: %s", p.File, says(p))
 	}
-	for _, m := range p.Mounts {
+	var stops, faults []string // faults that keep every container from starting, and others
+	for i, m := range p.Mounts {
 		if _, err := os.Stat(m.Path); err != nil {
-			return bad(name, "make it, or take it out of the policy: no container starts until then", "%s: mounts: %v",
-				p.File, err).needed()
+			stops = append(stops, fmt.Sprintf("mounts[%d]: %v", i, err))
 		}
 	}
 	if _, err := container.AppArmor(p.Label.AppArmor); err != nil {
-		return bad(name, "load it, or take it out of the policy: no container starts until then", "%s: label: %v",
-			p.File, err).needed()
+		stops = append(stops, fmt.Sprintf("label: %v", err))
+	}
+	for i, r := range p.Roots {
+		if _, err := os.Stat(r.Path); err != nil {
+			faults = append(faults, fmt.Sprintf("roots[%d]: %v", i, err))
+		}
 	}
 	unknown, err := p.Users.Unknown()
 	if err != nil {
-		return bad(name, "let the agent read it", "%s: users: %v", p.File, err)
+		unknown = []string{fmt.Sprintf("users: %v", err)}
 	}
-	if len(unknown) > 0 {
-		return bad(name, "mend the policy if it is for this host", "%s: %s", p.File, strings.Join(unknown, "; "))
+	faults = append(faults, unknown...)
+	all := strings.Join(append(stops, faults...), "; ")
+	switch {
+	case len(stops) > 0:
+		return bad(name, "make what is not there, or take it out of the policy: no container starts until then", "%s: %s",
+			p.File, all).needed()
+	case len(faults) > 0:
+		return bad(name, "mend the policy if it is for this host", "%s: %s", p.File, all)
 	}
 	return good(name, "%s: %s", p.File, says(p))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/muster-agent/muster/shim/launcher"
 	"github.com/muster-agent/muster/shim/policy"
+	"github.com/muster-agent/muster/tests/need"
 )
 
 // The row says all that the policy changes.
@@ -19,7 +20,7 @@ func TestPolicyRow(t *testing.T) {
 		`, "userns": "host"`:     "userns host; refuse_root true; seccomp default",
 		`, "refuse_root": false`: "userns private; refuse_root false; seccomp default",
 		`, "mounts": [{"path": "/tmp"}, {"path": "/usr", "to": "/mnt", "read_only": true}]`:                               defaults + "; mounts /tmp, /usr at /mnt (read-only); seccomp default",
-		`, "roots": [{"path": "/srv/a"}, {"path": "/srv/b", "read_only": true}]`:                                          defaults + "; roots /srv/a, /srv/b (read-only); seccomp default",
+		`, "roots": [{"path": "/tmp"}, {"path": "/usr", "read_only": true}]`:                                              defaults + "; roots /tmp, /usr (read-only); seccomp default",
 		`, "users": {"names": ["root", "1000-2000"], "groups": ["44"]}`:                                                   defaults + "; users root, 1000-2000; groups 44; seccomp default",
 		`, "secret_env": ["A", "B_*"], "secret_keyring": ["k"], "secret_files": ["/run/k/*"]`:                             defaults + "; secret_env A, B_*; secret_keyring k; secret_files /run/k/*; seccomp default",
 		`, "ulimits": ["nice"], "seccomp": "unconfined"`:                                                                  defaults + "; ulimits nice; seccomp none",
@@ -43,6 +44,14 @@ func TestPolicyRow(t *testing.T) {
 		`users.groups: "no-such" is no group of /etc/group and admits nobody; give its number`
 	if got := checkPolicy(ruled(t, path)); got.OK || got.Needed || got.Found != unknown {
 		t.Errorf("unknown names: got %+v, want %s", got, unknown)
+	}
+	several := `{"version": 1, "mounts": [{"path": "/no/a"}], "roots": [{"path": "/no/b"}], "users": {"names": ["deamon"]}}`
+	if err := os.WriteFile(path, []byte(several), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := checkPolicy(ruled(t, path)); got.OK || !got.Needed || !strings.HasPrefix(got.Found, path+": mounts[0]: stat /no/a: ") ||
+		!strings.Contains(got.Found, "; roots[0]: stat /no/b: ") || !strings.Contains(got.Found, `; users.names: "deamon" is`) {
+		t.Errorf("several faults: got %+v", got)
 	}
 	labelled := policy.Policy{}
 	labelled.Label.AppArmor = "strict"
@@ -106,5 +115,16 @@ func TestWorkFolderIsTheAgents(t *testing.T) {
 	}
 	if got := checkWorkFolder(nomad, Options{WorkDir: file + "/w"}); got.OK || !strings.Contains(got.Found, file+"/w (--work-dir): "+file+" cannot be written") {
 		t.Errorf("a folder that nobody can make: got %+v", got)
+	}
+	need.Root(t)
+	closed := filepath.Join(state, "closed")
+	if err := errors.Join(os.Mkdir(closed, 0o700), os.Chown(closed, 4242, 4242)); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{closed, closed + "/w", closed + "/a/w"} {
+		got := checkWorkFolder(launcher.Found{}, Options{WorkDir: dir})
+		if dir != closed && (got.OK || !strings.Contains(got.Found, "lies in "+closed+", which belongs to uid 4242")) {
+			t.Errorf("%s: got %+v", dir, got)
+		}
 	}
 }

@@ -33,6 +33,18 @@ func Fixed(path string, uid int) error {
 	return nil
 }
 
+// FixedIn is Fixed for what is not in a folder yet.
+func FixedIn(dir, name string, uid int) error {
+	if err := Fixed(dir, uid); err != nil {
+		return err
+	}
+	truth, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return err
+	}
+	return fixedBelow(filepath.Join(truth, name), uid)
+}
+
 // fixedLink refuses a link of another user's.
 func fixedLink(path string, uid int) error {
 	var is unix.Stat_t

@@ -101,9 +101,10 @@ func TestSlips(t *testing.T) {
 		slip(`"users": {"name": ["x"]}`):                                     {":2: users.name: no such field, want one of names, groups; did you mean names?"},
 		slip(`"users": {"names": "root"}`):                                   {`:2: users.names: got the text "root", want a list of texts, such as ["…"]`},
 		slip(`"users": {"names": [1000]}`):                                   {":2: users.names[0]: got 1000, want a text"},
-		slip(`"users": {"names": ["deamon", "9-1", ""], "groups": ["deamon", "a:b"]}`): {
+		slip(`"users": {"names": ["deamon", "9-1", "", "1000-"], "groups": ["deamon", "a:b"]}`): {
 			`:2: users.names[1]: got "9-1", want a name, a number or a range like 1000-59999`,
 			`:2: users.names[2]: got "", want a name, a number or a range like 1000-59999`,
+			`:2: users.names[3]: got "1000-", want a name, a number or a range like 1000-59999`,
 			`:2: users.groups[1]: got "a:b", want a name, a number or a range like 1000-59999`,
 		},
 		slip(`"secret_env": "A"`):                                   {`:2: secret_env: got the text "A", want a list of texts, such as ["…"]`},

@@ -35,6 +35,10 @@ func (r userRules) check(s *source) {
 func checkAccounts(s *source, field string, list []string) {
 	for i, entry := range list {
 		from, to, isNumber := numbers(entry)
+		first, _, _ := strings.Cut(entry, "-")
+		if _, err := strconv.Atoi(first); err == nil && !isNumber { // 1000-: no account begins with a number and a dash
+			from, to, isNumber = 1, 0, true
+		}
 		if entry == "" || strings.ContainsAny(entry, ":/ ") || isNumber && from > to {
 			s.bad(fmt.Sprintf("%s[%d]", field, i), "got %q, want a name, a number or a range like 1000-59999", entry)
 		}

@@ -13,17 +13,18 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/appdef/slider"
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/workdir"
 )
 
 // Make has a package written into a new folder below dir, which remove takes away again.
-func Make(dir string, write func(dir string) error) (_ string, remove func() error, err error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", nil, fmt.Errorf("make folder: %w", err)
+func Make(dir string, write func(dir string) error) (made string, remove func() error, err error) {
+	err = os.MkdirAll(dir, 0o755)
+	if err == nil {
+		made, err = os.MkdirTemp(dir, workdir.MadeApp)
 	}
-	made, err := os.MkdirTemp(dir, workdir.MadeApp)
 	if err != nil {
-		return "", nil, fmt.Errorf("make folder: %w", err)
+		return "", nil, exit.With(exit.Forbidden, fmt.Errorf("make folder: %w; give --work-dir one that can be written", err))
 	}
 	remove = func() error { return os.RemoveAll(made) }
 	if err := write(made); err != nil {

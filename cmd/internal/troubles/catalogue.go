@@ -115,10 +115,10 @@ var catalogue = []group{
 				"the user; muster exec INSTANCE -- id says which one that is while another instance runs.",
 		},
 		{
-			says:    []string{"a command or a shared library was not found", "… exited with 127"},
-			heard:   []string{": not found", "error while loading shared libraries"},
-			codes:   []int{127},
-			class:   registry.ClassApp,
+			says:  []string{"a command or a shared library was not found", "… exited with 127"},
+			heard: []string{": not found", "error while loading shared libraries"},
+			codes: []int{127},
+			class: registry.ClassApp,
 			because: "The command, or a library of it, is not in the container, or is not on the PATH there. A " +
 				"container has a /tmp and a /run of its own, and the process is another user than root: a " +
 				"Python environment in /tmp or below /root is not found there.",

@@ -235,8 +235,11 @@ func (s *sheet) runs(p plan.Plan, from func(string) string) {
 func (s *sheet) limits(p plan.Plan, from func(string) string) {
 	l := p.Limits
 	whole := func(n int, unit string) string {
-		if n == appdef.Max {
+		switch n {
+		case appdef.Max:
 			return "all that is granted"
+		case 0:
+			return "without a limit"
 		}
 		return fmt.Sprintf("%d %s", n, unit)
 	}
@@ -253,7 +256,9 @@ func (s *sheet) limits(p plan.Plan, from func(string) string) {
 		}
 		s.row("", text, from("/limits/gpus"))
 	}
-	s.row("", fmt.Sprintf("/dev/shm %d MB", l.ShmMB), from("/limits/shm_mb"))
+	if l.ShmMB > 0 {
+		s.row("", fmt.Sprintf("/dev/shm %d MB", l.ShmMB), from("/limits/shm_mb"))
+	}
 	if l.Pids > 0 {
 		s.row("", fmt.Sprintf("processes and threads %d", l.Pids), from("/limits/pids"))
 	}
