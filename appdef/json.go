@@ -140,6 +140,8 @@ func (r *jsonReader) syntax(err error) {
 		}
 	}
 	switch {
+	case strings.HasPrefix(what, "invalid character '#'"):
+		hint = "a comment begins with //"
 	case strings.Contains(what, "after object value") || strings.Contains(what, "after array value"):
 		hint = "a comma or a bracket is missing before it"
 	case strings.HasPrefix(what, "the end of the file"):

@@ -24,7 +24,7 @@ type planFlags struct {
 func newPlan(s console.Streams) *cobra.Command {
 	f := planFlags{}
 	cmd := &cobra.Command{
-		Use: "plan [APP]", Short: "Print what an agent would do, as JSON, without doing it", Args: atMost("APP"),
+		Use: "plan [APP]", Short: "Print what an agent would do, as JSON, without doing it", Args: noCommand,
 		Long: `Prints the plan of one instance (--component, --index), or {plans: […]}: of the first instance of each
 component, with --all of every instance. Paths are printed with ${WORK}, ${LOG} and ${STATE}; ports
 that are not claimed yet are 0. --allocation FILE reads what a launcher would grant from a file
@@ -63,6 +63,15 @@ host would refuse an agent, by its policy or its rights, is not printed: plan en
 	completeFlag(cmd, "app", completeAppFlag)
 	completeFlag(cmd, "component", completeComponents(&f.app, firstOf))
 	return cmd
+}
+
+// noCommand takes at most an APP: a command alone has no package.
+func noCommand(cmd *cobra.Command, args []string) error {
+	if cmd.ArgsLenAtDash() == 0 {
+		return exit.Usagef("plan: got a command behind --, want APP: muster explain -- COMMAND shows what would run, " +
+			"and muster run --save DIR -- COMMAND writes the package that plan takes")
+	}
+	return atMost("APP")(cmd, args)
 }
 
 // registerHost adds the flags by which this host judges the plan, as an agent has them.

@@ -104,8 +104,13 @@ func advice(c registry.Class, app string, first registry.Instance, exit *registr
 	case registry.ClassLauncher, registry.ClassRegistry, registry.ClassFlex, registry.ClassMismatch:
 	}
 	found := ""
-	if exit != nil && exit.Code != nil && *exit.Code == notFound {
-		found = "a command or a shared library was not found: "
+	if exit != nil && exit.Code != nil {
+		switch *exit.Code {
+		case notExecutable:
+			found = "a command was found that may not be executed: "
+		case notFound:
+			found = "a command or a shared library was not found: "
+		}
 	}
 	return fmt.Sprintf("%ssee, on its host, muster logs %s/%s --stderr --tail 20", found, app, first)
 }
@@ -116,6 +121,9 @@ const (
 	inUse   = "address already in use"
 )
 
-// notFound is the exit code of a shell that does not find a command (POSIX.1-2017, XCU 2.8.2), and of glibc's loader
-// without a library.
-const notFound = 127
+// The exit codes of a shell that may not execute a command, and that does not find it (POSIX.1-2017, XCU 2.8.2); the
+// latter also of glibc's loader without a library.
+const (
+	notExecutable = 126
+	notFound      = 127
+)

@@ -360,6 +360,13 @@ func TestInstanceFailures(t *testing.T) {
 				g.t.Errorf("got advice %q", g.dir.Verdict.Advice)
 			}
 		}},
+		{"a command that may not be executed", asynchronous(), func(g *gang) {
+			g.report("worker-0", registry.PhaseFailed, registry.MemberExit{Code: new(126), Class: registry.ClassApp, Final: true})
+		}, func(g *gang) {
+			if !strings.HasPrefix(g.dir.Verdict.Advice, "a command was found that may not be executed: see, on its host, ") {
+				g.t.Errorf("got advice %q", g.dir.Verdict.Advice)
+			}
+		}},
 		{"an ended ps counts for nothing", asynchronous(), func(g *gang) { g.end("ps-0"); g.pass(time.Hour) }, func(g *gang) { g.want(registry.ActRun, 1) }},
 		{"a TERM waits for the replacement", asynchronous(), func(g *gang) { g.leave("worker-1"); g.pass(time.Minute) }, func(g *gang) {
 			g.want(registry.ActRun, 1)

@@ -151,19 +151,26 @@ func checkConsul(ctx context.Context, o Options) Check {
 func checkRights(ctx context.Context, c *consul.Client, o Options) Check {
 	const name = "registry"
 	r, err := c.Rights(ctx, o.AppID)
-	remedy := consul.TokenRemedy(o.AppID)
 	switch {
 	case errors.Is(err, registry.ErrForbidden):
-		return bad(name, remedy, "%s: %v", o.Registry, err).needed()
+		return bad(name, consul.TokenRemedy(o.AppID), "%s: %v", o.Registry, err).needed()
 	case err != nil:
 		return bad(name, member.RegistryRemedyFor(err), "%s: %v", o.Registry, err).needed()
+	}
+	return judged(name, r, o)
+}
+
+func judged(name string, r consul.Rights, o Options) Check {
+	remedy := consul.TokenRemedy(o.AppID)
+	switch {
 	case !r.Read || !r.Write:
 		return bad(name, remedy, "%s answers, and its token %s may not write the keys of app %s", o.Registry, r.Name,
 			o.AppID).needed()
 	case r.Anonymous && r.Empty && o.AppID == "" && o.Named:
 		return bad(name, remedy, "%s answers, wants a token, and was given none", o.Registry).needed()
 	case r.Empty && o.AppID == "" && o.Named:
-		return bad(name, remedy, "%s answers, and its token %s has neither a policy nor a role", o.Registry, r.Name).needed()
+		return bad(name, remedy, "%s answers, and its token %s has neither a policy nor a role", o.Registry,
+			r.Name).needed()
 	case r.Name != "" && o.AppID == "":
 		return good(name, "%s answers; --app-id ID tells whether its token %s is good for an app", o.Registry, r.Name)
 	}

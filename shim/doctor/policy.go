@@ -45,8 +45,8 @@ func checkPolicy(o Options) Check {
 	all := strings.Join(append(stops, faults...), "; ")
 	switch {
 	case len(stops) > 0:
-		return bad(name, "make what is not there, or take it out of the policy: no container starts until then", "%s: %s",
-			p.File, all).needed()
+		return bad(name, "make what is not there, or take it out of the policy: no container starts until then",
+			"%s: %s", p.File, all).needed()
 	case len(faults) > 0:
 		return bad(name, "mend the policy if it is for this host", "%s: %s", p.File, all)
 	}

@@ -302,6 +302,12 @@ func (a Admission) Read(path string, most int64) (text string, err error) {
 		return "", err
 	}
 	text, err = Folder{Root: in.root}.Read(filepath.Base(truth), most)
+	for _, why := range []error{unix.ENOENT, ErrNotPlain} {
+		if errors.Is(err, why) { // it names the folder by its descriptor
+			err = fmt.Errorf("%s: %w", path, why)
+			break
+		}
+	}
 	return text, errors.Join(err, in.Close())
 }
 

@@ -97,11 +97,14 @@ func replaces(path, host string, euid int) error {
 // Examine reads a policy that nothing runs under.
 func Examine(path string, named bool) (Policy, error) {
 	p := Policy{File: path}
-	_, err := os.Stat(path)
+	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) && !named {
 		return p, nil
 	}
-	if err == nil {
+	switch {
+	case err == nil && !info.Mode().IsRegular():
+		err = errors.New("want a file: another user could write to a pipe or a device, or put one in its place")
+	case err == nil:
 		err = trusted(path)
 	}
 	var text []byte

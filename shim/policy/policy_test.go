@@ -71,6 +71,7 @@ func TestSlips(t *testing.T) {
 	for text, want := range map[string][]string{
 		"":                  {`: the file is empty, want an object, such as {"version": 1}`},
 		"version: 1":        {":1: got the unreadable \"version\" at column 1, want JSON"},
+		"# mine\n{}":        {":1: got invalid character '#' at start of value at column 1, want JSON; a comment begins with //"},
 		"[]":                {`:1: got a list, want an object: {"version": 1, …}`},
 		`{"version": "1"}`:  {`:1: version: got the text "1", want 1`},
 		`{"version": 2}`:    {":1: version: got 2, want 1"},

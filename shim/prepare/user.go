@@ -67,8 +67,8 @@ func (a accounts) find(text string, lone *int) (plan.UserFacts, error) {
 	case !explicit && lone != nil:
 		facts.GID = *lone
 	case !explicit || group == "":
-		return plan.UserFacts{}, fmt.Errorf("user %q: uid %d has no entry in /etc/passwd, so its group is not known; "+
-			"want uid:gid", text, e.Uid)
+		return plan.UserFacts{}, fmt.Errorf("muster.user %q: uid %d has no entry in /etc/passwd, so its group is "+
+			"not known; want uid:gid, such as %[2]d:%[2]d", text, e.Uid)
 	}
 	if facts.Name == "" {
 		return facts, nil

@@ -24,7 +24,8 @@ func Make(dir string, write func(dir string) error) (made string, remove func() 
 		made, err = os.MkdirTemp(dir, workdir.MadeApp)
 	}
 	if err != nil {
-		return "", nil, exit.With(exit.Forbidden, fmt.Errorf("make folder: %w; give --work-dir one that can be written", err))
+		return "", nil, exit.With(exit.Forbidden,
+			fmt.Errorf("make folder: %w; give --work-dir one that can be written", err))
 	}
 	remove = func() error { return os.RemoveAll(made) }
 	if err := write(made); err != nil {

@@ -94,7 +94,8 @@ func unseenAt(path string) string {
 	}
 	for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
 		if info, err := os.Stat(dir); err == nil && info.Mode()&0o001 == 0 {
-			return fmt.Sprintf("%s has mode %04o, which is closed to the user that a process has unless a policy says otherwise", dir, info.Mode().Perm())
+			return fmt.Sprintf("%s has mode %04o, which is closed to the user that a process has unless a policy says "+
+				"otherwise", dir, info.Mode().Perm())
 		}
 	}
 	return ""
@@ -107,8 +108,8 @@ var interpreters = []string{"python", "python3", "bash", "sh"}
 // image's own.
 func (l *Line) noScript() error {
 	missing := l.sources.missing
-	if missing == "" || l.Image != "" || len(l.Words) < 2 || !slices.Contains(interpreters, filepath.Base(l.Words[0])) ||
-		filepath.Clean(l.Words[1]) != missing {
+	if missing == "" || l.Image != "" || len(l.Words) < 2 || filepath.Clean(l.Words[1]) != missing ||
+		!slices.Contains(interpreters, filepath.Base(l.Words[0])) {
 		return nil
 	}
 	return exit.Usagef("%s: no such file in %s: name it by its path from here, or give the --dir that it is in",

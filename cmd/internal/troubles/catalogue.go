@@ -105,7 +105,7 @@ var catalogue = []group{
 				"of muster that the message before it explains.",
 		},
 		{
-			says:  []string{"… exited with 126"},
+			says:  []string{"a command was found that may not be executed", "… exited with 126"},
 			heard: []string{": Permission denied"},
 			codes: []int{126},
 			class: registry.ClassApp,
@@ -136,7 +136,8 @@ var catalogue = []group{
 		},
 		{
 			says: []string{
-				"… is not seen by a process in a container: …", "…, which a process in a container does not see: …",
+				"… is not seen by a process in a container: …",
+				"…, which a process in a container does not see: …",
 				"note: … is … for a process in a container, not …",
 			},
 			because: "A container has a /tmp and a /run of its own, and its process is another user than root, to " +
