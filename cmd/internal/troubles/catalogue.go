@@ -578,6 +578,35 @@ var catalogue = []group{
 				"open the folder to this user.",
 		},
 		{
+			says: []string{"… is closed to uid …"},
+			because: "The program runs as a user who may not pass through a folder above the one that it needs, " +
+				"such as a home of mode 0700.",
+			fix: "chmod o+x FOLDER, the one that the message names, or give --work-dir a place that others " +
+				"may pass through.",
+		},
+		{
+			says:  []string{"…: an agent that is root writes for a definition only below its work folder"},
+			codes: []int{exit.Forbidden},
+			class: registry.ClassNotPermitted,
+			because: "The definition names a place of the host outside the work folder, where root's rights would " +
+				"write for it.",
+			fix: "Name a path below the work folder, or have the operator add the place to roots in the " +
+				"policy, as the message writes it.",
+		},
+		{
+			says: []string{"variable … belongs to the agent"},
+			because: "The definition names a variable of the agent's environment that may hold a secret of the " +
+				"agent's own, such as its token.",
+			fix: "Give the agent the value as MUSTER_SECRET_NAME and name that, or have the operator add the " +
+				"variable to secret_env in the policy.",
+		},
+		{
+			says: []string{"no such field, want …"},
+			because: "The host's policy has a field that muster does not know, mostly a misspelt one. It could be a " +
+				"restriction, so the policy is refused.",
+			fix: "Correct the field at the line that the message names; doc/manual.md has all fields.",
+		},
+		{
 			says:  []string{"--require-limits: engine … does not enforce …"},
 			codes: []int{exit.Forbidden},
 			class: registry.ClassNotPermitted,
