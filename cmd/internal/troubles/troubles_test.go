@@ -232,8 +232,10 @@ func TestFind(t *testing.T) {
 		{"preempted", []string{"class preempted"}},
 		{"AccessorID", []string{"registry forbids it"}},
 		{"/home/a is closed to uid 4242, which it has on this host", []string{"… is closed to uid …"}},
-		{"/srv/x: an agent that is root writes for a definition only below its work folder: name a path there",
-			[]string{"…: an agent that is root writes for a definition only below its work folder"}},
+		{
+			"/srv/x: an agent that is root writes for a definition only below its work folder: name a path there",
+			[]string{"…: an agent that is root writes for a definition only below its work folder"},
+		},
 		{"variable CONSUL_HTTP_TOKEN belongs to the agent: give it", []string{"variable … belongs to the agent"}},
 		{"policy.json:3: mount: no such field, want mounts", []string{"no such field, want …"}},
 		{"no such words anywhere", nil},
