@@ -165,7 +165,7 @@ var rooms = []room{
 	{path: "shim/side", pure: true},
 	{path: "shim/publisher", may: []string{"appdef", "shim/plan", "registry", "registry/consul"}},
 	{path: "shim/paireport", may: []string{"shim/plan", "registry"}, pure: true},
-	{path: "shim/status", may: []string{"shim/plan", "registry", "shim/files", "shim/sandbox/proc"}},
+	{path: "shim/status", may: []string{"shim/plan", "registry", "shim/files", "shim/sandbox/proc", "shim/tail"}},
 	{path: "shim/member", may: []string{
 		"appdef", "registry", "registry/conductor", "registry/consul", "shim/exit", "shim/files", "shim/launcher", "shim/launcher/known", "shim/launcher/route", "shim/machine",
 		"shim/plan", "shim/ports", "shim/sandbox", "shim/status", "shim/wait", "shim/wording",
@@ -205,8 +205,8 @@ var rooms = []room{
 		"shim/workdir",
 	}},
 	{path: "cmd/internal/logs", may: []string{
-		"cmd/internal/apps", "cmd/internal/console", "registry", "shim/exit", "shim/files", "shim/journal", "shim/status",
-		"shim/tail", "shim/wording",
+		"cmd/internal/apps", "cmd/internal/console", "registry", "registry/consul", "shim/exit", "shim/files",
+		"shim/journal", "shim/status", "shim/tail", "shim/wording",
 	}},
 	{path: "cmd/internal/flags", may: []string{"shim/ports", "cmd/internal/apps", "registry", "registry/consul", "shim/exit", "shim/hadoop", "shim/openapp", "shim/policy", "shim/status"}},
 	{path: "cmd/internal/view", may: []string{"cmd/internal/apps", "cmd/internal/console", "appdef", "registry", "registry/consul", "shim/exit", "shim/machine", "shim/member", "shim/plan", "shim/status", "shim/wording"}},

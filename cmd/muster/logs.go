@@ -2,16 +2,19 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/muster-agent/muster/cmd/internal/apps"
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/cmd/internal/logs"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/process"
+	"github.com/muster-agent/muster/shim/wording"
 )
 
 type logsFlags struct {
@@ -39,7 +42,7 @@ output) or ! (standard error). -f follows restarts and rotations until the run e
 		ValidArgsFunction: completeLogs(&f.ask),
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.logs(cmd.Context(), s, args[0]) },
 	}
-	f.ask.State.Register(cmd.Flags())
+	f.ask.Register(cmd.Flags())
 	cmd.Flags().BoolVarP(&f.follow, "follow", "f", false, "keep printing until the run ends")
 	cmd.Flags().BoolVar(&f.stdout, "stdout", false, "print standard output alone")
 	cmd.Flags().BoolVar(&f.stderr, "stderr", false, "print standard error alone")
@@ -68,18 +71,51 @@ func (f *logsFlags) logs(ctx context.Context, s console.Streams, what string) er
 	if err != nil {
 		return err
 	}
-	facts, err := k.OnHost(ctx, t.App)
+	facts, err := f.facts(ctx, k, t)
 	if err != nil {
 		return err
 	}
-	if facts.Local == nil {
-		return k.UnknownApp(t.App, registry.Address{})
-	}
 	l := logs.Reader{Lookup: k, Facts: facts, Streams: f.files(s), Follow: f.follow, Tail: f.tail}
+	var silent []string
+	if l.Elsewhere, silent = facts.Elsewhere(); f.side != "" {
+		l.Elsewhere, silent = nil, nil // they are read on the instance's own host alone
+	}
+	for _, agent := range l.Elsewhere {
+		defer agent.Close()
+	}
+	if len(silent) > 0 && (t.Instance == nil || l.Elsewhere[t.Instance.String()] == nil) {
+		fmt.Fprintf(s.Err, "%s: no answer from %s\n", t.App, wording.First(silent, mostSilent))
+	}
 	if t.Instance != nil {
 		return l.One(ctx, t.Instance.String())
 	}
 	return l.All(ctx)
+}
+
+// mostSilent is how many of the agents that do not answer are named.
+const mostSilent = 5
+
+// facts are this host's, and for instances of other hosts the registry's with their agents' answers.
+func (f *logsFlags) facts(ctx context.Context, k apps.Lookup, t apps.Target) (apps.Facts, error) {
+	facts, err := k.OnHost(ctx, t.App)
+	if err != nil {
+		return facts, err
+	}
+	if facts.Local != nil {
+		_, alone := facts.Local.Registry.Socket()
+		here := t.Instance != nil && facts.LogDirs()[t.Instance.String()] != ""
+		if alone || here {
+			return facts, nil
+		}
+	}
+	if facts, err = k.App(ctx, t.App); err != nil {
+		return facts, err
+	}
+	if facts.Local == nil && facts.Registry == nil {
+		return facts, k.UnknownApp(t.App, registry.Address{})
+	}
+	facts.AskPeers(ctx)
+	return facts, nil
 }
 
 // streams are the names of the process's streams to print.

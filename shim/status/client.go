@@ -140,6 +140,21 @@ func (c *Client) Logs(ctx context.Context, name string, offset int64, follow boo
 	return errors.Join(err, r.Body.Close())
 }
 
+// Tail copies the last lines of a log (stdout, stderr, agent), over all its rotated files; -1: all lines. With follow it
+// goes on until ctx is done or the agent ends.
+func (c *Client) Tail(ctx context.Context, name string, lines int, follow bool, to io.Writer) error {
+	query := url.Values{"tail": {strconv.Itoa(lines)}, "follow": {strconv.FormatBool(follow)}}
+	r, err := c.send(ctx, http.MethodGet, "/v1/logs/"+name+"?"+query.Encode(), nil)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, r.Body)
+	if follow { // an agent that ends breaks the connection off
+		err = nil
+	}
+	return errors.Join(err, r.Body.Close())
+}
+
 func (c *Client) call(ctx context.Context, method, path string, body, into any) error {
 	r, err := c.send(ctx, method, path, body)
 	if err != nil {

@@ -8,12 +8,15 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
 	"time"
+
+	"github.com/muster-agent/muster/shim/tail"
 )
 
 // Source is the agent that an API speaks for.
@@ -82,12 +85,15 @@ func Listen(path string) (net.Listener, error) {
 	return l, nil
 }
 
+// logsRoute sends a log: stdout, stderr or agent.
+const logsRoute = "GET /v1/logs/{name}"
+
 // Handler is the agent's API.
 func Handler(s Source) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/state", func(w http.ResponseWriter, _ *http.Request) { answer(w, s.State()) })
 	mux.HandleFunc(silenceRoute, func(w http.ResponseWriter, _ *http.Request) { answer(w, s.Silence()) })
-	mux.HandleFunc("GET /v1/logs/{name}", s.logs)
+	mux.HandleFunc(logsRoute, s.logs)
 	mux.HandleFunc("GET /v1/view", s.view)
 	mux.HandleFunc("POST /v1/signal", s.signal)
 	mux.HandleFunc("POST /v1/stop", s.stop)
@@ -189,8 +195,17 @@ func (s Source) view(w http.ResponseWriter, r *http.Request) {
 	answer(w, v)
 }
 
-// logs sends a log file from an offset on; with follow until the caller hangs up.
-func (s Source) logs(w http.ResponseWriter, r *http.Request) {
+// logs sends a log from an offset of its newest file on, or with tail its last lines over all rotated files (-1: all of
+// them); with follow until the caller hangs up.
+func (s Source) logs(w http.ResponseWriter, r *http.Request) { s.sendLog(w, r, 0) }
+
+// peerLogs is logs for a caller on another host, who must take each part within knownPatience.
+func (s Source) peerLogs(w http.ResponseWriter, r *http.Request) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // it says no more; a log may be silent for hours
+	s.sendLog(w, r, knownPatience)
+}
+
+func (s Source) sendLog(w http.ResponseWriter, r *http.Request, patience time.Duration) {
 	name := r.PathValue("name")
 	file, ok := map[string]string{"stdout": "stdout.log", "stderr": "stderr.log", "agent": "agent.log"}[name]
 	if !ok {
@@ -198,19 +213,34 @@ func (s Source) logs(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	query := r.URL.Query()
+	path := filepath.Join(s.LogDir, file)
 	offset, err := strconv.ParseInt(cmp.Or(query.Get("offset"), "0"), 10, 64)
 	if err != nil || offset < 0 {
 		text := "offset " + strconv.Quote(query.Get("offset")) + " is no position"
 		refuse(w, http.StatusBadRequest, text, "a number of bytes from 0")
 		return
 	}
+	parts := maps.All(map[string]int64{path: offset})
+	if query.Has("tail") {
+		n, err := strconv.Atoi(query.Get("tail"))
+		if err != nil || n < -1 {
+			refuse(w, http.StatusBadRequest, "tail "+strconv.Quote(query.Get("tail")), "a number of lines, or -1 for all")
+			return
+		}
+		parts = tail.Parts(path, n)
+	}
 	follow := query.Get("follow") == "true" || query.Get("follow") == "1"
 	w.Header().Set("Content-Type", "application/octet-stream")
-	out := &flusher{w: w}
+	out := &flusher{w: w, patience: patience}
 	if follow {
 		out.flush() // the follower of an empty log must see at once that it is connected
 	}
-	err = Follow(r.Context(), filepath.Join(s.LogDir, file), offset, follow, out)
+	for part, from := range parts {
+		err = Follow(r.Context(), part, from, follow && part == path, out)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && r.Context().Err() == nil && !out.begun {
 		refuse(w, http.StatusInternalServerError, err.Error(), "")
 	}
@@ -218,11 +248,15 @@ func (s Source) logs(w http.ResponseWriter, r *http.Request) {
 
 // flusher sends each part at once. An answer that has begun as a log cannot become an error.
 type flusher struct {
-	w     http.ResponseWriter
-	begun bool
+	w        http.ResponseWriter
+	patience time.Duration // for each part; 0: no limit
+	begun    bool
 }
 
 func (f *flusher) Write(b []byte) (int, error) {
+	if f.patience > 0 {
+		_ = http.NewResponseController(f.w).SetWriteDeadline(time.Now().Add(f.patience)) // fails when it is closed
+	}
 	n, err := f.w.Write(b)
 	f.flush()
 	return n, err

@@ -88,6 +88,7 @@ func TestConsul(t *testing.T) {
 		{"second agent under a launcher", secondAgentStandsBy},
 		{"standby sees the verdict", standbyEnds},
 		{"a launcher gets the process's output", launcherGetsOutput},
+		{"logs from another host", logsElsewhere},
 		{"another definition", anotherDefinition},
 		{"an agent is killed, instance scope", agentKilledInstance},
 		{"an agent is killed, gang scope", agentKilledGang},

@@ -234,6 +234,28 @@ func (f *Facts) AskPeers(ctx context.Context) {
 	}), f.Registry.App.Token)
 }
 
+// Elsewhere are the agents of other hosts that have answered, by instance, and the live members that have not, each with
+// its host. The caller closes the clients.
+func (f *Facts) Elsewhere() (agents map[string]*status.Client, silent []string) {
+	agents = map[string]*status.Client{}
+	if f.Registry == nil {
+		return agents, nil
+	}
+	for _, m := range f.Registry.Members {
+		name := m.Instance.String()
+		_, here := f.States[name]
+		_, answered := f.Peers[name]
+		switch {
+		case here || !m.Live:
+		case answered:
+			agents[name] = status.DialPeer(m.Peer, f.Registry.App.Token)
+		default:
+			silent = append(silent, name+" on "+cmp.Or(m.Addr, m.Host))
+		}
+	}
+	return agents, silent
+}
+
 // mostAsked bounds how many agents are asked.
 const mostAsked = 256
 
@@ -304,6 +326,9 @@ func AskSockets(ctx context.Context, sockets map[string]string) map[string]statu
 // the run's.
 func (f *Facts) LogDirs() map[string]string {
 	dirs := map[string]string{}
+	if f.Local == nil {
+		return dirs
+	}
 	entries, _ := os.ReadDir(f.Local.LogDir) // it may be gone
 	for _, e := range entries {
 		if _, err := registry.ParseInstance(e.Name()); err == nil && e.IsDir() {

@@ -22,7 +22,7 @@ type Target struct {
 
 // Target reads `APP/COMPONENT-INDEX`, `COMPONENT-INDEX` of the newest app on this host (which is then
 // named on stderr) and, where an app alone will do, `APP`. A word that names an app of this host and
-// could be an instance too is the app.
+// could be an instance too is the app. Where a registry was named, an app alone need not be of this host.
 func (k Lookup) Target(word string, appWillDo bool) (Target, error) {
 	if app, name, ok := strings.Cut(word, "/"); ok {
 		in, err := registry.ParseInstance(name)
@@ -44,6 +44,8 @@ func (k Lookup) Target(word string, appWillDo bool) (Target, error) {
 	}
 	in, err := registry.ParseInstance(word)
 	switch {
+	case err != nil && appWillDo && k.Named && appdef.ValidName(word): // the registry may know it
+		return Target{App: word}, nil
 	case err != nil && appWillDo:
 		return Target{}, k.UnknownApp(word, registry.Address{})
 	case err != nil:

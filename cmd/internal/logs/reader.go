@@ -16,6 +16,7 @@ import (
 
 	"github.com/muster-agent/muster/cmd/internal/apps"
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/status"
 	"github.com/muster-agent/muster/shim/tail"
@@ -29,6 +30,8 @@ type Reader struct {
 	Streams []Stream
 	Follow  bool
 	Tail    int // lines of each log; -1: all
+	// Elsewhere are the agents of instances on other hosts, which send their logs.
+	Elsewhere map[string]*status.Client
 }
 
 // Stream is one kind of log: the file's name in an instance's log folder, and where it is printed.
@@ -40,6 +43,10 @@ type Stream struct {
 
 // One prints one instance's logs as they are: one after the other, or side by side as they grow.
 func (l Reader) One(ctx context.Context, instance string) error {
+	if agent := l.Elsewhere[instance]; agent != nil {
+		_, err := l.each(func(o Stream) (bool, error) { return true, l.fetch(ctx, agent, instance, o, o.Out) })
+		return err
+	}
 	dir, err := l.dir(instance)
 	if err != nil {
 		return err
@@ -75,17 +82,46 @@ func (l Reader) each(show func(Stream) (found bool, err error)) (found bool, err
 	return slices.Contains(founds, true), errors.Join(errs...)
 }
 
+// fetch prints a log that the agent of another host sends.
+func (l Reader) fetch(ctx context.Context, agent *status.Client, instance string, o Stream, out io.Writer) error {
+	err := agent.Tail(ctx, strings.TrimSuffix(o.File, ".log"), l.Tail, l.Follow, out)
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("%s/%s: %w", l.Facts.ID, instance, err)
+	}
+	return nil
+}
+
 // dir is the log folder of an instance.
 func (l Reader) dir(instance string) (string, error) {
-	dir := cmp.Or(l.Facts.LogDirs()[instance], filepath.Join(l.Facts.Local.LogDir, instance))
+	dir := l.Facts.LogDirs()[instance]
+	if dir == "" && l.Facts.Local != nil {
+		dir = filepath.Join(l.Facts.Local.LogDir, instance)
+	}
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		if m := l.member(instance); m != nil && !m.Live {
+			return "", exit.Usagef("%s/%s has ended; its logs are on its own host, %s", l.Facts.ID, instance,
+				cmp.Or(m.Addr, m.Host))
+		}
 		return "", exit.Usagef("no log of %s/%s on this host (%s); here are: %s", l.Facts.ID, instance, dir,
 			wording.OrNone(l.names()))
 	}
 	return dir, nil
 }
 
-// names are the instances that have a log folder or an agent on this host, in the order of components and indexes.
+// member is what the registry says of an instance; nil: nothing, or it was not asked.
+func (l Reader) member(instance string) *consul.MemberStatus {
+	if l.Facts.Registry == nil {
+		return nil
+	}
+	all := l.Facts.Registry.Members
+	i := slices.IndexFunc(all, func(m consul.MemberStatus) bool { return m.Instance.String() == instance })
+	if i < 0 {
+		return nil
+	}
+	return &all[i]
+}
+
+// names are the instances that have a log folder or an agent on this host, or an agent elsewhere, in the order of components and indexes.
 func (l Reader) names() []string {
 	var found []registry.Instance
 	add := func(name string) {
@@ -100,6 +136,9 @@ func (l Reader) names() []string {
 		}
 	}
 	for name := range l.Facts.States {
+		add(name)
+	}
+	for name := range l.Elsewhere {
 		add(name)
 	}
 	slices.SortFunc(found, func(a, b registry.Instance) int {
@@ -126,17 +165,29 @@ func (l Reader) All(ctx context.Context) error {
 	names := l.names()
 	if !l.Follow {
 		if len(names) == 0 {
-			return fmt.Errorf("no logs of %s in %s; its instances may run elsewhere: muster status %s", l.Facts.ID,
-				l.Facts.Local.LogDir, l.Facts.ID)
+			return fmt.Errorf("no logs of %s on this host; its instances may run elsewhere: muster status %[1]s", l.Facts.ID)
 		}
+		var errs []error
 		for _, name := range names {
-			if err := l.lines(ctx, name, show); err != nil {
-				return err
-			}
+			errs = append(errs, l.lines(ctx, name, show))
 		}
-		return nil
+		return errors.Join(errs...)
+	}
+	if l.Facts.Local == nil {
+		return l.fetchAll(ctx, names, show)
 	}
 	return l.followAll(ctx, show)
+}
+
+// fetchAll follows what the agents of other hosts send, until each has ended.
+func (l Reader) fetchAll(ctx context.Context, names []string, show func(string, Stream) func(string)) error {
+	errs := make([]error, len(names))
+	var wg sync.WaitGroup
+	for i, name := range names {
+		wg.Go(func() { errs[i] = l.lines(ctx, name, show) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
 }
 
 // followAll follows those that are there and those that come, until the run is over.
@@ -178,6 +229,14 @@ func (l Reader) followAll(ctx context.Context, show func(string, Stream) func(st
 }
 
 func (l Reader) lines(ctx context.Context, instance string, show func(string, Stream) func(string)) error {
+	if agent := l.Elsewhere[instance]; agent != nil {
+		_, err := l.each(func(o Stream) (bool, error) {
+			w := &tail.Lines{Show: show(instance, o)}
+			defer w.Flush()
+			return true, l.fetch(ctx, agent, instance, o, w)
+		})
+		return err
+	}
 	dir, err := l.dir(instance)
 	if err != nil {
 		return err
