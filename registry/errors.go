@@ -10,6 +10,8 @@ var (
 	ErrOvertaken = errors.New("overtaken by a newer directive")
 	// ErrSuperseded: another incarnation holds the index.
 	ErrSuperseded = errors.New("index is held by another agent")
+	// ErrNoGrant: a grant is not there, was used, or is another's.
+	ErrNoGrant = errors.New("no such grant")
 	// ErrForbidden: the token lacks the right (403).
 	ErrForbidden = errors.New("registry forbids it")
 	// ErrMalformed: the registry can never accept the request as it is (400, 413). It is a fault of muster.

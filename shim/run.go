@@ -122,6 +122,9 @@ func (a *agent) source(logDir string) status.Source {
 		Exec:    process.Exec,
 		Peers:   peers,
 		Command: process.Command,
+		Redeem: func(ctx context.Context, grant string) error {
+			return a.client.Redeem(ctx, a.id.appID, a.loop.State().Instance, grant)
+		},
 		Signal: func(n int) error {
 			err := process.Signal(n)
 			if errors.Is(err, os.ErrProcessDone) {

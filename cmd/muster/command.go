@@ -35,7 +35,7 @@ output is kept in the instance's log folder, as output-N.txt and errors-N.txt.`,
 			return f.command(cmd.Context(), s, args[0], args[1])
 		},
 	}
-	f.ask.State.Register(cmd.Flags())
+	f.ask.Register(cmd.Flags())
 	cmd.Flags().BoolVar(&f.json, "json", false, "print the answer as JSON")
 	return cmd
 }

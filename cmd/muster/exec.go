@@ -36,7 +36,8 @@ func newExec(s console.Streams) *cobra.Command {
 working folder and user, and exits with the program's exit code, 128+n after signal n. Before the
 process starts, the environment holds only what is known by then. The program is killed when the
 instance's process ends, and gets a hangup when this command is killed. INT, TERM and HUP are passed
-on to the program; the third of them ends this command.`,
+on to the program; the third of them ends this command. From another host it takes the right to write
+the app's keys in its registry.`,
 		Example: `  muster exec d1/worker-0                         -- env
   muster exec d1/worker-0 --env DEBUG=1           -- python3 probe.py <data
   muster exec worker-0                            -- bash  # on a terminal`,
@@ -46,7 +47,7 @@ on to the program; the third of them ends this command.`,
 		},
 	}
 	set := cmd.Flags()
-	f.ask.State.Register(set)
+	f.ask.Register(set)
 	set.BoolVarP(&f.interactive, "interactive", "i", false,
 		"connect stdin (default: if it is not a terminal, or the program has one)")
 	set.BoolVarP(&f.tty, "tty", "t", false, "give the program a terminal (default: if stdin and stdout are terminals)")

@@ -30,6 +30,9 @@ func (k keys) checkpoints() string                   { return k.base + "checkpoi
 func (k keys) common() string                        { return k.base + "common" }
 func (k keys) verdict(run string) string             { return k.base + "verdict/" + run }
 func (k keys) ask(kind, id string) string            { return k.asks() + kind + "/" + id }
+func (k keys) grant(i registry.Instance, id string) string {
+	return k.base + "grant/" + path(i) + "/" + id
+}
 func (k keys) roster(id string, chunk int) string {
 	return k.rosters() + id + "/" + strconv.Itoa(chunk)
 }

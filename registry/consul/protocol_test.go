@@ -69,6 +69,7 @@ func keyTable() string {
 		{k.live(anyInstance), "the incarnation; locked by the agent's session", "its agent", "as long as that session"},
 		{k.readyOf(7, anyInstance), "nothing; locked by the agent's session", "its agent", "as long as that session, until a report or the next acknowledgement"},
 		{k.ask("KIND", "ID"), "`Ask`", "a command", "until it is served or dropped, or the run ends"},
+		{k.grant(anyInstance, "ID"), "the SHA-256 of a secret, in hex: who shows it to the instance's agent may act there, once", "a command", "until it is used, or its command ends"},
 		{k.checkpoint(anyInstance), "`Checkpoint`", "its agent", "until `forget`"},
 		{k.common(), "`CommonStep`", "the conductor", "until `forget`"},
 		{k.verdict("RUN"), "`Verdict`", "the conductor", "until `forget`"},

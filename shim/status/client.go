@@ -22,11 +22,16 @@ type Client struct {
 	base  string // of each URL
 	path  string // or host:port
 	token string // of the run; "": none is needed
+	grant string // to act on another host, once
+	end   func() // of what Close ends beside; nil: nothing
 }
 
 func (c *Client) identify(r *http.Request) {
 	if c.token != "" {
 		r.Header.Set("Authorization", bearer+c.token)
+	}
+	if c.grant != "" {
+		r.Header.Set(grantHeader, c.grant)
 	}
 }
 
@@ -98,7 +103,19 @@ func peerUID(conn net.Conn) (int, error) {
 }
 
 // Close ends idle connections.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
+func (c *Client) Close() {
+	c.http.CloseIdleConnections()
+	if c.end != nil {
+		c.end()
+	}
+}
+
+// Acting is a client that shows a grant, for which the agent acts once; Close calls end.
+func (c *Client) Acting(grant string, end func()) *Client {
+	acting := *c
+	acting.grant, acting.end = grant, end
+	return &acting
+}
 
 // State asks what the agent is doing.
 func (c *Client) State(ctx context.Context) (State, error) {

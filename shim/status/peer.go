@@ -146,6 +146,9 @@ func PeerHandler(s Source, token string) http.Handler {
 	mux.HandleFunc(silenceRoute, func(w http.ResponseWriter, _ *http.Request) { answer(w, s.Silence()) })
 	mux.HandleFunc(rosterRoute, s.roster)
 	mux.HandleFunc(logsRoute, s.peerLogs)
+	mux.HandleFunc(signalRoute, s.granted(s.signal))
+	mux.HandleFunc(execRoute, s.granted(s.exec))
+	mux.HandleFunc(commandRoute, s.granted(s.command))
 	mux.HandleFunc(peerRoute, func(w http.ResponseWriter, r *http.Request) {
 		switch to := r.URL.Query().Get("to"); {
 		case s.Peers == nil:
@@ -157,7 +160,8 @@ func PeerHandler(s Source, token string) http.Handler {
 		}
 	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		notFound(w, r, "GET /v1/state; "+silenceRoute+"; "+rosterRoute+"; "+logsRoute+"; "+peerRoute)
+		notFound(w, r, "GET /v1/state; "+silenceRoute+"; "+rosterRoute+"; "+logsRoute+"; "+peerRoute+
+			"; with a grant "+signalRoute+"; "+execRoute+"; "+commandRoute)
 	})
 	want := sha256.Sum256([]byte(bearer + token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -172,6 +176,30 @@ func PeerHandler(s Source, token string) http.Handler {
 		r.Body = http.MaxBytesReader(w, r.Body, mostBody)
 		mux.ServeHTTP(w, r)
 	})
+}
+
+// grantHeader has the grant of a caller that acts: who reads the app's keys has the token, and may look; who writes them
+// makes grants, and may act.
+const grantHeader = "Muster-Grant"
+
+// granted answers callers that show a grant, each once.
+func (s Source) granted(act http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		err := registry.ErrNoGrant
+		if s.Redeem != nil {
+			err = s.Redeem(r.Context(), r.Header.Get(grantHeader))
+		}
+		switch {
+		case err == nil:
+			act(w, r)
+		case errors.Is(err, registry.ErrNoGrant):
+			refuse(w, http.StatusForbidden, "no grant of this app's registry for "+s.State().Instance.Instance,
+				"who may write the app's keys makes one")
+		default:
+			refuse(w, http.StatusServiceUnavailable, "the grant cannot be looked up: "+err.Error(), "ask again, or on "+
+				"the instance's own host")
+		}
+	}
 }
 
 const bearer = "Bearer "

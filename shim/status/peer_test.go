@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -206,8 +207,15 @@ func TestOtherHostsNeedTheToken(t *testing.T) {
 		{"not as a bearer", "GET", "/v1/state", token, http.StatusUnauthorized},
 		{"in the query", "GET", "/v1/state?token=" + token, "", http.StatusUnauthorized},
 		{"exec without", "POST", "/v1/peer/exec?to=worker-1", "", http.StatusUnauthorized},
-		{"a route of the socket", "POST", "/v1/exec", "Bearer " + token, http.StatusNotFound},
-		{"logs", "GET", "/v1/logs/stdout", "Bearer " + token, http.StatusNotFound},
+		{"exec without a grant", "POST", "/v1/exec", "Bearer " + token, http.StatusForbidden},
+		{"signal without a grant", "POST", "/v1/signal", "Bearer " + token, http.StatusForbidden},
+		{"command without a grant", "POST", "/v1/command", "Bearer " + token, http.StatusForbidden},
+		{"exec without anything", "POST", "/v1/exec", "", http.StatusUnauthorized},
+		{"a route of the socket", "POST", "/v1/adopt", "Bearer " + token, http.StatusNotFound},
+		{"logs", "GET", "/v1/logs/stdout", "Bearer " + token, http.StatusOK},
+		{"logs without", "GET", "/v1/logs/stdout", "", http.StatusUnauthorized},
+		{"another file", "GET", "/v1/logs/..%2fexit.json", "Bearer " + token, http.StatusNotFound},
+		{"no number of lines", "GET", "/v1/logs/stdout?tail=-7", "Bearer " + token, http.StatusBadRequest},
 		{"stop", "POST", "/v1/stop", "Bearer " + token, http.StatusNotFound},
 		{"by a detour", "POST", "/v1/peer/exec/../../stop", "Bearer " + token, http.StatusTemporaryRedirect},
 		{"by an escape", "POST", "/v1/peer%2f..%2fstop", "Bearer " + token, http.StatusNotFound},
@@ -309,5 +317,40 @@ func TestPeersGiveTheRoster(t *testing.T) {
 	}
 	if got, _, err := AskRoster(t.Context(), p.address, "another", "7-ab/c", 20); err == nil || errors.Is(err, registry.ErrNotYet) {
 		t.Errorf("without the token: got %q, %v", got, err)
+	}
+}
+
+// A caller acts with a grant, once; one that is another's, or cannot be looked up, lets it do nothing.
+func TestActingNeedsAGrant(t *testing.T) {
+	grants := map[string]error{"good": nil, "away": errors.New("registry is unreachable")}
+	var signals []int
+	s := Source{
+		State:  func() State { return State{Instance: Instance{Identity: Identity{Instance: "worker-1"}}} },
+		Signal: func(n int) error { signals = append(signals, n); return nil },
+		Redeem: func(_ context.Context, grant string) error {
+			err, ok := grants[grant]
+			delete(grants, grant)
+			if !ok {
+				return registry.ErrNoGrant
+			}
+			return err
+		},
+	}
+	h := PeerHandler(s, token)
+	for _, tt := range []struct {
+		grant string
+		want  int
+	}{{"", 403}, {"bad", 403}, {"good", 200}, {"good", 403}, {"away", 503}} {
+		r := httptest.NewRequest(http.MethodPost, "/v1/signal", strings.NewReader(`{"signal": "USR1"}`))
+		r.Header.Set("Authorization", bearer+token)
+		r.Header.Set(grantHeader, tt.grant)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code != tt.want {
+			t.Errorf("%q: %d %s, want %d", tt.grant, w.Code, w.Body, tt.want)
+		}
+	}
+	if len(signals) != 1 {
+		t.Errorf("%d signals, want one", len(signals))
 	}
 }

@@ -37,6 +37,8 @@ type Source struct {
 	Exec func(context.Context, ExecRequest) (Execution, error)
 	// Command runs a command of the package's scripts until its end.
 	Command func(context.Context, string) (CommandResult, error)
+	// Redeem uses up the grant of a caller on another host; the error is registry.ErrNoGrant if there is none.
+	Redeem func(ctx context.Context, grant string) error
 	// Peers are those that programs may be started in; nil: none.
 	Peers  *Peers
 	LogDir string
@@ -85,8 +87,13 @@ func Listen(path string) (net.Listener, error) {
 	return l, nil
 }
 
-// logsRoute sends a log: stdout, stderr or agent.
-const logsRoute = "GET /v1/logs/{name}"
+// The routes that the local API and that for other hosts have in common.
+const (
+	logsRoute    = "GET /v1/logs/{name}" // stdout, stderr or agent
+	signalRoute  = "POST /v1/signal"
+	execRoute    = "POST /v1/exec"
+	commandRoute = "POST /v1/command"
+)
 
 // Handler is the agent's API.
 func Handler(s Source) http.Handler {
@@ -95,12 +102,12 @@ func Handler(s Source) http.Handler {
 	mux.HandleFunc(silenceRoute, func(w http.ResponseWriter, _ *http.Request) { answer(w, s.Silence()) })
 	mux.HandleFunc(logsRoute, s.logs)
 	mux.HandleFunc("GET /v1/view", s.view)
-	mux.HandleFunc("POST /v1/signal", s.signal)
+	mux.HandleFunc(signalRoute, s.signal)
 	mux.HandleFunc("POST /v1/stop", s.stop)
 	mux.HandleFunc("POST /v1/adopt", s.adopt)
-	mux.HandleFunc("POST /v1/exec", s.exec)
+	mux.HandleFunc(execRoute, s.exec)
 	mux.HandleFunc(peerRoute, s.peerExec)
-	mux.HandleFunc("POST /v1/command", s.command)
+	mux.HandleFunc(commandRoute, s.command)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		notFound(w, r, "GET /v1/state, /v1/view, /v1/logs/{stdout|stderr|agent}; "+
 			"POST /v1/signal, /v1/stop, /v1/adopt, /v1/exec, /v1/command")

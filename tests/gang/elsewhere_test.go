@@ -1,6 +1,7 @@
 package gang
 
 import (
+	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -9,9 +10,15 @@ import (
 // elsewhere runs a verb as on a host that has nothing of the app, but may read its registry.
 func (g *gang) elsewhere(verb string, args ...string) *process {
 	g.t.Helper()
+	return g.elsewhereAs(nil, verb, args...)
+}
+
+// elsewhereAs is elsewhere with more environment.
+func (g *gang) elsewhereAs(env []string, verb string, args ...string) *process {
+	g.t.Helper()
 	state := filepath.Join(g.t.TempDir(), "state")
 	words := append([]string{verb, "--state-dir", state, "--registry", g.place.consul.URL()}, args...)
-	return start(g.t, verb+" elsewhere", g.environment(), words...)
+	return start(g.t, verb+" elsewhere", g.environment(env...), words...)
 }
 
 // logsElsewhere: the agents send their logs to whoever may read their registry, one or all, also as they grow.
@@ -47,5 +54,51 @@ func logsElsewhere(t *testing.T, at place) {
 	over := g.elsewhere("logs", g.app+"/worker-1")
 	if code := over.wait(); code != 64 || !strings.Contains(over.err(), "has ended; its logs are on its own host, 127.0.0.1") {
 		t.Errorf("over: code %d\n%s", code, over.err())
+	}
+}
+
+// actsElsewhere: programs run and signals arrive from another host, each with a grant of the registry that is used up.
+func actsElsewhere(t *testing.T, at place) {
+	g := newGang(t, at, workers(2, nil))
+	cast := g.begin("--api-listen", "127.0.0.1:0")
+	run := g.elsewhere("exec", g.app+"/worker-1", "--", "sh", "-c", "echo in $MUSTER_INSTANCE; exit 7")
+	if code := run.wait(); code != 7 || run.out() != "in worker-1\n" {
+		t.Errorf("exec: code %d\n%s%s", code, run.out(), run.err())
+	}
+	cast["worker-0"].goneBy(func() {
+		if p := g.elsewhere("signal", g.app+"/worker-0", "KILL"); p.wait() != 0 {
+			t.Errorf("signal: %s", p.err())
+		}
+	})
+	again := g.stage.next("worker-0")
+	again.exit(0)
+	cast["worker-1"].exit(0)
+	g.end()
+	if code, text := by(t, at.consul, "", http.MethodGet, "/v1/kv/muster/"+g.app+"/grant/?keys", nil); code != http.StatusNotFound {
+		t.Errorf("grants are left: %d %s", code, text)
+	}
+}
+
+// TestReadersLookAndWritersAct: a token that may read the app's keys shows its logs, and nothing else.
+func TestReadersLookAndWritersAct(t *testing.T) {
+	t.Parallel()
+	at := guarded(t)
+	g := newGang(t, place{consul: at}, workers(1, nil))
+	g.agents["worker-0"] = start(t, "agent of worker-0", g.environment(tokenIs(rootToken)), append(g.argsOf("worker-0"),
+		"--api-listen", "127.0.0.1:0")...)
+	worker := g.stage.next("worker-0")
+	worker.do(cue{Do: "say", Text: "loss 0.25"})
+	_, reader := newToken(t, at, "reader", `key_prefix "muster/" { policy = "read" }`)
+	look := g.elsewhereAs([]string{tokenIs(reader)}, "logs", g.app+"/worker-0", "--stderr")
+	if code := look.wait(); code != 0 || look.out() != "loss 0.25\n" {
+		t.Errorf("logs: code %d\n%s%s", code, look.out(), look.err())
+	}
+	act := g.elsewhereAs([]string{tokenIs(reader)}, "exec", g.app+"/worker-0", "--", "true")
+	if code := act.wait(); code != 77 || !strings.Contains(act.err(), "lacks permission 'key:write'") {
+		t.Errorf("exec: code %d\n%s", code, act.err())
+	}
+	worker.exit(0)
+	if code := g.agents["worker-0"].wait(); code != 0 {
+		t.Errorf("agent: code %d", code)
 	}
 }

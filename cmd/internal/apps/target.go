@@ -9,6 +9,7 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/status"
 	"github.com/muster-agent/muster/shim/wording"
@@ -58,7 +59,8 @@ func (k Lookup) Target(word string, appWillDo bool) (Target, error) {
 	return Target{apps[0].App, &in}, nil
 }
 
-// Agent finds the instance that a word names and opens its agent's API, which answers on the agent's own host only.
+// Agent finds the instance that a word names and opens its agent's API: on this host by its socket, on another one with
+// the run's token and a grant, for which the agent acts once.
 func (k Lookup) Agent(ctx context.Context, word string) (Target, *status.Client, error) {
 	t, err := k.Target(word, false)
 	if err != nil {
@@ -71,11 +73,50 @@ func (k Lookup) Agent(ctx context.Context, word string) (Target, *status.Client,
 	if path, ok := known[t.Instance.String()]; ok {
 		return t, status.Dial(path), nil
 	}
+	if c, err := k.agentElsewhere(ctx, t); c != nil || err != nil {
+		return t, c, err
+	}
 	if err := k.mustGoOn(ctx, t.App); err != nil {
 		return t, nil, err
 	}
 	return t, nil, exit.Usagef("no agent of %s/%s on this host; here are: %s; muster status %s says where it runs",
 		t.App, t.Instance, wording.OrNone(slices.Sorted(maps.Keys(known))), t.App)
+}
+
+// agentElsewhere opens the API of an agent on another host; nil: the app has no registry that other hosts reach.
+func (k Lookup) agentElsewhere(ctx context.Context, t Target) (*status.Client, error) {
+	f, err := k.OnHost(ctx, t.App)
+	if err != nil {
+		return nil, err
+	}
+	address, err := k.registryOf(f)
+	if _, local := address.Socket(); err != nil || address.IsZero() || local || f.Local == nil && !k.Named {
+		return nil, err
+	}
+	if f, err = k.App(ctx, t.App); err != nil || f.Registry == nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(f.Registry.Members, func(m consul.MemberStatus) bool { return m.Instance == *t.Instance })
+	switch {
+	case i < 0:
+		return nil, exit.Usagef("%s has no instance %s: muster status %[1]s lists those that it has", t.App, t.Instance)
+	case !f.Registry.Members[i].Live:
+		return nil, fmt.Errorf("%s/%s has no agent any more: muster status %s says how it ended", t.App, t.Instance, t.App)
+	case f.Registry.Members[i].Peer == "" || f.Registry.App.Token == "":
+		return nil, exit.Usagef("the agent of %s/%s answers on its own host only, %s", t.App, t.Instance,
+			f.Registry.Members[i].Host)
+	}
+	c, err := Open(f.Address)
+	if err != nil {
+		return nil, err
+	}
+	grant, revoke, err := c.Grant(ctx, t.App, *t.Instance)
+	if err != nil {
+		c.Close()
+		return nil, RegistryError(f.Address, err)
+	}
+	agent := status.DialPeer(f.Registry.Members[i].Peer, f.Registry.App.Token)
+	return agent.Acting(grant, func() { revoke(); c.Close() }), nil
 }
 
 // mustGoOn is an error when the app is unknown here, or over.
