@@ -204,6 +204,9 @@ var rooms = []room{
 		"cmd/internal/apps", "packages/cachedir", "packages/image", "shim/exit", "shim/status", "shim/store/cache",
 		"shim/workdir",
 	}},
+	{path: "cmd/internal/ui", may: []string{
+		"appdef", "cmd/internal/apps", "cmd/internal/logs", "cmd/internal/view", "registry", "shim/exit",
+	}},
 	{path: "cmd/internal/logs", may: []string{
 		"cmd/internal/apps", "cmd/internal/console", "registry", "registry/consul", "shim/exit", "shim/files",
 		"shim/journal", "shim/status", "shim/tail", "shim/wording",

@@ -2,19 +2,15 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/muster-agent/muster/cmd/internal/apps"
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/cmd/internal/logs"
-	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/process"
-	"github.com/muster-agent/muster/shim/wording"
 )
 
 type logsFlags struct {
@@ -72,51 +68,19 @@ func (f *logsFlags) logs(ctx context.Context, s console.Streams, what string) er
 	if err != nil {
 		return err
 	}
-	facts, err := f.facts(ctx, k, t)
+	l, end, err := logs.Anywhere(ctx, k, t)
 	if err != nil {
 		return err
 	}
-	l := logs.Reader{Lookup: k, Facts: facts, Streams: f.files(s), Follow: f.follow, Tail: f.tail}
-	var silent []string
-	if l.Elsewhere, silent = facts.Elsewhere(); f.side != "" {
-		l.Elsewhere, silent = nil, nil // they are read on the instance's own host alone
-	}
-	for _, agent := range l.Elsewhere {
-		defer agent.Close()
-	}
-	if len(silent) > 0 && (t.Instance == nil || l.Elsewhere[t.Instance.String()] == nil) {
-		fmt.Fprintf(s.Err, "%s: no answer from %s\n", t.App, wording.First(silent, mostSilent))
+	defer end()
+	l.Streams, l.Follow, l.Tail = f.files(s), f.follow, f.tail
+	if f.side != "" {
+		l.Elsewhere = nil // they are read on the instance's own host alone
 	}
 	if t.Instance != nil {
 		return l.One(ctx, t.Instance.String())
 	}
 	return l.All(ctx)
-}
-
-// mostSilent is how many of the agents that do not answer are named.
-const mostSilent = 5
-
-// facts are this host's, and for instances of other hosts the registry's with their agents' answers.
-func (f *logsFlags) facts(ctx context.Context, k apps.Lookup, t apps.Target) (apps.Facts, error) {
-	facts, err := k.OnHost(ctx, t.App)
-	if err != nil {
-		return facts, err
-	}
-	if facts.Local != nil {
-		_, alone := facts.Local.Registry.Socket()
-		here := t.Instance != nil && facts.LogDirs()[t.Instance.String()] != ""
-		if alone || here {
-			return facts, nil
-		}
-	}
-	if facts, err = k.App(ctx, t.App); err != nil {
-		return facts, err
-	}
-	if facts.Local == nil && facts.Registry == nil {
-		return facts, k.UnknownApp(t.App, registry.Address{})
-	}
-	facts.AskPeers(ctx)
-	return facts, nil
 }
 
 // streams are the names of the process's streams to print.

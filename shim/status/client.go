@@ -157,8 +157,8 @@ func (c *Client) Logs(ctx context.Context, name string, offset int64, follow boo
 	return errors.Join(err, r.Body.Close())
 }
 
-// Tail copies the last lines of a log (stdout, stderr, agent), over all its rotated files; -1: all lines. With follow it
-// goes on until ctx is done or the agent ends.
+// Tail copies the last lines of a log (stdout, stderr, agent), over all its rotated files; -1: all lines. With follow
+// it goes on until ctx is done or the agent ends.
 func (c *Client) Tail(ctx context.Context, name string, lines int, follow bool, to io.Writer) error {
 	query := url.Values{"tail": {strconv.Itoa(lines)}, "follow": {strconv.FormatBool(follow)}}
 	r, err := c.send(ctx, http.MethodGet, "/v1/logs/"+name+"?"+query.Encode(), nil)

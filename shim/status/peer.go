@@ -137,9 +137,9 @@ func upgrades(w http.ResponseWriter, r *http.Request) bool {
 // switching is the answer that makes a connection a program's streams.
 const switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + execProtocol + "\r\n\r\n"
 
-// PeerHandler is the part of the agent's API that other hosts may ask, with the run's token: its state and logs, how long
-// it has heard nothing of the registry, the roster, and programs in this instance. Whoever has no token learns nothing, not
-// even which routes there are.
+// PeerHandler is the part of the agent's API that other hosts may ask, with the run's token: its state and logs, how
+// long it has heard nothing of the registry, the roster, and programs in this instance. Whoever has no token learns
+// nothing, not even which routes there are.
 func PeerHandler(s Source, token string) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/state", func(w http.ResponseWriter, _ *http.Request) { answer(w, s.State()) })
@@ -178,8 +178,8 @@ func PeerHandler(s Source, token string) http.Handler {
 	})
 }
 
-// grantHeader has the grant of a caller that acts: who reads the app's keys has the token, and may look; who writes them
-// makes grants, and may act.
+// grantHeader has the grant of a caller that acts: who reads the app's keys has the token, and may look; who writes
+// them makes grants, and may act.
 const grantHeader = "Muster-Grant"
 
 // granted answers callers that show a grant, each once.

@@ -231,7 +231,8 @@ func (s Source) sendLog(w http.ResponseWriter, r *http.Request, patience time.Du
 	if query.Has("tail") {
 		n, err := strconv.Atoi(query.Get("tail"))
 		if err != nil || n < -1 {
-			refuse(w, http.StatusBadRequest, "tail "+strconv.Quote(query.Get("tail")), "a number of lines, or -1 for all")
+			text := "tail " + strconv.Quote(query.Get("tail"))
+			refuse(w, http.StatusBadRequest, text, "a number of lines, or -1 for all")
 			return
 		}
 		parts = tail.Parts(path, n)

@@ -234,8 +234,8 @@ func (f *Facts) AskPeers(ctx context.Context) {
 	}), f.Registry.App.Token)
 }
 
-// Elsewhere are the agents of other hosts that have answered, by instance, and the live members that have not, each with
-// its host. The caller closes the clients.
+// Elsewhere are the agents of other hosts that have answered, by instance, and the live members that have not, each
+// with its host. The caller closes the clients.
 func (f *Facts) Elsewhere() (agents map[string]*status.Client, silent []string) {
 	agents = map[string]*status.Client{}
 	if f.Registry == nil {

@@ -101,7 +101,7 @@ func (k Lookup) agentElsewhere(ctx context.Context, t Target) (*status.Client, e
 	case i < 0:
 		return nil, exit.Usagef("%s has no instance %s: muster status %[1]s lists those that it has", t.App, t.Instance)
 	case !f.Registry.Members[i].Live:
-		return nil, fmt.Errorf("%s/%s has no agent any more: muster status %s says how it ended", t.App, t.Instance, t.App)
+		return nil, fmt.Errorf("%s/%s has no agent any more: muster status %[1]s says how it ended", t.App, t.Instance)
 	case f.Registry.Members[i].Peer == "" || f.Registry.App.Token == "":
 		return nil, exit.Usagef("the agent of %s/%s answers on its own host only, %s", t.App, t.Instance,
 			f.Registry.Members[i].Host)

@@ -121,7 +121,8 @@ func (l Reader) member(instance string) *consul.MemberStatus {
 	return &all[i]
 }
 
-// names are the instances that have a log folder or an agent on this host, or an agent elsewhere, in the order of components and indexes.
+// names are the instances that have a log folder or an agent on this host, or an agent elsewhere, in the order of
+// components and indexes.
 func (l Reader) names() []string {
 	var found []registry.Instance
 	add := func(name string) {
@@ -165,7 +166,8 @@ func (l Reader) All(ctx context.Context) error {
 	names := l.names()
 	if !l.Follow {
 		if len(names) == 0 {
-			return fmt.Errorf("no logs of %s on this host; its instances may run elsewhere: muster status %[1]s", l.Facts.ID)
+			return fmt.Errorf("no logs of %s on this host; its instances may run elsewhere: muster status %[1]s",
+				l.Facts.ID)
 		}
 		var errs []error
 		for _, name := range names {

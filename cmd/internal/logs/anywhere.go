@@ -1,0 +1,56 @@
+package logs
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/muster-agent/muster/cmd/internal/apps"
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/wording"
+)
+
+// mostSilent is how many of the agents that do not answer are named.
+const mostSilent = 5
+
+// Anywhere is a reader of the logs of a target, or of all instances of its app, on this host and on others; end closes
+// its connections. Agents that do not answer are named on the lookup's Warn.
+func Anywhere(ctx context.Context, k apps.Lookup, t apps.Target) (l Reader, end func(), err error) {
+	facts, err := factsOf(ctx, k, t)
+	if err != nil {
+		return l, nil, err
+	}
+	l = Reader{Lookup: k, Facts: facts}
+	var silent []string
+	l.Elsewhere, silent = facts.Elsewhere()
+	if len(silent) > 0 && (t.Instance == nil || l.Elsewhere[t.Instance.String()] == nil) {
+		fmt.Fprintf(k.Warn, "%s: no answer from %s\n", t.App, wording.First(silent, mostSilent))
+	}
+	return l, func() {
+		for _, agent := range l.Elsewhere {
+			agent.Close()
+		}
+	}, nil
+}
+
+// factsOf are this host's, and for instances of other hosts the registry's with their agents' answers.
+func factsOf(ctx context.Context, k apps.Lookup, t apps.Target) (apps.Facts, error) {
+	facts, err := k.OnHost(ctx, t.App)
+	if err != nil {
+		return facts, err
+	}
+	if facts.Local != nil {
+		_, alone := facts.Local.Registry.Socket()
+		here := t.Instance != nil && facts.LogDirs()[t.Instance.String()] != ""
+		if alone || here {
+			return facts, nil
+		}
+	}
+	if facts, err = k.App(ctx, t.App); err != nil {
+		return facts, err
+	}
+	if facts.Local == nil && facts.Registry == nil {
+		return facts, k.UnknownApp(t.App, registry.Address{})
+	}
+	facts.AskPeers(ctx)
+	return facts, nil
+}

@@ -1,0 +1,65 @@
+import { make, moment, word } from "./dom.js";
+import { showLog } from "./log.js";
+
+const columns = [
+  ["Instance", (row, choose) => make("button", { onclick: () => choose(row.instance), title: "show its log" }, row.instance)],
+  ["Phase", (row) => word(row.phase)],
+  ["Host", (row) => row.host || ""],
+  ["Gen", (row) => String(row.generation || "")],
+  ["Attempt", (row) => String(row.attempt || "")],
+  ["Progress", (row) => row.progress === null || row.progress === undefined ? "" :
+    make("progress", { value: row.progress, max: 1, title: Math.round(row.progress * 100) + " %" })],
+  ["Step", (row) => row.checkpoint_step === null || row.checkpoint_step === undefined ? "" : String(row.checkpoint_step)],
+  ["Exit", (row) => row.exit === null || row.exit === undefined ? "" : String(row.exit)],
+  ["Since", (row) => moment(row.since)],
+  ["Cause", (row) => row.cause || ""],
+];
+
+// showApp shows one app: how it stands, its instances, and the log of the one that is chosen.
+export function showApp(main, id) {
+  const title = make("h2");
+  const facts = make("dl");
+  const body = make("tbody");
+  const logs = make("section", { "aria-label": "log" });
+  let log = null;
+  main.append(
+    title,
+    facts,
+    make("div", { className: "scroll" }, make("table", {},
+      make("thead", {}, make("tr", {}, ...columns.map(([name]) => make("th", { scope: "col" }, name)))), body)),
+    logs,
+  );
+
+  function choose(instance) {
+    if (log) log.close();
+    log = showLog(logs, id, instance);
+  }
+
+  return {
+    feed: "/api/v1/apps/" + encodeURIComponent(id) + "/live",
+    update(app) {
+      title.replaceChildren(app.app + (app.name ? " (" + app.name + "): " : ": "), word(app.phase));
+      const lines = [];
+      const add = (name, value) => { if (value) lines.push(make("dt", {}, name), make("dd", {}, value)); };
+      if (app.verdict) {
+        add("Verdict", make("span", {}, word(app.verdict.outcome), app.verdict.cause ? ": " + app.verdict.cause : ""));
+        add("Advice", app.verdict.advice);
+      } else if (app.directive) {
+        add("Directive", app.directive.act + (app.directive.why ? ": " + app.directive.why : ""));
+      }
+      add("Run", app.run);
+      add("Generation", app.generation ? String(app.generation) : "");
+      add("Started", moment(app.started));
+      add("Missing", (app.missing || []).join(", "));
+      for (const row of app.instances) {
+        for (const warning of row.warnings || []) add("Warning", make("span", { className: "warn" }, row.instance + ": " + warning.text));
+      }
+      facts.replaceChildren(...lines);
+      body.replaceChildren(...app.instances.map((row) =>
+        make("tr", {}, ...columns.map(([, cell]) => make("td", {}, cell(row, choose))))));
+    },
+    close() {
+      if (log) log.close();
+    },
+  };
+}

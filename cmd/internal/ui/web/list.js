@@ -1,0 +1,75 @@
+import { make, moment, span, word } from "./dom.js";
+
+const columns = [
+  { name: "App", of: (app) => app.app, cell: (app) => make("a", { href: "/apps/" + encodeURIComponent(app.app) }, app.app) },
+  { name: "Name", of: (app) => app.name },
+  { name: "Phase", of: (app) => app.phase, cell: (app) => word(app.phase) },
+  { name: "Outcome", of: (app) => app.outcome || "", cell: (app) => word(app.outcome) },
+  { name: "Live", of: (app) => app.live || 0, cell: (app) => String(app.live || ""), number: true },
+  { name: "Started", of: (app) => app.started || "", cell: (app) => moment(app.started) },
+  { name: "Took", of: took, cell: (app) => span(took(app)), number: true },
+  { name: "Owner", of: (app) => app.owner || "" },
+  { name: "Registry", of: (app) => (app.registry || "").startsWith("unix:") ? "" : app.registry || "" },
+];
+
+// took is for how many seconds an app has run; of one that goes on, until now.
+function took(app) {
+  return app.seconds ?? (app.started && !app.outcome ? (Date.now() - new Date(app.started)) / 1000 : 0);
+}
+
+// mostRows is how many rows are drawn; the filter finds the others.
+const mostRows = 500;
+
+// showList shows all apps, sorted and filtered.
+export function showList(main) {
+  let apps = [];
+  let sorted = { column: 5, down: true };
+  const filter = make("input", { type: "search", placeholder: "filter", oninput: draw, "aria-label": "filter the apps" });
+  const count = make("span", { className: "dim" });
+  const head = make("tr");
+  const body = make("tbody");
+  main.append(
+    make("h2", {}, "Apps"),
+    make("div", { className: "tools" }, filter, count),
+    make("div", { className: "scroll" }, make("table", {}, make("thead", {}, head), body)),
+  );
+  columns.forEach((column, i) => {
+    const button = make("button", { onclick: () => sort(i) }, column.name);
+    head.append(make("th", { className: column.number ? "number" : "", scope: "col" }, button));
+  });
+
+  function sort(i) {
+    sorted = { column: i, down: sorted.column === i ? !sorted.down : false };
+    draw();
+  }
+
+  function draw() {
+    const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const text = (app) => columns.map((column) => String(column.of(app))).join(" ").toLowerCase();
+    const found = apps.filter((app) => words.every((each) => text(app).includes(each)));
+    const of = columns[sorted.column].of;
+    found.sort((a, b) => {
+      const x = of(a), y = of(b);
+      const order = x < y ? -1 : x > y ? 1 : 0;
+      return sorted.down ? -order : order;
+    });
+    [...head.children].forEach((cell, i) => {
+      cell.setAttribute("aria-sort", i !== sorted.column ? "none" : sorted.down ? "descending" : "ascending");
+    });
+    count.textContent = found.length > mostRows ? `${mostRows} of ${found.length} shown` : `${found.length} apps`;
+    body.replaceChildren(...found.slice(0, mostRows).map((app) => make("tr", {}, ...columns.map((column) =>
+      make("td", { className: column.number ? "number" : "" }, column.cell ? column.cell(app) : column.of(app))))));
+  }
+
+  const clock = setInterval(draw, 5000);
+  return {
+    feed: "/api/v1/live",
+    update(value) {
+      apps = value.apps;
+      draw();
+    },
+    close() {
+      clearInterval(clock);
+    },
+  };
+}

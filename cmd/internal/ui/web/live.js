@@ -1,0 +1,17 @@
+// follow hands each change of a feed to update, and tells how the connection stands.
+export function follow(feed, update, say) {
+  say("connecting …");
+  const source = new EventSource(feed);
+  source.onopen = () => say("");
+  source.onmessage = (event) => {
+    const value = JSON.parse(event.data);
+    if (value.error) {
+      say(value.error);
+      return;
+    }
+    say("");
+    update(value);
+  };
+  source.onerror = () => say("the server does not answer; this is what it said last");
+  return () => source.close();
+}

@@ -1,0 +1,34 @@
+// The page: all apps at /, one app at /apps/ID. Every text of strangers is set as text, never as markup.
+import { follow } from "./live.js";
+import { showList } from "./list.js";
+import { showApp } from "./app.js";
+
+const main = document.getElementById("main");
+const state = document.getElementById("state");
+let leave = () => {};
+
+function say(text) {
+  if (state.textContent !== text) state.textContent = text;
+}
+
+function route() {
+  leave();
+  main.replaceChildren();
+  const [, kind, id] = location.pathname.split("/");
+  const view = kind === "apps" ? showApp(main, decodeURIComponent(id)) : showList(main);
+  document.title = kind === "apps" ? decodeURIComponent(id) + " – muster" : "muster";
+  const stop = follow(view.feed, view.update, say);
+  leave = () => { stop(); view.close(); };
+}
+
+// Links within the page keep it; all others are the browser's.
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a");
+  if (!link || link.origin !== location.origin || event.metaKey || event.ctrlKey || event.shiftKey || event.button) return;
+  event.preventDefault();
+  history.pushState(null, "", link.href);
+  route();
+  main.focus();
+});
+addEventListener("popstate", route);
+route();
