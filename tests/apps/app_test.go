@@ -215,7 +215,8 @@ func (a *app) kill(name, pidFile string) string {
 		return !slices.ContainsFunc(a.jail.Processes(), func(pid int) bool { return a.starts(pid, name) })
 	})
 	before := a.instances()[name]
-	a.do("exec", a.name+"/"+name, "--", "sh", "-c", "kill -9 `cat "+pidFile+"`")
+	// The end of the process ends what was started beside it: the shell goes before.
+	a.do("exec", a.name+"/"+name, "--", "sh", "-c", "pid=`cat "+pidFile+"`; (sleep 0.2; kill -9 $pid) > /dev/null 2>&1 < /dev/null &")
 	var now instance
 	a.await(name+" to run again", func() bool {
 		now = a.instances()[name]
