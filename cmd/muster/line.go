@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -59,6 +61,8 @@ func withLineIn(
 	if len(line.Words) == 0 {
 		return read(ref)
 	}
+	line.OtherPath = line.OtherPath || flags.Template+flags.Resources != "" ||
+		slices.ContainsFunc(flags.Set, func(one string) bool { return strings.Contains(one, "env.PATH=") })
 	app, err := line.Read(verb, flags.Instances, s.Err)
 	if err != nil {
 		return err

@@ -23,8 +23,14 @@ func (l *Line) find(here bool) (note string, err error) {
 	case l.Image != "" || strings.Contains(word, "$"):
 		return "", nil
 	case !strings.Contains(word, "/"):
+		if l.OtherPath {
+			return "", nil
+		}
 		return inPath(word, filepath.SplitList(os.Getenv("PATH")), here)
 	case filepath.IsLocal(word): // a file of the program's own, which is brought
+		if here && !executable(filepath.Join(l.sources.base, word)) {
+			return "", exit.Usagef("%s: want a program that is there and may be executed", word)
+		}
 		return "", nil
 	}
 	path := flags.Absolute(word)
@@ -101,17 +107,28 @@ func unseenAt(path string) string {
 	return ""
 }
 
-// interpreters are programs whose first word without a dash is a script.
-var interpreters = []string{"python", "python3", "bash", "sh"}
+// interpreters are programs whose first word without a dash is a script, whatever their version.
+var interpreters = []string{"python", "bash", "sh"}
 
 // noScript is an error where an interpreter would be started with a script that is not here; the script may be an
 // image's own.
 func (l *Line) noScript() error {
 	missing := l.sources.missing
-	if missing == "" || l.Image != "" || len(l.Words) < 2 || filepath.Clean(l.Words[1]) != missing ||
-		!slices.Contains(interpreters, filepath.Base(l.Words[0])) {
+	interpreter := strings.TrimRight(filepath.Base(l.Words[0]), "0123456789.")
+	if missing == "" || l.Image != "" || !slices.Contains(interpreters, interpreter) {
 		return nil
 	}
-	return exit.Usagef("%s: no such file in %s: name it by its path from here, or give the --dir that it is in",
-		l.Words[1], flags.Absolute(l.sources.base))
+	for _, word := range l.Words[1:] {
+		switch {
+		case word == "-c" || word == "-m": // what follows is no script
+			return nil
+		case strings.HasPrefix(word, "-"):
+			continue
+		case filepath.Clean(word) != missing: // of a flag, or a script that is here
+			return nil
+		}
+		return exit.Usagef("%s: no such file in %s: name it by its path from here, or give the --dir that it is in",
+			word, flags.Absolute(l.sources.base))
+	}
+	return nil
 }

@@ -22,6 +22,8 @@ import (
 type Line struct {
 	Words []string // behind --
 	Image string   // that the command runs in; "": this machine's own root
+	// OtherPath says that the processes are given a PATH that is not this shell's.
+	OtherPath bool
 
 	framework  string
 	files      []string
