@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"time"
 
 	"github.com/hashicorp/consul/api"
 
@@ -26,20 +27,27 @@ func OpenToAll(ctx context.Context, at registry.Address) (read, write bool, err 
 // Rights are what the client's own token may do.
 type Rights struct {
 	Read, Write bool // the keys of the app that was asked about; both true without one
+	Sessions    bool // to make them; true without an app
 	Anonymous   bool // Consul wants tokens, and the client has none
-	Empty       bool // the token has neither a policy nor a role
+	Empty       bool // the token has neither a policy nor a role, and Consul permits nothing without
 	Name        string
 }
 
 // Rights asks what the client's token may do with the keys of an app; app "" asks for the token alone. A registry
 // without tokens permits everything.
 func (c *Client) Rights(ctx context.Context, app string) (Rights, error) {
-	r := Rights{Read: true, Write: true}
-	var err error
+	r := Rights{Read: true, Write: true, Sessions: true}
+	key := probeKey
 	if app != "" {
-		if r.Read, r.Write, err = c.calls.probe(ctx, keysOf(app).base+"doctor"); err != nil {
-			return Rights{}, err
-		}
+		key = keysOf(app).base + "doctor"
+	}
+	read, write, err := c.calls.probe(ctx, key)
+	if err == nil && app != "" {
+		r.Read, r.Write = read, write
+		r.Sessions, err = permits(c.calls.trySession(ctx))
+	}
+	if err != nil {
+		return Rights{}, err
 	}
 	err = c.calls.do(ctx, "read the own token", func(ctx context.Context) error {
 		self, _, err := c.calls.api.ACL().TokenReadSelf((&api.QueryOptions{}).WithContext(ctx))
@@ -49,12 +57,13 @@ func (c *Client) Rights(ctx context.Context, app string) (Rights, error) {
 		// AccessorID of the token that stands for none (Consul: Anonymous Token).
 		r.Anonymous = self.AccessorID == "00000000-0000-0000-0000-000000000002"
 		r.Name = self.AccessorID
-		r.Empty = len(self.Policies)+len(self.Roles)+len(self.ServiceIdentities)+len(self.NodeIdentities) == 0
+		r.Empty = !write &&
+			len(self.Policies)+len(self.Roles)+len(self.ServiceIdentities)+len(self.NodeIdentities) == 0
 		return nil
 	})
 	switch {
 	case errors.Is(err, registry.ErrForbidden): // Consul says so of a request without a token
-		r.Anonymous, r.Empty = true, true
+		r.Anonymous, r.Empty = true, !write
 	case err != nil && ctx.Err() != nil:
 		return Rights{}, err
 	}
@@ -77,6 +86,18 @@ func (l *connection) probe(ctx context.Context, key string) (read, write bool, e
 	}))
 	return read, write, err
 }
+
+// trySession makes a session that holds nothing, and ends it.
+func (l *connection) trySession(ctx context.Context) error {
+	id, err := l.createSession(ctx, "muster doctor", api.SessionBehaviorDelete, "", leastTTL)
+	if err != nil {
+		return err
+	}
+	return l.destroySession(ctx, id)
+}
+
+// leastTTL is the shortest that a session may have (Consul).
+const leastTTL = 10 * time.Second
 
 func permits(err error) (bool, error) {
 	if errors.Is(err, registry.ErrForbidden) {

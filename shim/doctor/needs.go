@@ -163,9 +163,13 @@ func checkRights(ctx context.Context, c *consul.Client, o Options) Check {
 func judged(name string, r consul.Rights, o Options) Check {
 	remedy := consul.TokenRemedy(o.AppID)
 	switch {
+	case r.Anonymous && !(r.Read && r.Write && r.Sessions):
+		return bad(name, remedy, "%s answers, wants a token for app %s, and was given none", o.Registry, o.AppID).needed()
 	case !r.Read || !r.Write:
 		return bad(name, remedy, "%s answers, and its token %s may not write the keys of app %s", o.Registry, r.Name,
 			o.AppID).needed()
+	case !r.Sessions:
+		return bad(name, remedy, "%s answers, and its token %s may not make sessions", o.Registry, r.Name).needed()
 	case r.Anonymous && r.Empty && o.AppID == "" && o.Named:
 		return bad(name, remedy, "%s answers, wants a token, and was given none", o.Registry).needed()
 	case r.Empty && o.AppID == "" && o.Named:

@@ -223,8 +223,12 @@ func TestDoctorTellsAnOpenConsul(t *testing.T) {
 func TestDoctorTellsWhatATokenMayDo(t *testing.T) {
 	t.Parallel()
 	at := guarded(t)
+	lenient := consulserver.Start(t, consulserver.Options{
+		Config: strings.Replace(withACLs, `"deny"`, `"allow"`, 1), Token: rootToken,
+	})
 	_, empty := newToken(t, at, "nothing", `agent_prefix "" { policy = "read" }`)
-	_, own := newToken(t, at, "d1", `key_prefix "muster/d1/" { policy = "write" }`)
+	_, keys := newToken(t, at, "keys", `key_prefix "muster/d1/" { policy = "write" }`)
+	_, own := newToken(t, at, "d1", `key_prefix "muster/d1/" { policy = "write" } session_prefix "" { policy = "write" }`)
 	var bare struct{ SecretID string }
 	aclPut(t, at, http.MethodPut, "/v1/acl/token", object{}, &bare)
 	for _, tt := range []struct {
@@ -233,13 +237,20 @@ func TestDoctorTellsWhatATokenMayDo(t *testing.T) {
 		says             string
 	}{
 		{"none", "", "", false, "wants a token, and was given none"},
+		{"none for the app", "", "d1", false, "wants a token for app d1, and was given none"},
+		{"without sessions", keys, "d1", false, "may not make sessions"},
 		{"without rules", bare.SecretID, "", false, "has neither a policy nor a role"},
 		{"of no use", empty, "d1", false, "may not write the keys of app d1"},
 		{"another app's", own, "d2", false, "may not write the keys of app d2"},
 		{"of the app", own, "d1", true, "answers"},
 		{"of some app", own, "", true, "--app-id ID tells whether its token"},
+		{"none where all is allowed", "", "", true, "answers"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			at := at
+			if strings.HasSuffix(tt.name, "allowed") {
+				at = lenient
+			}
 			g := blankGang(t, place{consul: at})
 			p := start(t, "doctor", g.environment(tokenIs(tt.token)), "doctor", "--json", "--state-dir", g.state,
 				"--registry", at.URL(), "--app-id", tt.app)
