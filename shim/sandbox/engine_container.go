@@ -196,7 +196,7 @@ func (w *containerBoundary) removeGroup() error {
 	}
 	ctx, cancel := bounded(sweepTime)
 	defer cancel()
-	return w.group.Remove(ctx)
+	return errors.Join(w.group.Remove(ctx), w.group.Close()) // else its locks would refuse the next try
 }
 
 // left names the cgroup even where libcontainer has not joined it: the guard entered it by itself.
@@ -216,5 +216,5 @@ func (w *containerBoundary) giveUp() error {
 	_, err := w.container.Wait()
 	ctx, cancel := bounded(sweepTime)
 	defer cancel()
-	return errors.Join(err, w.remove(ctx))
+	return errors.Join(err, w.remove(ctx), w.group.Close())
 }

@@ -153,6 +153,30 @@ func (f folder) makeNew(rel string) error {
 	return nil
 }
 
+// lock locks the folder until it is closed, or its process ends; one that another process has locked is in use.
+func (f folder) lock() error {
+	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return errInUse
+	}
+	return err
+}
+
+// shows is ENOENT where the name below f is not the folder dir any more.
+func (f folder) shows(rel string, dir folder) error {
+	var named, is unix.Stat_t
+	if err := unix.Fstatat(int(f.Fd()), rel, &named, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return &os.PathError{Op: "stat", Path: filepath.Join(f.Name(), rel), Err: err}
+	}
+	if err := unix.Fstat(int(dir.Fd()), &is); err != nil {
+		return &os.PathError{Op: "stat", Path: dir.Name(), Err: err}
+	}
+	if named.Ino != is.Ino {
+		return &os.PathError{Op: "lock", Path: filepath.Join(f.Name(), rel), Err: unix.ENOENT}
+	}
+	return nil
+}
+
 // rmdir removes one folder below; one that is gone is no error.
 func (f folder) rmdir(name string) error {
 	err := unix.Unlinkat(int(f.Fd()), name, unix.AT_REMOVEDIR)

@@ -28,6 +28,7 @@ type Group struct {
 	own   map[string]folder // own cgroups, by controller; "" on v2
 	dirs  map[string]folder // those of the instance
 	also  []folder          // own cgroups in the hierarchies without a limit
+	locks []folder          // those of the instance there, each locked
 
 	closing sync.Once
 
@@ -132,7 +133,7 @@ func (g *Group) clearStale() error {
 	return nil
 }
 
-func (f folder) clearStale(below string) error {
+func (f folder) clearStale(below string) (err error) {
 	old, err := f.open(below)
 	if isGone(err) {
 		return nil
@@ -140,8 +141,12 @@ func (f folder) clearStale(below string) error {
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, old.Close()) }()
+	if err := old.lock(); err != nil { // empty, it may be of an agent that has yet to start its process
+		return fmt.Errorf("%s: %w", filepath.Join(f.Name(), below), err)
+	}
 	pids, err := old.pids()
-	if err = errors.Join(err, old.Close()); err != nil {
+	if err != nil {
 		return err
 	}
 	if len(pids) > 0 {
@@ -151,37 +156,55 @@ func (f folder) clearStale(below string) error {
 }
 
 // reserve makes the cgroup in the hierarchies without a limit. There agents that share no other cgroup may meet, as
-// those of containers whose launcher knows nothing of that hierarchy: a name that another one has made is in use.
+// those of containers whose launcher knows nothing of that hierarchy: a name that another one has locked is in use.
 func (g *Group) reserve() error {
 	if g.tree.Mode == V2 {
 		return nil
 	}
 	for _, dir := range g.tree.without(g.own) {
 		f, err := openFolder(dir)
-		if err != nil {
-			return err
+		if err == nil {
+			g.also = append(g.also, f)
+			err = g.reserveIn(f)
 		}
-		if err := f.reserve(g.below); err != nil {
-			for _, made := range g.also {
+		if err != nil {
+			for _, made := range g.also[:len(g.locks)] {
 				err = errors.Join(err, made.removeTree(g.below))
 			}
-			return errors.Join(err, f.Close())
+			return err
 		}
-		g.also = append(g.also, f)
 	}
 	return nil
 }
 
-func (f folder) reserve(below string) error {
-	err := f.clearStale(below)
-	for pass := 0; err == nil; pass++ {
-		err = f.makeNew(below)
-		if !isGone(err) || pass == 10 { // another agent has removed the empty folders above
+func (g *Group) reserveIn(f folder) error {
+	for pass := 0; ; pass++ {
+		dir, err := f.reserve(g.below)
+		if err == nil {
+			g.locks = append(g.locks, dir)
+			return nil
+		}
+		if !isGone(err) || pass == 10 { // another agent has removed it, or the empty folders above
 			return err
 		}
-		err = nil
 	}
-	return err
+}
+
+// reserve makes the folder anew, so that no record of a dead agent has its number, and locks it.
+func (f folder) reserve(below string) (dir folder, err error) {
+	if err := f.clearStale(below); err != nil {
+		return folder{}, err
+	}
+	if err := f.makeNew(below); err != nil {
+		return folder{}, err
+	}
+	if dir, err = f.open(below); err != nil {
+		return folder{}, err
+	}
+	if err := errors.Join(dir.lock(), f.shows(below, dir)); err != nil {
+		return folder{}, errors.Join(err, dir.Close())
+	}
+	return dir, nil
 }
 
 // without are the own cgroups in the hierarchies of v1, and that of v2 beside them, in which a group has no limit.
@@ -387,7 +410,7 @@ func (g *Group) Close() error {
 				errs = append(errs, f.Close())
 			}
 		}
-		for _, f := range g.also {
+		for _, f := range slices.Concat(g.also, g.locks) {
 			errs = append(errs, f.Close())
 		}
 		g.mu.Lock()

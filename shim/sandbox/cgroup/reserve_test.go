@@ -29,20 +29,6 @@ func TestReserve(t *testing.T) {
 	if len(first.also) == 0 {
 		t.Fatal("a hybrid host has hierarchies without limits")
 	}
-	p := run(t, first, "as-idle")
-	p.line()
-	for _, f := range first.also {
-		if f.Name() != tree.beside { // a cpuset must be told its processors first, which libcontainer does
-			continue
-		}
-		in, err := f.open(first.below)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(in.write("cgroup.procs", strconv.Itoa(p.Process.Pid)), in.Close()); err != nil {
-			t.Fatal(err)
-		}
-	}
 	other := tree
 	other.Controllers = maps.Clone(tree.Controllers)
 	for _, name := range v1Controllers {
@@ -58,9 +44,28 @@ func TestReserve(t *testing.T) {
 		})
 		other.Controllers[name] = Controller{Dir: own, Mount: c.Mount}
 	}
-	if g, err := New(t.Context(), other, app, instance, Limits{Everywhere: true}); !errors.Is(err, errInUse) {
-		t.Errorf("beside another one of the name: %v %v, want %v", g, err, errInUse)
+	refused := func(when string) {
+		t.Helper()
+		if g, err := New(t.Context(), other, app, instance, Limits{Everywhere: true}); !errors.Is(err, errInUse) {
+			t.Errorf("beside another one of the name, %s: %v %v, want %v", when, g, err, errInUse)
+		}
 	}
+	refused("which has yet to start its process")
+	p := run(t, first, "as-idle")
+	p.line()
+	for _, f := range first.also {
+		if f.Name() != tree.beside { // a cpuset must be told its processors first, which libcontainer does
+			continue
+		}
+		in, err := f.open(first.below)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(in.write("cgroup.procs", strconv.Itoa(p.Process.Pid)), in.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused("which runs")
 	if pids, err := first.Pids(); err != nil || len(pids) != 1 {
 		t.Errorf("processes of the first: %v, %v; want one", pids, err)
 	}
