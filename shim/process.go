@@ -62,7 +62,7 @@ func (a *agent) park(ctx context.Context, p plan.Plan, in registry.Instance) (*s
 
 // over takes the event of an attempt that has ended: its last checkpoint counts for its budget and its result.
 func (a *agent) over(e machine.Event) {
-	a.checkpoints.SeeLast()
+	a.checkpoints.SeeLast(e.Exit)
 	a.data.Ended(e, a.checkpoints.LastUpload(e.Exit))
 }
 

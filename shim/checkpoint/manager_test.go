@@ -58,7 +58,7 @@ func TestEndWithASilentStore(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		m.SeeLast()
+		m.SeeLast(nil)
 	}()
 	select {
 	case <-done:

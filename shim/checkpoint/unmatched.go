@@ -60,6 +60,32 @@ func (l location) others(found format.Found) []string {
 	return slices.DeleteFunc(slices.Clone(found.Others), isInstance)
 }
 
+// warnNone warns of a folder without a checkpoint whose process has failed.
+func (m *Manager) warnNone(ctx context.Context, found format.Found, l location) {
+	others := l.others(found)
+	switch {
+	case len(others) == 0:
+		m.seeMisplaced(ctx, l)
+	case !l.shared || m.plan.Who.WorldSize <= 1 || m.quiet(ctx, l, others):
+		m.cfg.Notices.Warn(warnUnmatched, unmatchedText(m.plan, l, others))
+	}
+}
+
+// quietTime is how long nothing has changed in a shared folder when no other instance is saving there.
+const quietTime = 5 * time.Second
+
+func (m *Manager) quiet(ctx context.Context, l location, others []string) bool {
+	quiet := true
+	err := m.view(ctx, l, func(tree fs.FS) error {
+		for _, name := range others {
+			info, err := fs.Stat(tree, strings.TrimSuffix(name, "/"))
+			quiet = quiet && err == nil && time.Since(info.ModTime()) >= quietTime
+		}
+		return nil
+	})
+	return quiet && err == nil
+}
+
 // mostFolders is how many folders of the process are looked at for misplaced checkpoints.
 const mostFolders = 50
 

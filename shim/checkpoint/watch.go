@@ -117,14 +117,17 @@ func (w *watch) turn(ctx context.Context) time.Duration {
 // unreachable.
 const lookPatience = 3 * time.Second
 
-// SeeLast looks for the last checkpoint of a process that has ended.
-func (m *Manager) SeeLast() {
+// SeeLast looks for the last checkpoint of a process that has ended. One that failed is warned of checkpoints that its
+// next start will not find.
+func (m *Manager) SeeLast(x *machine.Exit) {
 	ctx, cancel := context.WithTimeout(m.ctx, lookPatience)
 	seen := make(chan struct{})
 	m.tasks.Go(func() {
 		defer cancel()
 		defer close(seen)
-		m.see(ctx)
+		if found, l, ok := m.see(ctx); ok && len(found.Whole) == 0 && !x.OK() {
+			m.warnNone(ctx, found, l)
+		}
 	})
 	select {
 	case <-seen:
@@ -132,21 +135,16 @@ func (m *Manager) SeeLast() {
 	}
 }
 
-// see looks at the folder, and reports what it finds. The process has ended: what is no checkpoint now becomes none.
-func (m *Manager) see(ctx context.Context) {
+// see looks at the folder, and reports what it finds.
+func (m *Manager) see(ctx context.Context) (format.Found, location, bool) {
 	found, l, err := m.look(ctx, false)
 	if err != nil && ctx.Err() == nil {
 		m.cfg.Log.Debug(lookFailed, "dir", m.plan.Checkpoint.Dir, "err", err)
 	}
 	if c, ok := found.Newest(); ok {
 		m.report(c, l)
-		return
 	}
-	if others := l.others(found); err == nil && len(others) > 0 {
-		m.cfg.Notices.Warn(warnUnmatched, unmatchedText(m.plan, l, others))
-	} else if err == nil {
-		m.seeMisplaced(ctx, l)
-	}
+	return found, l, err == nil
 }
 
 // report tells the machine of a newer complete checkpoint, and offers the newest to the uploader.
