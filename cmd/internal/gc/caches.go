@@ -2,6 +2,9 @@ package gc
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -36,11 +39,15 @@ func Caches(ctx context.Context, since time.Time, dry bool) ([]Cached, error) {
 	if err != nil {
 		return found, exit.With(exit.Forbidden, err)
 	}
-	folders, err := filepath.Glob(filepath.Join(top, "files", "*")) // of data, for each user that it was fetched as
-	if err != nil {
-		return found, err
+	dirs := []string{top}
+	users, err := os.ReadDir(filepath.Join(top, "files")) // of data, for each user that it was fetched as
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return found, exit.With(exit.Forbidden, err)
 	}
-	for _, dir := range append([]string{top}, folders...) {
+	for _, user := range users {
+		dirs = append(dirs, filepath.Join(top, "files", user.Name()))
+	}
+	for _, dir := range dirs {
 		files, err := cache.Clean(ctx, dir, cache.Keep{Since: since, Dry: dry})
 		for _, f := range files {
 			path := filepath.Join(dir, "fetch", "sha256", f.SHA256)

@@ -98,6 +98,9 @@ func (c cache) contents() (all []Removed, bytes int64, err error) {
 func (c cache) sweep(r Removed, dry bool) (done bool, err error) {
 	_, err = os.Lstat(filepath.Join(c.root, "locks", "sha256-"+r.SHA256))
 	fresh := errors.Is(err, fs.ErrNotExist) // the lock file has the time of the last use; a new one has none
+	if fresh && dry {
+		return true, nil // a lock file that is made now would keep the file
+	}
 	held, err := c.tryLock("sha256-"+r.SHA256, syscall.LOCK_EX)
 	if err != nil || held == nil {
 		return false, err

@@ -103,3 +103,20 @@ func TestCacheOfAnotherIsRefused(t *testing.T) {
 		t.Errorf("got %v, want it refused with a remedy", err)
 	}
 }
+
+// A dry run makes no lock file, whose time would be that of a use.
+func TestDryCleanUsesNothing(t *testing.T) {
+	dir := t.TempDir()
+	c, err := openCache(dir)
+	must(t, err)
+	name := strings.Repeat("a", 64)
+	old := time.Now().Add(-24 * time.Hour)
+	must(t, os.WriteFile(c.contentPath(name), []byte("x"), 0o600))
+	must(t, os.Chtimes(c.contentPath(name), old, old))
+	for _, dry := range []bool{true, true, false} {
+		found, err := Clean(t.Context(), dir, Keep{Since: time.Now().Add(-time.Hour), Dry: dry})
+		if err != nil || len(found) != 1 {
+			t.Errorf("dry %t: got %v, %v, want the file", dry, found, err)
+		}
+	}
+}
