@@ -207,6 +207,13 @@ var catalogue = []group{
 				"(doc/checkpoints.md).",
 		},
 		{
+			says: []string{"the process has saved … in its own folder, which no other instance sees"},
+			because: "The program saves its checkpoints to a relative path. Each process works in a folder of its own: " +
+				"neither the other instances nor its own next start find them.",
+			fix: "Have the program save to, and load from, the folder that the variable MUSTER_CHECKPOINT_DIR names " +
+				"(doc/pytorch.md).",
+		},
+		{
 			says:  []string{"START had ended with 0, and what it had left behind was ended"},
 			class: registry.ClassApp,
 			because: "The package's START script ended and its daemon was not recognised: no pid file, or " +
@@ -509,6 +516,9 @@ var catalogue = []group{
 			says: []string{
 				"registry forbids it",
 				"give CONSUL_HTTP_TOKEN a token with the rules that muster acl … prints",
+				"… answers, and its token … may not write the keys of app …",
+				"… answers, and its token … may not make sessions",
+				"… answers, and its token … has neither a policy nor a role",
 			},
 			heard: []string{"Permission denied: token", "lacks permission 'key:", "ACL not found"},
 			codes: []int{exit.Forbidden},
@@ -557,6 +567,12 @@ var catalogue = []group{
 		},
 	}},
 	{"Rights, limits and hosts", []row{
+		{
+			says: []string{"in use by processes that are no child of this agent"},
+			because: "Another agent of the same app and instance runs on this machine where this one does not see it, " +
+				"such as in another container; or processes of a killed one are left.",
+			fix: "End the processes that the message names, or give one of the two apps another --app-id.",
+		},
 		{
 			says: []string{
 				"muster doctor says what this host permits, and what would change it",

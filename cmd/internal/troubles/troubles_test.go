@@ -238,6 +238,15 @@ func TestFind(t *testing.T) {
 		},
 		{"variable CONSUL_HTTP_TOKEN belongs to the agent: give it", []string{"variable … belongs to the agent"}},
 		{"policy.json:3: mount: no such field, want mounts", []string{"no such field, want …"}},
+		{
+			"/sys/fs/cgroup/unified/muster/d1/worker-0: processes [7]: in use by processes that are no child of this agent",
+			[]string{"in use by processes that are no child of this agent"},
+		},
+		{
+			"the process has saved out/step-7 in its own folder, which no other instance sees and muster does not look at",
+			[]string{"the process has saved … in its own folder, which no other instance sees"},
+		},
+		{"consul://10.0.0.1:8500 answers, and its token 1234 may not make sessions", []string{"registry forbids it"}},
 		{"no such words anywhere", nil},
 	}
 	for _, tt := range tests {
