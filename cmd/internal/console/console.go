@@ -50,28 +50,25 @@ func Table(out io.Writer, head string, rows [][]string) error {
 		}
 	}
 	width := Width(out)
-	told := slices.IndexFunc(table[0], func(name string) bool { return slices.Contains(tellingColumns, name) })
 	var b strings.Builder
 	for _, line := range table {
 		var row strings.Builder
-		from := 0
+		begins := make([]int, last+1) // of each cell
 		for i := range widths {
-			if i == told {
-				from = row.Len()
-			}
+			begins[i] = row.Len()
 			row.WriteString(line[i] + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(line[i])+2))
 		}
+		begins[last] = row.Len()
 		text := wording.Wrap(row.String()+line[last], width, utf8.RuneCountInString(row.String()))
-		if told == last {
-			from = row.Len()
-		}
-		if told >= 0 {
-			text = Color(out, text, from, line[told])
+		for i, name := range slices.Backward(table[0]) { // a colour moves what is behind it
+			if slices.Contains(tellingColumns, name) {
+				text = Color(out, text, begins[i], line[i])
+			}
 		}
 		b.WriteString(text + "\n")
 	}
 	return Print(out, b.String())
 }
 
-// tellingColumns are the columns whose word has a colour: the first of them that a table has.
+// tellingColumns are the columns whose word has a colour.
 var tellingColumns = []string{"OUTCOME", "PHASE", "STATE"}
