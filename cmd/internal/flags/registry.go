@@ -136,20 +136,34 @@ func (f *State) Units() status.Dir {
 	return status.Dir(status.UnitsDir(os.Geteuid(), os.Getenv("XDG_RUNTIME_DIR")))
 }
 
-// of is the folder that has the app: the resolved one, unless that of the units alone knows it.
+// of is the folder that has the app: the resolved one, unless that of the units alone knows it, or has a later run.
 func (f *State) of(app string) status.Dir {
 	return folderOf(app, f.Resolve(), f.Units())
 }
 
 func folderOf(app string, usual, units status.Dir) status.Dir {
-	knows := func(d status.Dir) bool {
-		info, err := os.Lstat(d.App(app))
-		return err == nil && info.IsDir()
+	if app == "" || units == "" {
+		return usual
 	}
-	if app != "" && units != "" && !knows(usual) && knows(units) {
-		return units
+	run, known := startOf(units, app)
+	if other, too := startOf(usual, app); !known || too && !run.After(other) {
+		return usual
 	}
-	return usual
+	return units
+}
+
+// startOf is when the latest run of an app in a state folder began; zero: nothing tells.
+func startOf(d status.Dir, app string) (began time.Time, known bool) {
+	if info, err := os.Lstat(d.App(app)); err != nil || !info.IsDir() {
+		return time.Time{}, false
+	}
+	all, _ := d.Apps() // what may not be read tells nothing
+	for _, one := range all {
+		if one.App == app {
+			began = one.Started
+		}
+	}
+	return began, true
 }
 
 // Absolute is a path from the root on, where the current folder is known.
