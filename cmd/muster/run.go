@@ -43,7 +43,9 @@ with the same --app-id and --registry resumes it.`,
 			if detached {
 				f.Detach = detachedArgs(cmd, args)
 			}
-			line.OtherPath = slices.ContainsFunc(f.Env, func(one string) bool { return strings.HasPrefix(one, "PATH=") })
+			line.OtherPath = slices.ContainsFunc(f.Env, func(one string) bool {
+				return strings.HasPrefix(one, "PATH=")
+			})
 			inWork := func(app appdef.App) (string, error) { err := f.Settle(app); return f.WorkDir, err }
 			return withLineIn(s, "run", &f.App, &line, args[0], inWork, func(ref string) error {
 				return f.Run(cmd.Context(), s, ref)

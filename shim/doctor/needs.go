@@ -164,7 +164,8 @@ func judged(name string, r consul.Rights, o Options) Check {
 	remedy := consul.TokenRemedy(o.AppID)
 	switch {
 	case r.Anonymous && !(r.Read && r.Write && r.Sessions):
-		return bad(name, remedy, "%s answers, wants a token for app %s, and was given none", o.Registry, o.AppID).needed()
+		return bad(name, remedy, "%s answers, wants a token for app %s, and was given none", o.Registry,
+			o.AppID).needed()
 	case !r.Read || !r.Write:
 		return bad(name, remedy, "%s answers, and its token %s may not write the keys of app %s", o.Registry, r.Name,
 			o.AppID).needed()

@@ -208,8 +208,8 @@ var catalogue = []group{
 		},
 		{
 			says: []string{"the process has saved … in its own folder, which no other instance sees"},
-			because: "The program saves its checkpoints to a relative path. Each process works in a folder of its own: " +
-				"neither the other instances nor its own next start find them.",
+			because: "The program saves its checkpoints to a relative path. Each process works in a folder of its " +
+				"own: neither the other instances nor its own next start find them.",
 			fix: "Have the program save to, and load from, the folder that the variable MUSTER_CHECKPOINT_DIR names " +
 				"(doc/pytorch.md).",
 		},
@@ -569,8 +569,8 @@ var catalogue = []group{
 	{"Rights, limits and hosts", []row{
 		{
 			says: []string{"in use by processes that are no child of this agent"},
-			because: "Another agent of the same app and instance runs on this machine where this one does not see it, " +
-				"such as in another container; or processes of a killed one are left.",
+			because: "Another agent of the same app and instance runs on this machine where this one does not see " +
+				"it, such as in another container; or processes of a killed one are left.",
 			fix: "End the processes that the message names, or give one of the two apps another --app-id.",
 		},
 		{
