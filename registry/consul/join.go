@@ -49,7 +49,10 @@ func (c *Client) Join(
 	if me.Instance == nil && len(me.Claimable) == 0 {
 		return nil, errors.New("join: neither an instance nor any that may be claimed")
 	}
-	j := &joining{gang: newGang(ctx, c, me, notify), hooks: h, records: map[registry.Instance]registry.Member{}}
+	j := &joining{
+		gang: newGang(ctx, c, me, notify), hooks: h, records: map[registry.Instance]registry.Member{},
+		suspected: map[registry.Instance]time.Time{},
+	}
 	s, err := j.run(ctx)
 	if err != nil {
 		j.abandon(ctx)
@@ -80,8 +83,8 @@ type joining struct {
 	born      time.Duration                         // when the session was asked for: boottime
 	records   map[registry.Instance]registry.Member // read while claiming
 	holder    string                                // incarnation of the holder that this agent stands by for
-	suspected string                                // why the app's data seemed lost at the last look; "": it was there
-	missing   string                                // the same, as reported
+	suspected map[registry.Instance]time.Time       // since when the app's data seems lost, by the index that was looked at
+	missing   bool                                  // it was reported
 	b         backoff
 }
 
@@ -191,7 +194,7 @@ func (j *joining) tryIndex(ctx context.Context, in registry.Instance) (s *Member
 		}
 	}
 	decision := j.admit(ctx, &look)
-	j.reportLoss(decision)
+	j.reportLoss(in, decision)
 	// A newcomer that may stay watches the directive, because it may have to conduct. It must not before its right to
 	// be here is clear.
 	if _, refused := decision.(conductor.Refuse); !refused && directive != nil && look.Directive.Run == j.me.Run {
@@ -236,24 +239,27 @@ func (j *joining) tryIndex(ctx context.Context, in registry.Instance) (s *Member
 	return nil, false, fmt.Errorf("join %s: unknown decision %T", in, decision)
 }
 
-// reportLoss reports that the app's data is lost, as two looks in turn found it, and that it is there again. One look
-// is no proof: a peer that is about to found the app has its place on this host before the registry has the app.
-func (j *joining) reportLoss(d conductor.Admission) {
-	lost, _ := d.(conductor.Vanished)
-	again := lost.Why == j.suspected
-	j.suspected = lost.Why
-	if lost.Why != "" && !again {
+// reportLoss reports that the app's data is lost, and that it is there again. One look is no proof: a peer that is about
+// to found the app has its place on this host before the registry has the app. So a loss must last.
+func (j *joining) reportLoss(in registry.Instance, d conductor.Admission) {
+	lost, gone := d.(conductor.Vanished)
+	if !gone {
+		delete(j.suspected, in)
+		if j.missing && len(j.suspected) == 0 {
+			j.missing = false
+			j.mail.send(registry.Reachable{})
+		}
 		return
 	}
-	switch lost.Why {
-	case j.missing:
-	case "":
-		j.mail.send(registry.Reachable{})
-	default:
+	since, seen := j.suspected[in]
+	switch {
+	case !seen:
+		j.suspected[in] = time.Now()
+	case !j.missing && time.Since(since) >= standbyLow:
+		j.missing = true
 		j.log.Warn("registry lost its data", "app", j.me.App, "why", lost.Why)
 		j.mail.send(registry.DataLost{Why: lost.Why})
 	}
-	j.missing = lost.Why
 }
 
 // admit asks the holder's agent only if its answer can matter.
