@@ -46,6 +46,7 @@ with the same --app-id and --registry resumes it.`,
 			line.OtherPath = slices.ContainsFunc(f.Env, func(one string) bool {
 				return strings.HasPrefix(one, "PATH=")
 			})
+			line.HostRoot = f.Engine == "process" || f.Engine == "cgroup"
 			inWork := func(app appdef.App) (string, error) { err := f.Settle(app); return f.WorkDir, err }
 			return withLineIn(s, "run", &f.App, &line, args[0], inWork, func(ref string) error {
 				return f.Run(cmd.Context(), s, ref)

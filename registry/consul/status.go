@@ -95,11 +95,9 @@ func (s *Status) readMembers(k keys, res results) error {
 		live := res.at(k.live(in))
 		one := MemberStatus{Instance: in, Member: m, Live: live != nil && live.Session != ""}
 		if pair := res.at(k.checkpoint(in)); pair != nil {
-			c, err := decode[registry.Checkpoint](pair.Key, pair.Value)
-			if err != nil {
-				return err
+			if c, err := decode[registry.Checkpoint](pair.Key, pair.Value); err == nil { // the rest is worth showing
+				one.Step = c.Newest()
 			}
-			one.Step = c.Newest()
 		}
 		s.Members = append(s.Members, one)
 	}

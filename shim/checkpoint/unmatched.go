@@ -111,7 +111,7 @@ func (m *Manager) seeMisplaced(ctx context.Context, l location) {
 // brought works in app/install. "": there is none.
 func savedBelow(tree fs.FS, rule format.Rule, began time.Time) string {
 	var folders []string
-	for _, top := range []string{".", "app/install"} {
+	for _, top := range []string{"app/install", "."} {
 		folders = append(folders, top)
 		entries, _ := fs.ReadDir(tree, top)
 		for _, e := range entries {

@@ -105,7 +105,9 @@ func TestScreens(t *testing.T) {
 // awaitText types a line until it prints the form.
 func awaitText(t *testing.T, d desk, line string, form *regexp.Regexp) string {
 	t.Helper()
-	for end := time.Now().Add(watchdog); ; {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(watchdog); ; <-tick.C {
 		out, _ := d.types(line)
 		if form.MatchString(out) {
 			return out

@@ -26,7 +26,11 @@ func (l *Line) find(here bool) (note string, err error) {
 		if l.OtherPath {
 			return "", nil
 		}
-		return inPath(word, filepath.SplitList(os.Getenv("PATH")), here)
+		note, err = inPath(word, filepath.SplitList(os.Getenv("PATH")), here)
+		if l.HostRoot {
+			note = ""
+		}
+		return note, err
 	case filepath.IsLocal(word): // a file of the program's own, which is brought
 		if here && !executable(filepath.Join(l.sources.base, word)) {
 			return "", exit.Usagef("%s: want a program that is there and may be executed", word)
@@ -41,7 +45,7 @@ func (l *Line) find(here bool) (note string, err error) {
 		return "", nil
 	}
 	l.program.Words = append([]string{path}, l.Words[1:]...)
-	if why := unseen(path); why != "" {
+	if why := unseen(path); why != "" && !l.HostRoot {
 		return fmt.Sprintf("warning: %s is not seen by a process in a container: %s; install it where all may read, "+
 			"such as /opt, or take an --image", path, why), nil
 	}
@@ -98,10 +102,10 @@ func unseenAt(path string) string {
 	if os.Geteuid() != 0 {
 		return ""
 	}
-	for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
-		if info, err := os.Stat(dir); err == nil && info.Mode()&0o001 == 0 {
+	for at := path; at != "/"; at = filepath.Dir(at) { // the program, and the folders above it
+		if info, err := os.Stat(at); err == nil && info.Mode()&0o001 == 0 {
 			return fmt.Sprintf("%s has mode %04o, which is closed to the user that a process has unless a policy says "+
-				"otherwise", dir, info.Mode().Perm())
+				"otherwise", at, info.Mode().Perm())
 		}
 	}
 	return ""

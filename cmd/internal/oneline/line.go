@@ -24,6 +24,8 @@ type Line struct {
 	Image string   // that the command runs in; "": this machine's own root
 	// OtherPath says that the processes are given a PATH that is not this shell's.
 	OtherPath bool
+	// HostRoot says that the processes see what this shell sees: they run without a container.
+	HostRoot bool
 
 	framework  string
 	files      []string

@@ -297,6 +297,9 @@ func TestConfineStale(t *testing.T) {
 	if err := RemoveAt(t.Context(), g.Paths(), others); err != nil {
 		t.Fatal(err)
 	}
+	if err := RemoveAt(t.Context(), g.Paths(), map[string]uint64{}); err != nil { // it was gone when this was recorded
+		t.Fatal(err)
+	}
 	if pids, err := g.Pids(); err != nil || len(pids) != 1 {
 		t.Errorf("a stranger's record: processes %v, %v; want one that lives", pids, err)
 	}

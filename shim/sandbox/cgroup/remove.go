@@ -110,7 +110,11 @@ func RemoveAt(ctx context.Context, paths []string, inodes map[string]uint64) err
 	defer g.Close()
 	var found []recorded
 	for _, path := range paths {
-		r, err := openRecorded(path, inodes[path])
+		inode, known := inodes[path]
+		if inodes != nil && !known { // it was gone when the record was written
+			continue
+		}
+		r, err := openRecorded(path, inode)
 		if err != nil {
 			return fmt.Errorf("clear cgroup: %w", err)
 		}

@@ -76,12 +76,16 @@ func clearAll(ctx context.Context, dir string) error {
 	if err := own(dir); err != nil {
 		return err
 	}
+	paths, inodes, err := readRecord(filepath.Join(dir, recordName))
+	if err != nil {
+		return err
+	}
 	for _, folder := range append(memoryDirs(dir), dir) {
-		if err := clearState(ctx, filepath.Join(folder, stateName)); err != nil {
+		if err := clearState(ctx, filepath.Join(folder, stateName), taken(inodes)); err != nil {
 			return err
 		}
 	}
-	if err := clearRecord(ctx, filepath.Join(dir, recordName)); err != nil {
+	if err := clearRecord(ctx, paths, inodes); err != nil {
 		return err
 	}
 	for _, folder := range memoryDirs(dir) {
@@ -109,25 +113,42 @@ func removeMarked(dir string) error {
 	return removeTree(dir)
 }
 
-// clearRecord removes the cgroup of a container that was never finished.
-func clearRecord(ctx context.Context, path string) error {
+// readRecord reads the paths of a container's cgroup, and their numbers, which records of earlier builds lack.
+func readRecord(path string) (paths []string, inodes map[string]uint64, err error) {
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, killPatience)
-	defer cancel()
-	inodes := map[string]uint64{}
-	if json.Unmarshal(b, &inodes) != nil { // earlier builds wrote the paths alone
-		return cgroup.RemoveAt(ctx, strings.Fields(string(b)), nil)
+	if json.Unmarshal(b, &inodes) != nil {
+		return strings.Fields(string(b)), nil, nil
 	}
-	return cgroup.RemoveAt(ctx, slices.Sorted(maps.Keys(inodes)), inodes)
+	return slices.Sorted(maps.Keys(inodes)), inodes, nil
 }
 
-func clearState(ctx context.Context, state string) error {
+// taken tells that another cgroup has a path by now: it is another container's.
+func taken(inodes map[string]uint64) bool {
+	now := cgroup.Inodes(slices.Collect(maps.Keys(inodes)))
+	for path, inode := range now {
+		if inode != inodes[path] {
+			return true
+		}
+	}
+	return false
+}
+
+// clearRecord removes the cgroup of a container that was never finished.
+func clearRecord(ctx context.Context, paths []string, inodes map[string]uint64) error {
+	ctx, cancel := context.WithTimeout(ctx, killPatience)
+	defer cancel()
+	return cgroup.RemoveAt(ctx, paths, inodes)
+}
+
+// clearState ends the containers that libcontainer knows there. Where another one has a path of their cgroups, these are
+// left to the record: libcontainer goes by paths alone.
+func clearState(ctx context.Context, state string, taken bool) error {
 	entries, err := os.ReadDir(state)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -145,6 +166,9 @@ func clearState(ctx context.Context, state string) error {
 		}
 		if err := end(ctx, c); err != nil {
 			return err
+		}
+		if taken {
+			continue
 		}
 		if err := destroy(c, cgroupsOf(c)); err != nil {
 			return err
