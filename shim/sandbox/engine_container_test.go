@@ -387,7 +387,11 @@ func TestContainerOfAnOrdinaryUser(t *testing.T) {
 		}
 	}
 	program, home := filepath.Join(dir, "sandbox.test"), filepath.Join(dir, "home")
-	if err := errors.Join(os.WriteFile(program, []byte(readFile(t, self(t))), 0o755), os.Mkdir(home, 0o755), os.Chown(home, int(user.UID), int(user.GID))); err != nil {
+	// Copied by another process: a child that this one forks meanwhile would have the file open for writing (ETXTBSY).
+	if out, err := exec.CommandContext(t.Context(), "cp", self(t), program).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if err := errors.Join(os.Chmod(program, 0o755), os.Mkdir(home, 0o755), os.Chown(home, int(user.UID), int(user.GID))); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), program, "-test.run=^(TestContainer|TestAttack)", "-test.skip=OrdinaryUser", "-test.v")
