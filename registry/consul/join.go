@@ -83,7 +83,7 @@ type joining struct {
 	born      time.Duration                         // when the session was asked for: boottime
 	records   map[registry.Instance]registry.Member // read while claiming
 	holder    string                                // incarnation of the holder that this agent stands by for
-	suspected map[registry.Instance]time.Time       // since when the app's data seems lost, by the index that was looked at
+	suspected map[registry.Instance]time.Time       // since when data seems lost, by the index looked at
 	missing   bool                                  // it was reported
 	b         backoff
 }
@@ -239,8 +239,8 @@ func (j *joining) tryIndex(ctx context.Context, in registry.Instance) (s *Member
 	return nil, false, fmt.Errorf("join %s: unknown decision %T", in, decision)
 }
 
-// reportLoss reports that the app's data is lost, and that it is there again. One look is no proof: a peer that is about
-// to found the app has its place on this host before the registry has the app. So a loss must last.
+// reportLoss reports that the app's data is lost, and that it is there again. One look is no proof: a peer that is
+// about to found the app has its place on this host before the registry has the app. So a loss must last.
 func (j *joining) reportLoss(in registry.Instance, d conductor.Admission) {
 	lost, gone := d.(conductor.Vanished)
 	if !gone {

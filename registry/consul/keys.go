@@ -33,6 +33,7 @@ func (k keys) ask(kind, id string) string            { return k.asks() + kind + 
 func (k keys) grant(i registry.Instance, id string) string {
 	return k.base + "grant/" + path(i) + "/" + id
 }
+
 func (k keys) roster(id string, chunk int) string {
 	return k.rosters() + id + "/" + strconv.Itoa(chunk)
 }

@@ -207,7 +207,7 @@ func checkACL(ctx context.Context, o Options) Check {
 			"who reaches it tells the agents of all apps what to do", o.Registry)
 	case read:
 		return bad(name, remedy, "%s lets everybody read the keys below muster/: "+
-			"who reaches it has the token that agents show each other, reads logs with it, and in MPI jobs runs programs",
+			"who reaches it has the token that agents show each other, reads logs, and in MPI jobs runs programs",
 			o.Registry)
 	}
 	return good(name, "%s permits nothing below muster/ without a token", o.Registry)

@@ -65,11 +65,10 @@ func actsElsewhere(t *testing.T, at place) {
 	if code := run.wait(); code != 7 || run.out() != "in worker-1\n" {
 		t.Errorf("exec: code %d\n%s%s", code, run.out(), run.err())
 	}
-	cast["worker-0"].goneBy(func() {
-		if p := g.elsewhere("signal", g.app+"/worker-0", "KILL"); p.wait() != 0 {
-			t.Errorf("signal: %s", p.err())
-		}
-	})
+	if p := g.elsewhere("signal", g.app+"/worker-0", "KILL"); p.wait() != 0 {
+		t.Errorf("signal: %s", p.err())
+	}
+	cast["worker-0"].gone()
 	again := g.stage.next("worker-0")
 	again.exit(0)
 	cast["worker-1"].exit(0)

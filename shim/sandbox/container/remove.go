@@ -146,8 +146,8 @@ func clearRecord(ctx context.Context, paths []string, inodes map[string]uint64) 
 	return cgroup.RemoveAt(ctx, paths, inodes)
 }
 
-// clearState ends the containers that libcontainer knows there. Where another one has a path of their cgroups, these are
-// left to the record: libcontainer goes by paths alone.
+// clearState ends the containers that libcontainer knows there. Where another one has a path of their cgroups, these
+// are left to the record: libcontainer goes by paths alone.
 func clearState(ctx context.Context, state string, taken bool) error {
 	entries, err := os.ReadDir(state)
 	if errors.Is(err, fs.ErrNotExist) {
