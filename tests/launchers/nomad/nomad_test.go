@@ -167,7 +167,6 @@ func aLife(t *testing.T, c cluster) {
 		t.Errorf("after its agent was killed: got %+v, want the same port and generation, and no other start", lives)
 	}
 
-	before := job.Of(lives, "worker-1")[0].Port
 	stopped := first["worker-1"].ID
 	c.StopAllocation(stopped)
 	lives = job.AwaitLives(t, logs, "worker-1 again", func(all []job.Life) bool { return len(job.Of(all, "worker-1")) == 2 })
@@ -176,8 +175,8 @@ func aLife(t *testing.T, c cluster) {
 		return a.TaskGroup == "worker" && a.Index() == 1 && a.ID != stopped
 	})]
 	again := job.Of(lives, "worker-1")[1]
-	if want := c.Ports(another.ID)["global_worker_port"]; again.Port != want || again.Port == before {
-		t.Errorf("after its allocation was stopped: got port %d, want Nomad's %d, and not %d again", again.Port, want, before)
+	if want := c.Ports(another.ID)["global_worker_port"]; again.Port != want { // by chance it may be the same again
+		t.Errorf("after its allocation was stopped: got port %d, want Nomad's %d", again.Port, want)
 	}
 	if again.Step != 1 || again.Generation != 1 || len(lives) != 5 {
 		t.Errorf("after its allocation was stopped: got %+v, want it to go on from the step that it saved when it was told to stop, and no other start", lives)
