@@ -162,6 +162,27 @@ func sessionsOf(t *testing.T, s *consulserver.Server, token string) map[string]s
 	return names
 }
 
+// row is a line of doctor's.
+type row struct {
+	Name, Found, Remedy string
+	OK                  bool
+}
+
+// rowOf is the row of a name in what doctor has printed.
+func rowOf(t *testing.T, doctor *process, name string) row {
+	t.Helper()
+	doctor.wait()
+	var answer struct{ Checks []row }
+	if err := json.Unmarshal([]byte(doctor.out()), &answer); err != nil {
+		t.Fatalf("%v: %s%s", err, doctor.out(), doctor.err())
+	}
+	i := slices.IndexFunc(answer.Checks, func(r row) bool { return r.Name == name })
+	if i < 0 {
+		t.Fatalf("no row %s: %s", name, doctor.out())
+	}
+	return answer.Checks[i]
+}
+
 // TestDoctorTellsAnOpenConsul: doctor says what whoever reaches Consul may do to the apps, and what to do about it.
 func TestDoctorTellsAnOpenConsul(t *testing.T) {
 	t.Parallel()
@@ -188,27 +209,7 @@ func TestDoctorTellsAnOpenConsul(t *testing.T) {
 			g := blankGang(t, place{consul: tt.at})
 			p := start(t, "doctor", g.environment(tokenIs(rootToken)), "doctor", "--json", "--state-dir", g.state,
 				"--registry", tt.at.URL())
-			p.wait()
-			var answer struct {
-				Checks []struct {
-					Name, Found, Remedy string
-					OK                  bool
-				}
-			}
-			if err := json.Unmarshal([]byte(p.out()), &answer); err != nil {
-				t.Fatalf("%v: %s%s", err, p.out(), p.err())
-			}
-			at := slices.IndexFunc(answer.Checks, func(c struct {
-				Name, Found, Remedy string
-				OK                  bool
-			},
-			) bool {
-				return c.Name == "registry acl"
-			})
-			if at < 0 {
-				t.Fatalf("no row: %s", p.out())
-			}
-			c := answer.Checks[at]
+			c := rowOf(t, p, "registry acl")
 			if c.OK != tt.ok || !strings.Contains(c.Found, tt.says) || !strings.Contains(c.Remedy, tt.remedy) {
 				t.Errorf("got %+v, want %q and %q", c, tt.says, tt.remedy)
 			}
@@ -254,21 +255,9 @@ func TestDoctorTellsWhatATokenMayDo(t *testing.T) {
 			g := blankGang(t, place{consul: at})
 			p := start(t, "doctor", g.environment(tokenIs(tt.token)), "doctor", "--json", "--state-dir", g.state,
 				"--registry", at.URL(), "--app-id", tt.app)
-			p.wait()
-			var answer struct {
-				Checks []struct {
-					Name, Found, Remedy string
-					OK                  bool
-				}
-			}
-			if err := json.Unmarshal([]byte(p.out()), &answer); err != nil {
-				t.Fatalf("%v: %s%s", err, p.out(), p.err())
-			}
-			for _, c := range answer.Checks {
-				if c.Name == "registry" && (c.OK != tt.ok || !strings.Contains(c.Found, tt.says) ||
-					!tt.ok && !strings.Contains(c.Remedy, "muster acl ")) {
-					t.Errorf("got %+v, want %q", c, tt.says)
-				}
+			c := rowOf(t, p, "registry")
+			if c.OK != tt.ok || !strings.Contains(c.Found, tt.says) || !tt.ok && !strings.Contains(c.Remedy, "muster acl ") {
+				t.Errorf("got %+v, want %q", c, tt.says)
 			}
 			if status, text := by(t, at, rootToken, http.MethodGet, "/v1/kv/muster/d1/doctor", nil); status == http.StatusOK {
 				t.Errorf("doctor has written a key: %s", text)
