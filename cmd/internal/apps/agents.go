@@ -1,0 +1,110 @@
+package apps
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/muster-agent/muster/registry/consul"
+	"github.com/muster-agent/muster/shim/status"
+)
+
+// AskPeers asks the agents on other hosts that listen there, and can be reached from here, with the run's token.
+func (f *Facts) AskPeers(ctx context.Context) {
+	if f.Registry == nil {
+		return
+	}
+	f.Peers = AskAgents(ctx, nil, slices.DeleteFunc(slices.Clone(f.Registry.Members), func(m consul.MemberStatus) bool {
+		_, here := f.States[m.Instance.String()]
+		return here
+	}), f.Registry.App.Token)
+}
+
+// Elsewhere are the agents of other hosts that have answered, by instance, and the live members that have not, each
+// with its host. The caller closes the clients.
+func (f *Facts) Elsewhere() (agents map[string]*status.Client, silent []string) {
+	agents = map[string]*status.Client{}
+	if f.Registry == nil {
+		return agents, nil
+	}
+	for _, m := range f.Registry.Members {
+		name := m.Instance.String()
+		_, here := f.States[name]
+		_, answered := f.Peers[name]
+		switch {
+		case here || !m.Live:
+		case answered:
+			agents[name] = status.DialPeer(m.Peer, f.Registry.App.Token)
+		default:
+			silent = append(silent, name+" on "+cmp.Or(m.Addr, m.Host))
+		}
+	}
+	return agents, silent
+}
+
+// mostAsked bounds how many agents are asked.
+const mostAsked = 256
+
+// AskAgents asks members that are alive for their state: those of this host by their sockets, others where they listen.
+// Who does not answer is left out.
+func AskAgents(
+	ctx context.Context, sockets map[string]string, members []consul.MemberStatus, token string,
+) map[string]status.State {
+	ctx, cancel := context.WithTimeout(ctx, socketPatience)
+	defer cancel()
+	said := map[string]status.State{}
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	asked := 0
+	for _, m := range members {
+		path, here := sockets[m.Instance.String()]
+		there := m.Peer != "" && token != ""
+		if !m.Live || !here && !there || asked == mostAsked {
+			continue
+		}
+		asked++
+		ask := func(agent *status.Client) bool {
+			defer agent.Close()
+			st, err := agent.State(ctx)
+			if err != nil || st.Inc != m.Inc {
+				return false
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			said[m.Instance.String()] = st
+			return true
+		}
+		wg.Go(func() {
+			if !(here && ask(status.Dial(path))) && there { // an earlier agent may have left a socket here
+				ask(status.DialPeer(m.Peer, token))
+			}
+		})
+	}
+	wg.Wait()
+	return said
+}
+
+// AskSockets asks all agents at once; those that do not answer are left out.
+func AskSockets(ctx context.Context, sockets map[string]string) map[string]status.State {
+	ctx, cancel := context.WithTimeout(ctx, socketPatience)
+	defer cancel()
+	found := map[string]status.State{}
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for name, path := range sockets {
+		wg.Go(func() {
+			c := status.Dial(path)
+			defer c.Close()
+			st, err := c.State(ctx)
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			found[name] = st
+		})
+	}
+	wg.Wait()
+	return found
+}
