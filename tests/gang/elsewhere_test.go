@@ -96,6 +96,11 @@ func TestReadersLookAndWritersAct(t *testing.T) {
 	if code := act.wait(); code != 77 || !strings.Contains(act.err(), "lacks permission 'key:write'") {
 		t.Errorf("exec: code %d\n%s", code, act.err())
 	}
+	here := g.beginVerb("logs", g.app) // without a token
+	if code := here.wait(); code != 0 || !strings.Contains(here.err(), "worker-0     ! loss 0.25\n") ||
+		!strings.Contains(here.err(), "this is what this host has") {
+		t.Errorf("logs on the own host: code %d\n%s", code, here.err())
+	}
 	worker.exit(0)
 	if code := g.agents["worker-0"].wait(); code != 0 {
 		t.Errorf("agent: code %d", code)

@@ -45,12 +45,16 @@ func factsOf(ctx context.Context, k apps.Lookup, t apps.Target) (apps.Facts, err
 			return facts, nil
 		}
 	}
-	if facts, err = k.App(ctx, t.App); err != nil {
+	all, err := k.App(ctx, t.App)
+	switch {
+	case err != nil && facts.Local != nil: // what this host has needs no token
+		fmt.Fprintf(k.Warn, "%v: this is what this host has\n", err)
+		return facts, nil
+	case err != nil:
 		return facts, err
+	case all.Local == nil && all.Registry == nil:
+		return all, k.UnknownApp(t.App, registry.Address{})
 	}
-	if facts.Local == nil && facts.Registry == nil {
-		return facts, k.UnknownApp(t.App, registry.Address{})
-	}
-	facts.AskPeers(ctx)
-	return facts, nil
+	all.AskPeers(ctx)
+	return all, nil
 }
