@@ -25,7 +25,8 @@ func newGC(s console.Streams) *cobra.Command {
 		Use: "gc", Short: "Remove what finished runs and the cache have left on this host", Args: exactly(),
 		Long: `Removes the work folders of runs that ended with a verdict before --older-than, with the checkpoints
 and logs in them, the records that ps and status have of these apps, and from this user's cache the image
-layers and fetched files that no agent holds and none has asked for since. A folder that --work-dir named,
+layers and fetched files that no agent holds and none has asked for since, with what broken downloads left
+(which is not listed). A folder that --work-dir named,
 and one of an interrupted run, which may be resumed, is never removed. --dry-run says what would be removed,
 and how much it takes of the disk.`,
 		Example: "  muster gc --dry-run\n  muster gc --older-than 36h",

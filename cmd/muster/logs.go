@@ -32,7 +32,7 @@ func newLogs(s console.Streams) *cobra.Command {
 error, which goes to standard error here too: all attempts in its last container on its host. The
 agents of other hosts send theirs (--registry, where this host does not know the app).
 --stdout or --stderr prints one of them on standard output, --agent the log of its agent,
---side NAME the output of a side process. With APP alone all instances are printed
+--side NAME the output of a side process of this host. With APP alone all instances are printed
 one after the other, or with -f side by side, each line after the instance's name and | (standard
 output) or ! (standard error). -f follows restarts and rotations until the run ends.`,
 		Example:           "  muster logs d1/worker-0 -f\n  muster logs worker-0 --stderr --tail 20\n  muster logs d1",
