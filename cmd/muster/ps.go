@@ -24,12 +24,6 @@ type psFlags struct {
 	running bool
 }
 
-// appList is the answer of muster ps --json.
-type appList struct {
-	Version int        `json:"version"`
-	Apps    []apps.Row `json:"apps"`
-}
-
 func newPs(s console.Streams) *cobra.Command {
 	f := psFlags{}
 	cmd := &cobra.Command{
@@ -66,7 +60,7 @@ func (f *psFlags) ps(ctx context.Context, s console.Streams) error {
 		rows = slices.DeleteFunc(rows, func(r apps.Row) bool { return !r.Running() })
 	}
 	if f.json {
-		return console.PrintJSON(s.Out, appList{Version: 1, Apps: rows})
+		return console.PrintJSON(s.Out, apps.Listing{Version: 1, Apps: rows})
 	}
 	if len(rows) == 0 && f.running {
 		fmt.Fprintln(s.Err, "nothing runs on this host; --registry consul://HOST:PORT asks a registry")

@@ -17,6 +17,12 @@ import (
 	"github.com/muster-agent/muster/shim/status"
 )
 
+// Listing is the answer of muster ps --json, and of the page for all apps.
+type Listing struct {
+	Version int   `json:"version"`
+	Apps    []Row `json:"apps"`
+}
+
 // List are the apps of this host and, where a registry was named, its own: the newest first.
 func (k Lookup) List(ctx context.Context) ([]Row, error) {
 	known, err := k.State.Apps()

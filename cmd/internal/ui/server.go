@@ -105,7 +105,7 @@ func (s *Server) look(ctx context.Context, app string) (any, error) {
 				rows[i].Seconds = nil
 			}
 		}
-		return list{Version: 1, Apps: rows}, err
+		return apps.Listing{Version: 1, Apps: rows}, err
 	}
 	facts, err := k.App(ctx, app)
 	if err != nil {
@@ -116,11 +116,6 @@ func (s *Server) look(ctx context.Context, app string) (any, error) {
 	}
 	facts.AskPeers(ctx)
 	return view.Of(facts), nil
-}
-
-type list struct {
-	Version int        `json:"version"`
-	Apps    []apps.Row `json:"apps"`
 }
 
 func (s *Server) apps(w http.ResponseWriter, r *http.Request) { s.answer(w, r, "") }
