@@ -33,6 +33,7 @@ type Lookup struct {
 	Fallback func() (registry.Address, error)
 	Named    bool // a flag or a variable names that registry
 	Warn     io.Writer
+	Who      string // in whose name it asks; "": Asker()
 }
 
 // Facts are all that could be found out about one app.
@@ -68,17 +69,17 @@ func (f Facts) NoRegistry(otherwise string) error {
 
 // UnknownApp is an app that neither this host nor the registry knows.
 func (k Lookup) UnknownApp(id string, address registry.Address) error {
-	if address.IsZero() {
-		return exit.Usagef("no app %q on this host; muster ps lists what is there; if it runs elsewhere, muster "+
-			"status %s --registry URL says where", id, id)
-	}
 	return exit.With(exit.Usage, noApp{id, address.String()})
 }
 
-// noApp is an app that a registry was asked for.
+// noApp is an app that this host and a registry were asked for; "": this host alone.
 type noApp struct{ id, address string }
 
 func (e noApp) Error() string {
+	if e.address == "" {
+		return fmt.Sprintf("no app %q on this host; muster ps lists what is there; if it runs elsewhere, muster status "+
+			"%s --registry URL says where", e.id, e.id)
+	}
 	return fmt.Sprintf("no app %q on this host or in registry %s; muster ps lists what is there, and a job that "+
 		"waits in a launcher's queue is known to that launcher alone", e.id, e.address)
 }
@@ -96,6 +97,9 @@ func (k Lookup) App(ctx context.Context, id string) (Facts, error) {
 		return f, err
 	}
 	f.Address, err = k.registryOf(f)
+	if err == nil && f.Address.IsZero() && f.Local == nil {
+		err = k.UnknownApp(id, f.Address)
+	}
 	if err != nil || f.Address.IsZero() {
 		return f, err
 	}

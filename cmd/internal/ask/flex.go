@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ type FlexOptions struct {
 	Patience time.Duration // the longest wait
 	JSON     bool
 	Explain  bool // only say what it would do
+	NoWait   bool // return when the run was asked
 }
 
 // Flex asks a run for other counts, COMPONENT=COUNT each, and waits until they are in force.
@@ -61,6 +63,9 @@ func Flex(
 		if err := x.ask(ctx); err != nil {
 			return err
 		}
+	}
+	if o.NoWait {
+		return nil
 	}
 	d, err := x.await(ctx, o.Patience)
 	if err != nil {
@@ -193,7 +198,7 @@ func (x *flexing) meets(have map[string]int) bool {
 }
 
 func (x *flexing) ask(ctx context.Context) error {
-	a := registry.Ask{Kind: registry.AskFlex, By: apps.Asker(), Args: map[string]string{}}
+	a := registry.Ask{Kind: registry.AskFlex, By: cmp.Or(x.lookup.Who, apps.Asker()), Args: map[string]string{}}
 	for name, n := range x.want {
 		a.Args[name] = strconv.Itoa(n)
 	}

@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -104,7 +105,7 @@ type saving struct {
 }
 
 func (x *saving) ask(ctx context.Context) error {
-	return apps.Ask(ctx, x.address, x.app, registry.Ask{Kind: registry.AskSave, ID: x.id, By: apps.Asker()})
+	return apps.Ask(ctx, x.address, x.app, registry.Ask{Kind: registry.AskSave, ID: x.id, By: cmp.Or(x.lookup.Who, apps.Asker())})
 }
 
 // await waits until all who can have answered.

@@ -79,7 +79,7 @@ func (o StopOptions) stopRun(ctx context.Context, s console.Streams, k apps.Look
 	defer c.Close()
 	ask := registry.Ask{
 		Kind: registry.AskStop, ID: strings.ToLower(rand.Text()), By: "stop",
-		Args: map[string]string{"who": apps.Asker()},
+		Args: map[string]string{"who": cmp.Or(k.Who, apps.Asker())},
 	}
 	if o.Reason != "" {
 		ask.Args["who"] += " (" + o.Reason + ")"

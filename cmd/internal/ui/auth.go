@@ -1,11 +1,16 @@
 package ui
 
 import (
+	"cmp"
+	"context"
 	"crypto/rand"
 	"crypto/subtle"
+	"embed"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -16,10 +21,24 @@ const (
 	mostSessions = 64
 )
 
+// caller is who asks. Whoever is let in may look.
+type caller struct {
+	Name string `json:"name"`
+	Act  bool   `json:"act"` // may stop, change and save apps, and start programs in them
+	// browser tells that a browser sends by itself what proves who asks, also when a stranger's page has it do so.
+	browser bool
+}
+
+type callerKey struct{}
+
+// callerOf is whom guard has let in.
+func callerOf(ctx context.Context) caller {
+	c, _ := ctx.Value(callerKey{}).(caller)
+	return c
+}
+
 // sessions are the browsers that have opened a link.
 type sessions struct {
-	host string // host:port that the server listens at
-
 	mu   sync.Mutex
 	link string // that was not opened yet
 	open []string
@@ -31,21 +50,6 @@ func (s *sessions) newLink() string {
 	defer s.mu.Unlock()
 	s.link = rand.Text()
 	return s.link
-}
-
-// login opens a session for who shows the link's secret; the link is used up by it, and the next one announced.
-func (s *Server) login(w http.ResponseWriter, r *http.Request) {
-	session, ok := s.sessions.use(r.URL.Query().Get("key"))
-	if !ok {
-		http.Error(w, "This link has been used, or is another server's. Take the newest that muster ui has printed.",
-			http.StatusForbidden)
-		return
-	}
-	s.announce()
-	http.SetCookie(w, &http.Cookie{
-		Name: cookieName, Value: session, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
-	})
-	http.Redirect(w, r, "/", http.StatusSeeOther)
 }
 
 func (s *sessions) use(key string) (session string, ok bool) {
@@ -69,24 +73,110 @@ func (s *sessions) has(session string) bool {
 	})
 }
 
-// guard lets sessions through.
-func (s *sessions) guard(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		cookie, err := r.Cookie(cookieName)
-		if err != nil || !s.has(cookie.Value) {
-			http.Error(w, "Open the link that muster ui has printed.", http.StatusUnauthorized)
-			return
-		}
-		next.ServeHTTP(w, r)
+//go:embed login.html
+var loginPage embed.FS
+
+// login opens a session for who shows a link's secret, which is used up by it, or asks for a token.
+func (s *Server) login(w http.ResponseWriter, r *http.Request) {
+	key := r.URL.Query().Get("key")
+	if s.Link == nil && key == "" {
+		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; img-src 'self'; "+
+			"form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+		http.ServeFileFS(w, r, loginPage, "login.html")
+		return
+	}
+	session, ok := s.sessions.use(key)
+	if !ok {
+		http.Error(w, "This link has been used, or is another server's. Take the newest that muster ui has printed.",
+			http.StatusForbidden)
+		return
+	}
+	s.announce()
+	s.keep(w, session)
+	http.Redirect(w, r, "/", http.StatusSeeOther)
+}
+
+// loginByToken has a browser show a token from now on. The server keeps nothing, so that any of several answers it.
+func (s *Server) loginByToken(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, mostBody)
+	token := strings.TrimSpace(r.PostFormValue("token"))
+	if _, ok := s.Access.tokenOf(token); !ok || !s.sameOrigin(r) {
+		http.Error(w, "No token of this server. Go back and try another one.", http.StatusForbidden)
+		return
+	}
+	s.keep(w, token)
+	http.Redirect(w, r, "/", http.StatusSeeOther)
+}
+
+func (s *Server) keep(w http.ResponseWriter, secret string) {
+	http.SetCookie(w, &http.Cookie{
+		Name: cookieName, Value: secret, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		Secure: strings.HasPrefix(s.base, "https:"),
 	})
+}
+
+// logout has a browser forget what proves who it is.
+func (s *Server) logout(w http.ResponseWriter, _ *http.Request) {
+	http.SetCookie(w, &http.Cookie{Name: cookieName, Path: "/", MaxAge: -1, HttpOnly: true})
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// whoAsks finds out by a token, a browser's cookie, or the proxy's word.
+func (s *Server) whoAsks(r *http.Request) (c caller, ok bool) {
+	if token, found := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); found {
+		return s.Access.tokenOf(token)
+	}
+	if c, ok := s.Access.proxied(r); ok {
+		c.browser = true
+		return c, true
+	}
+	cookie, err := r.Cookie(cookieName)
+	if err != nil {
+		return caller{}, false
+	}
+	if s.sessions.has(cookie.Value) { // the user who has started this server
+		return caller{Act: true, browser: true}, true
+	}
+	c, ok = s.Access.tokenOf(cookie.Value)
+	c.browser = true
+	return c, ok
+}
+
+// guard lets those through who may look.
+func (s *Server) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c, ok := s.whoAsks(r)
+		switch {
+		case ok:
+			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, c)))
+		case s.Link != nil:
+			http.Error(w, "Open the link that muster ui has printed.", http.StatusUnauthorized)
+		case len(s.Access.Tokens.Path) > 0 && r.Header.Get("Sec-Fetch-Mode") == "navigate":
+			http.Redirect(w, r, loginPath, http.StatusSeeOther)
+		default:
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			http.Error(w, "Who asks is not known here: a token, or the proxy's word, is missing or wrong.",
+				http.StatusUnauthorized)
+		}
+	})
+}
+
+// sameOrigin tells that a request comes from this server's own page: a browser says so, of every request that is more
+// than a look.
+func (s *Server) sameOrigin(r *http.Request) bool {
+	origin, err := url.Parse(r.Header.Get("Origin"))
+	return err == nil && origin.Host != "" && origin.Host == r.Host
 }
 
 // ownHost refuses requests for another host name: a page of a stranger whose name leads here would be this page's
 // origin.
-func (s *sessions) ownHost(next http.Handler) http.Handler {
+func (s *Server) ownHost(next http.Handler) http.Handler {
+	names := []string{s.host}
+	if host, port, err := net.SplitHostPort(s.host); err == nil && net.ParseIP(host).IsLoopback() {
+		names = append(names, net.JoinHostPort("localhost", port))
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, port, _ := net.SplitHostPort(s.host)
-		if r.Host != s.host && r.Host != net.JoinHostPort("localhost", port) {
+		if !slices.Contains(names, cmp.Or(r.Host, "none")) {
 			http.Error(w, "This server answers as "+s.host+" only.", http.StatusMisdirectedRequest)
 			return
 		}

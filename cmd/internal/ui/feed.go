@@ -106,6 +106,7 @@ func (f *feeds) tell(one *feed, text []byte) {
 func (s *Server) live(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := flusher{w}
+	defer out.done()
 	out.flush()
 	news, leave := s.feeds.follow(r.Context(), r.PathValue("app"))
 	defer leave()

@@ -1,14 +1,21 @@
 package ui
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
+	"log"
+	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"time"
+
+	"golang.org/x/net/netutil"
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/cmd/internal/apps"
@@ -21,29 +28,38 @@ import (
 //go:embed web
 var web embed.FS
 
-// Server serves one user's browser.
+// Server serves browsers, and programs that show a token.
 type Server struct {
 	// Lookup is where an app is looked for; "": all apps.
 	Lookup func(app string) (apps.Lookup, error)
-	// Link is told of each new one-time link.
+	// Link is told of each new one-time link; nil: there are none.
 	Link func(url string)
+	// Access lets others in.
+	Access Access
+	// URL is where browsers reach this server; "": http at the address that it listens at.
+	URL string
+	// Log is told who acts; nil: nobody is.
+	Log *slog.Logger
 
-	sessions sessions
-	feeds    feeds
+	base, host string // of URL: all of it, and host:port
+	sessions   sessions
+	feeds      feeds
 }
 
 // Serve answers at l until ctx is done.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	s.sessions.host = l.Addr().String()
+	s.base = strings.TrimSuffix(cmp.Or(s.URL, "http://"+l.Addr().String()), "/")
+	_, s.host, _ = strings.Cut(s.base, "://")
 	s.feeds.look = s.look
 	s.announce()
 	server := &http.Server{
-		Handler: s.handler(), ReadHeaderTimeout: patience, MaxHeaderBytes: mostHeader,
+		Handler: s.handler(), ReadHeaderTimeout: patience, IdleTimeout: idlePatience, MaxHeaderBytes: mostHeader,
+		ErrorLog:    log.New(io.Discard, "", 0), // strangers' broken handshakes
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // its answers are streams
 	defer stop()
-	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+	if err := server.Serve(netutil.LimitListener(l, mostConnections)); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil
@@ -52,10 +68,15 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 const (
 	patience   = 10 * time.Second // for a request's head
 	mostHeader = 16 << 10         // bytes
+	// idlePatience is how long a connection without a request is kept.
+	idlePatience    = time.Minute
+	mostConnections = 4096
 )
 
 func (s *Server) announce() {
-	s.Link("http://" + s.sessions.host + loginPath + "?key=" + s.sessions.newLink())
+	if s.Link != nil {
+		s.Link(s.base + loginPath + "?key=" + s.sessions.newLink())
+	}
 }
 
 func (s *Server) handler() http.Handler {
@@ -64,7 +85,8 @@ func (s *Server) handler() http.Handler {
 		panic(err) // the folder is embedded
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /web/", http.StripPrefix("/web/", http.FileServerFS(files)))
+	static := http.StripPrefix("/web/", http.FileServerFS(files))
+	mux.Handle("GET /web/", static)
 	page := func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, files, "index.html") }
 	mux.HandleFunc("GET /{$}", page)
 	mux.HandleFunc("GET /apps/{app}", page)
@@ -73,10 +95,18 @@ func (s *Server) handler() http.Handler {
 	mux.HandleFunc("GET /api/v1/apps/{app}/logs/{instance}/{stream}", s.logs)
 	mux.HandleFunc("GET /api/v1/live", s.live)
 	mux.HandleFunc("GET /api/v1/apps/{app}/live", s.live)
+	mux.HandleFunc("GET /api/v1/me", func(w http.ResponseWriter, r *http.Request) {
+		s.answerValue(w, callerOf(r.Context()))
+	})
+	s.acts(mux)
 	outer := http.NewServeMux()
 	outer.HandleFunc("GET "+loginPath, s.login)
-	outer.Handle("/", s.sessions.guard(mux))
-	return s.sessions.ownHost(harden(outer))
+	outer.HandleFunc("POST "+loginPath, s.loginByToken)
+	outer.HandleFunc("POST /logout", s.logout)
+	outer.Handle("GET /web/page.css", static) // of the login too
+	outer.Handle("GET /web/icon.svg", static)
+	outer.Handle("/", s.guard(mux))
+	return s.ownHost(harden(outer))
 }
 
 // harden has browsers load nothing from elsewhere and show the page in no other one.
@@ -111,9 +141,6 @@ func (s *Server) look(ctx context.Context, app string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if facts.Local == nil && facts.Registry == nil {
-		return nil, k.UnknownApp(app, registry.Address{})
-	}
 	facts.AskPeers(ctx)
 	return view.Of(facts), nil
 }
@@ -128,6 +155,10 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, app string) {
 		refuse(w, err)
 		return
 	}
+	s.answerValue(w, value)
+}
+
+func (s *Server) answerValue(w http.ResponseWriter, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(value) // fails when the browser is gone
 }
@@ -140,7 +171,7 @@ func refuse(w http.ResponseWriter, err error) {
 		code = http.StatusNotFound
 	case exit.CodeOf(err) == exit.Usage:
 		code = http.StatusBadRequest
-	case errors.Is(err, registry.ErrForbidden):
+	case errors.Is(err, registry.ErrForbidden) || exit.CodeOf(err) == exit.Forbidden:
 		code = http.StatusForbidden
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -177,6 +208,7 @@ func (s *Server) logs(w http.ResponseWriter, r *http.Request) {
 	defer end()
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	out := flusher{w}
+	defer out.done()
 	out.flush()
 	reader.Tail, reader.Follow = tail, r.URL.Query().Get("follow") == "true"
 	reader.Streams = []logs.Stream{{File: stream + ".log", Out: out, Mark: "|"}}
@@ -188,10 +220,17 @@ func (s *Server) logs(w http.ResponseWriter, r *http.Request) {
 // flusher sends each part at once.
 type flusher struct{ w http.ResponseWriter }
 
+// readerPatience is how long a browser may take none of what it is sent.
+const readerPatience = 30 * time.Second
+
 func (f flusher) Write(b []byte) (int, error) {
+	_ = http.NewResponseController(f.w).SetWriteDeadline(time.Now().Add(readerPatience)) // fails when it is closed
 	n, err := f.w.Write(b)
 	f.flush()
 	return n, err
 }
+
+// done leaves the connection as it was.
+func (f flusher) done() { _ = http.NewResponseController(f.w).SetWriteDeadline(time.Time{}) } // as above
 
 func (f flusher) flush() { _ = http.NewResponseController(f.w).Flush() } // a recorder cannot
