@@ -32,7 +32,7 @@ func (a *agent) run(ctx context.Context) machine.State {
 	a.waits = newBarrierLog(a.loop.State, a.member.AskAbsent, a.log)
 	a.loop.Use(machine.Rooms{
 		Gang: a.member, Stager: stageRoom{a}, Engine: processRoom{a}, Checkpoints: a.checkpoints, Logger: a.log,
-		Trace: a.trace, Heard: a.teller.heard, Hide: a.hidden.Hide,
+		Trace: a.trace, Heard: a.heard, Hide: a.hidden.Hide,
 	})
 	endWaits := a.waits.start(ctx)
 	defer endWaits()
@@ -47,6 +47,14 @@ func (a *agent) trace(t machine.Transition) {
 	a.journal.Trace(t)
 	a.notify.Changed()
 	a.waits.moved()
+}
+
+// heard is told of each event of the machine.
+func (a *agent) heard(before machine.State, e machine.Event, after machine.State) {
+	a.teller.heard(before, e, after)
+	if after.Step > before.Step && e.Kind == machine.Progressed {
+		a.journal.Checkpoint(after.Step, e.At)
+	}
 }
 
 // work watches the process's checkpoints, progress and output.

@@ -129,6 +129,7 @@ var rooms = []room{
 	{path: "shim/notify/message", may: []string{
 		"registry", "shim/exit", "shim/machine", "shim/member", "shim/notify", "shim/status", "shim/wording",
 	}, pure: true},
+	{path: "shim/journal/timeline", may: []string{"shim/journal", "shim/machine"}, pure: true},
 	{path: "shim/journal", may: []string{"registry", "shim/files", "shim/linequeue", "shim/machine", "shim/status"}},
 	{path: "shim/linequeue"},
 	{path: "shim/workdir", may: []string{
@@ -205,11 +206,12 @@ var rooms = []room{
 		"shim/workdir",
 	}},
 	{path: "cmd/internal/ui", may: []string{
-		"appdef", "cmd/internal/apps", "cmd/internal/logs", "cmd/internal/view", "registry", "shim/exit",
+		"appdef", "cmd/internal/apps", "cmd/internal/ask", "cmd/internal/console", "cmd/internal/logs", "cmd/internal/view",
+		"registry", "shim/exit", "shim/journal", "shim/journal/timeline", "shim/status",
 	}},
 	{path: "cmd/internal/logs", may: []string{
 		"cmd/internal/apps", "cmd/internal/console", "registry", "registry/consul", "shim/exit", "shim/files",
-		"shim/journal", "shim/status", "shim/tail", "shim/wording",
+		"shim/journal", "shim/journal/timeline", "shim/status", "shim/tail", "shim/wording",
 	}},
 	{path: "cmd/internal/flags", may: []string{"shim/ports", "cmd/internal/apps", "registry", "registry/consul", "shim/exit", "shim/hadoop", "shim/openapp", "shim/policy", "shim/status"}},
 	{path: "cmd/internal/view", may: []string{"cmd/internal/apps", "cmd/internal/console", "appdef", "registry", "registry/consul", "shim/exit", "shim/machine", "shim/member", "shim/plan", "shim/status", "shim/wording"}},

@@ -25,6 +25,8 @@ const (
 	EventMended  = "mended"
 	EventLeaving = "leaving-outputs"
 	EventResumed = "resumed"
+	// EventCheckpoint: a newer checkpoint is complete; of many that follow each other closely the first has a line.
+	EventCheckpoint = "checkpoint"
 	eventDropped = "dropped" // events of before, because the file could not be written
 )
 
@@ -47,6 +49,7 @@ type Journal struct {
 	since    time.Time                 // the machine's last transition
 	warnings map[string]status.Warning // that stand, by kind
 	told     map[string]time.Time      // when a kind was last told of
+	saved    time.Time                 // when a checkpoint was last told of
 }
 
 // New begins with nothing. state is where the machine stands; hide takes secret values out of a text.
@@ -63,7 +66,10 @@ func New(log *slog.Logger, logDir string, state func() machine.State, hide func(
 func (j *Journal) Close() { j.lines.Close(closePatience) }
 
 // File is the name of the file of events in the log folder of an instance.
-const File = "events.jsonl"
+const (
+	File = Log + ".jsonl"
+	Log  = "events" // as an agent's API names it
+)
 
 // Line is one line of events.jsonl.
 type Line struct {
@@ -123,6 +129,22 @@ func (j *Journal) Mended(kind, text string) {
 	j.mu.Unlock()
 	if stood {
 		j.Event(EventMended, text, time.Now())
+	}
+}
+
+// checkpointAgain is for how long no other checkpoint is told of.
+const checkpointAgain = 10 * time.Second
+
+// Checkpoint tells of a newer complete checkpoint.
+func (j *Journal) Checkpoint(step int64, at time.Time) {
+	j.mu.Lock()
+	quiet := at.Sub(j.saved) < checkpointAgain
+	if !quiet {
+		j.saved = at
+	}
+	j.mu.Unlock()
+	if !quiet {
+		j.Event(EventCheckpoint, fmt.Sprintf("step %d is complete", step), at)
 	}
 }
 

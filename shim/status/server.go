@@ -89,7 +89,7 @@ func Listen(path string) (net.Listener, error) {
 
 // The routes that the local API and that for other hosts have in common.
 const (
-	logsRoute    = "GET /v1/logs/{name}" // stdout, stderr or agent
+	logsRoute    = "GET /v1/logs/{name}" // stdout, stderr, agent or events
 	signalRoute  = "POST /v1/signal"
 	execRoute    = "POST /v1/exec"
 	commandRoute = "POST /v1/command"
@@ -109,7 +109,7 @@ func Handler(s Source) http.Handler {
 	mux.HandleFunc(peerRoute, s.peerExec)
 	mux.HandleFunc(commandRoute, s.command)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		notFound(w, r, "GET /v1/state, /v1/view, /v1/logs/{stdout|stderr|agent}; "+
+		notFound(w, r, "GET /v1/state, /v1/view, /v1/logs/{stdout|stderr|agent|events}; "+
 			"POST /v1/signal, /v1/stop, /v1/adopt, /v1/exec, /v1/command")
 	})
 	return mux
@@ -214,9 +214,9 @@ func (s Source) peerLogs(w http.ResponseWriter, r *http.Request) {
 
 func (s Source) sendLog(w http.ResponseWriter, r *http.Request, patience time.Duration) {
 	name := r.PathValue("name")
-	file, ok := map[string]string{"stdout": "stdout.log", "stderr": "stderr.log", "agent": "agent.log"}[name]
+	file, ok := map[string]string{"stdout": "stdout.log", "stderr": "stderr.log", "agent": "agent.log", "events": "events.jsonl"}[name]
 	if !ok {
-		refuse(w, http.StatusNotFound, "no log "+strconv.Quote(name), "stdout, stderr or agent")
+		refuse(w, http.StatusNotFound, "no log "+strconv.Quote(name), "stdout, stderr, agent or events")
 		return
 	}
 	query := r.URL.Query()

@@ -19,43 +19,42 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/journal"
+	"github.com/muster-agent/muster/shim/journal/timeline"
 	"github.com/muster-agent/muster/shim/wording"
 )
 
-// Events prints what happened to the instances of an app on this host, in the order of time.
+// Events prints what happened to the instances of an app, in the order of time.
 type Events struct {
-	Lookup   apps.Lookup
-	Facts    apps.Facts
-	Instance *registry.Instance // nil: all
-	Follow   bool
-	JSON     bool // the lines as they stand in the files
-	Out      io.Writer
+	Lookup  apps.Lookup
+	Target  apps.Target
+	Follow  bool
+	JSON    bool // the lines as they stand in the files
+	Summary bool // what they add up to
+	Out     io.Writer
 
-	read map[string]int64 // bytes of whole lines, by the path of the file
+	facts  apps.Facts
+	silent string           // agents that did not answer, as they were named last
+	read   map[string]int64 // bytes of whole lines, by instance
+	where  map[string]string
 }
 
 // Print prints the events, with Follow until the run is over.
 func (e *Events) Print(ctx context.Context) error {
-	e.read = map[string]int64{}
 	tick := time.NewTicker(endPoll)
 	defer tick.Stop()
+	var all []journal.Line
 	for {
-		facts, err := e.Lookup.OnHost(ctx, e.Facts.ID)
+		found, ended, err := e.look(ctx)
 		if err != nil {
 			return err
 		}
-		instance := ""
-		if e.Instance != nil {
-			instance = e.Instance.String()
+		if !e.Summary {
+			err = e.print(found)
 		}
-		ended := facts.Local == nil || over(facts, instance) // before the look: what was there at the end is printed
-		if facts.Local != nil {
-			e.Facts = facts
+		for _, one := range found {
+			all = append(all, one.Line)
 		}
-		if err := e.print(); err != nil {
-			return err
-		}
-		if ended || !e.Follow {
+		if err != nil || ended || !e.Follow || e.Summary {
 			break
 		}
 		select {
@@ -65,10 +64,64 @@ func (e *Events) Print(ctx context.Context) error {
 		}
 	}
 	if len(e.read) == 0 {
-		fmt.Fprintf(e.Lookup.Warn, "no events of %s on this host: its instances may run elsewhere: muster status %s\n",
-			e.Facts.ID, e.Facts.ID)
+		fmt.Fprintf(e.Lookup.Warn, "no events of %s here: its instances may have run elsewhere: muster status %s\n",
+			e.Target.App, e.Target.App)
+	}
+	if e.Summary {
+		return summarize(e.Out, e.JSON, timeline.Of(all, time.Now()))
 	}
 	return nil
+}
+
+// Lines are the events so far.
+func (e *Events) Lines(ctx context.Context) ([]journal.Line, error) {
+	found, _, err := e.look(ctx)
+	lines := make([]journal.Line, len(found))
+	for i, one := range found {
+		lines[i] = one.Line
+	}
+	return lines, err
+}
+
+// look reads the events that have come since the last time, in the order of time, and tells whether the run is over.
+func (e *Events) look(ctx context.Context) (found []event, ended bool, err error) {
+	if e.read == nil {
+		e.read, e.where = map[string]int64{}, map[string]string{}
+	}
+	facts, err := factsOf(ctx, e.Lookup, e.Target)
+	switch {
+	case err != nil && (!errors.Is(err, registry.ErrNoApp) || len(e.read) == 0):
+		return nil, false, err
+	case err != nil: // it was forgotten meanwhile
+		return nil, true, nil
+	}
+	reader := Reader{Lookup: e.Lookup, Facts: facts}
+	agents, silent := facts.Elsewhere()
+	reader.Elsewhere = agents
+	defer func() {
+		for _, agent := range agents {
+			agent.Close()
+		}
+	}()
+	names := reader.names()
+	instance := ""
+	if e.Target.Instance != nil {
+		instance = e.Target.Instance.String()
+		names = []string{instance}
+	} else if text := wording.First(silent, mostSilent); len(silent) > 0 && text != e.silent {
+		e.silent = text
+		fmt.Fprintf(e.Lookup.Warn, "%s: no answer from %s\n", e.Target.App, text)
+	}
+	ended = over(facts, instance) && len(agents) == 0 // before the look: what was there at the end is printed
+	for _, name := range names {
+		more, err := e.more(ctx, reader, name)
+		if err != nil {
+			return nil, false, err
+		}
+		found = append(found, more...)
+	}
+	slices.SortStableFunc(found, func(a, b event) int { return a.At.Compare(b.At) })
+	return found, ended, nil
 }
 
 // event is a line and what it says.
@@ -77,26 +130,8 @@ type event struct {
 	text []byte
 }
 
-// print prints the events that have come since the last time.
-func (e *Events) print() error {
-	reader := Reader{Lookup: e.Lookup, Facts: e.Facts}
-	names := reader.names()
-	if e.Instance != nil {
-		names = []string{e.Instance.String()}
-	}
-	var all []event
-	for _, name := range names {
-		dir, err := reader.dir(name)
-		if err != nil {
-			return err
-		}
-		found, err := e.more(filepath.Join(dir, journal.File))
-		if err != nil {
-			return err
-		}
-		all = append(all, found...)
-	}
-	slices.SortStableFunc(all, func(a, b event) int { return a.At.Compare(b.At) })
+// print prints events.
+func (e *Events) print(all []event) error {
 	for _, one := range all {
 		text := string(one.text)
 		if !e.JSON {
@@ -109,20 +144,35 @@ func (e *Events) print() error {
 	return nil
 }
 
-// more reads the whole lines that have come to a file. A line that is no event is left out.
-func (e *Events) more(path string) ([]event, error) {
-	file, err := files.OpenPlain(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	const most = 64 << 20
-	text, err := io.ReadAll(io.NewSectionReader(file, e.read[path], most))
-	if err != nil {
-		return nil, err
+// more reads the whole lines that have come to an instance's file, here or from its agent on another host. A line that
+// is no event is left out.
+func (e *Events) more(ctx context.Context, reader Reader, instance string) ([]event, error) {
+	var text []byte
+	where := ""
+	if agent := reader.Elsewhere[instance]; agent != nil {
+		where = reader.member(instance).Inc
+		e.from(instance, where)
+		var part bytes.Buffer
+		asking, cancel := context.WithTimeout(ctx, apps.Patience)
+		defer cancel()
+		if err := agent.Logs(asking, journal.Log, e.read[instance], false, &part); err != nil {
+			return nil, fmt.Errorf("%s/%s: %w", e.Target.App, instance, err)
+		}
+		text = part.Bytes()
+	} else {
+		dir, err := reader.dir(instance)
+		if err != nil {
+			return nil, err
+		}
+		where = filepath.Join(dir, journal.File)
+		e.from(instance, where)
+		text, err = readFrom(where, e.read[instance])
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	var found []event
 	whole := text[:bytes.LastIndexByte(text, '\n')+1]
@@ -132,8 +182,27 @@ func (e *Events) more(path string) ([]event, error) {
 			found = append(found, one)
 		}
 	}
-	e.read[path] += int64(len(whole))
+	e.read[instance] += int64(len(whole))
 	return found, nil
+}
+
+// from begins anew with an instance whose events are in another file now.
+func (e *Events) from(instance, where string) {
+	if e.where[instance] != where {
+		e.where[instance], e.read[instance] = where, 0
+	}
+}
+
+// mostEvents is how many bytes of events are read at once.
+const mostEvents = 64 << 20
+
+func readFrom(path string, offset int64) ([]byte, error) {
+	file, err := files.OpenPlain(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.NewSectionReader(file, offset, mostEvents))
 }
 
 // String is an event in a line for people: time, instance, what happened, generation and attempt, why.

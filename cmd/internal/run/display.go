@@ -131,6 +131,8 @@ func transitionLine(line string) string {
 		return "muster: warning: " + m.Cause
 	case journal.EventMended, journal.EventLeaving, journal.EventResumed:
 		return "muster: " + m.Cause
+	case journal.EventCheckpoint:
+		return ""
 	}
 	switch m.To {
 	case machine.Running:

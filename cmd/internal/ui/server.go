@@ -23,6 +23,8 @@ import (
 	"github.com/muster-agent/muster/cmd/internal/view"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/journal"
+	"github.com/muster-agent/muster/shim/journal/timeline"
 )
 
 //go:embed web
@@ -93,6 +95,7 @@ func (s *Server) handler() http.Handler {
 	mux.HandleFunc("GET /api/v1/apps", s.apps)
 	mux.HandleFunc("GET /api/v1/apps/{app}", s.app)
 	mux.HandleFunc("GET /api/v1/apps/{app}/logs/{instance}/{stream}", s.logs)
+	mux.HandleFunc("GET /api/v1/apps/{app}/timeline", s.timeline)
 	mux.HandleFunc("GET /api/v1/live", s.live)
 	mux.HandleFunc("GET /api/v1/apps/{app}/live", s.live)
 	mux.HandleFunc("GET /api/v1/me", func(w http.ResponseWriter, r *http.Request) {
@@ -177,6 +180,26 @@ func refuse(w http.ResponseWriter, err error) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	_ = json.NewEncoder(w).Encode(map[string]string{"error": err.Error()}) // as above
+}
+
+// timeline answers what the events of an app tell of its run.
+func (s *Server) timeline(w http.ResponseWriter, r *http.Request) {
+	app := r.PathValue("app")
+	k, err := s.Lookup(app)
+	if err == nil {
+		err = exit.With(exit.Usage, appdef.CheckName("app", app))
+	}
+	var lines []journal.Line
+	if err == nil {
+		k.Warn = io.Discard
+		events := logs.Events{Lookup: k, Target: apps.Target{App: app}}
+		lines, err = events.Lines(r.Context())
+	}
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	s.answerValue(w, timeline.Of(lines, time.Now()))
 }
 
 // logs streams an instance's log: its last lines (?tail=, 200 by default), and with ?follow=true what comes.

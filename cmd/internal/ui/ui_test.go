@@ -139,7 +139,7 @@ func TestAPI(t *testing.T) {
 	}{
 		{"/api/v1/apps", 200, `"app":"d1"`},
 		{"/api/v1/apps/d1", 200, `"phase":"interrupted"`},
-		{"/api/v1/apps/d2", 400, `no app \"d2\" on this host`},
+		{"/api/v1/apps/d2", 404, `no app \"d2\" on this host`},
 		{"/api/v1/apps/d1/logs/worker-0/stdout", 200, "one\ntwo\n"},
 		{"/api/v1/apps/d1/logs/worker-0/stdout?tail=1", 200, "two\n"},
 		{"/api/v1/apps/d1/logs/worker-0/core", 400, "want stdout, stderr or agent"},

@@ -1,8 +1,10 @@
-import { make, moment, word } from "./dom.js";
+import { make, moment, replace, word } from "./dom.js";
 import { showLog } from "./log.js";
+import { askFlex, askSave, askSignal, askStop } from "./act.js";
+import { showTimeline } from "./timeline.js";
 
 const columns = [
-  ["Instance", (row, choose) => make("button", { onclick: () => choose(row.instance), title: "show its log" }, row.instance)],
+  ["Instance", (row, choose) => make("button", { onclick: () => choose(row.instance), title: "show its log", "data-key": "log " + row.instance }, row.instance)],
   ["Phase", (row) => word(row.phase)],
   ["Host", (row) => row.host || ""],
   ["Gen", (row) => String(row.generation || "")],
@@ -16,19 +18,28 @@ const columns = [
 ];
 
 // showApp shows one app: how it stands, its instances, and the log of the one that is chosen.
-export function showApp(main, id) {
+export function showApp(main, id, me) {
   const title = make("h2");
   const facts = make("dl");
   const body = make("tbody");
   const logs = make("section", { "aria-label": "log" });
+  const passed = make("section", { "aria-label": "timeline" });
+  let counts = {};
+  const acts = make("div", { className: "tools acts", hidden: !me.act },
+    make("button", { onclick: () => askStop(id) }, "Stop …"),
+    make("button", { onclick: () => askSave(id) }, "Save …"),
+    make("button", { onclick: () => askFlex(id, counts) }, "Counts …"));
   let log = null;
   main.append(
     title,
     facts,
+    acts,
     make("div", { className: "scroll" }, make("table", {},
-      make("thead", {}, make("tr", {}, ...columns.map(([name]) => make("th", { scope: "col" }, name)))), body)),
+      make("thead", {}, make("tr", {}, ...columns.map(([name]) => make("th", { scope: "col" }, name)), me.act ? make("th", { scope: "col" }, "Act") : null)), body)),
+    passed,
     logs,
   );
+  const line = showTimeline(passed, id);
 
   function choose(instance) {
     if (log) log.close();
@@ -55,8 +66,12 @@ export function showApp(main, id) {
         for (const warning of row.warnings || []) add("Warning", make("span", { className: "warn" }, row.instance + ": " + warning.text));
       }
       facts.replaceChildren(...lines);
-      body.replaceChildren(...app.instances.map((row) =>
-        make("tr", {}, ...columns.map(([, cell]) => make("td", {}, cell(row, choose))))));
+      acts.hidden = !me.act || Boolean(app.verdict);
+      counts = (app.directive && (app.directive.target || app.directive.counts)) || {};
+      line.update();
+      replace(body, ...app.instances.map((row) =>
+        make("tr", {}, ...columns.map(([, cell]) => make("td", {}, cell(row, choose))),
+        ...(me.act && !app.verdict ? [make("td", {}, make("button", { onclick: () => askSignal(id, row.instance), title: "signal " + row.instance, "data-key": "signal " + row.instance }, "Signal …"))] : []))));
     },
     close() {
       if (log) log.close();

@@ -9,6 +9,13 @@ export function make(name, properties = {}, ...children) {
   return element;
 }
 
+// replace puts new children into an element and leaves the focus where it was: on what has the same data-key.
+export function replace(element, ...children) {
+  const focused = element.contains(document.activeElement) ? document.activeElement.getAttribute("data-key") : null;
+  element.replaceChildren(...children);
+  if (focused) element.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+}
+
 const tones = {
   failed: "bad", killed: "bad", lost: "bad", missing: "bad", fenced: "bad",
   backoff: "warn", interrupted: "warn", stopping: "warn", stopped: "warn", leaving: "warn", superseded: "warn",

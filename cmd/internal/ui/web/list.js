@@ -1,7 +1,7 @@
-import { make, moment, span, word } from "./dom.js";
+import { make, moment, replace, span, word } from "./dom.js";
 
 const columns = [
-  { name: "App", of: (app) => app.app, cell: (app) => make("a", { href: "/apps/" + encodeURIComponent(app.app) }, app.app) },
+  { name: "App", of: (app) => app.app, cell: (app) => make("a", { href: "/apps/" + encodeURIComponent(app.app), "data-key": app.app }, app.app) },
   { name: "Name", of: (app) => app.name },
   { name: "Phase", of: (app) => app.phase, cell: (app) => word(app.phase) },
   { name: "Outcome", of: (app) => app.outcome || "", cell: (app) => word(app.outcome) },
@@ -57,7 +57,7 @@ export function showList(main) {
       cell.setAttribute("aria-sort", i !== sorted.column ? "none" : sorted.down ? "descending" : "ascending");
     });
     count.textContent = found.length > mostRows ? `${mostRows} of ${found.length} shown` : `${found.length} apps`;
-    body.replaceChildren(...found.slice(0, mostRows).map((app) => make("tr", {}, ...columns.map((column) =>
+    replace(body, ...found.slice(0, mostRows).map((app) => make("tr", {}, ...columns.map((column) =>
       make("td", { className: column.number ? "number" : "" }, column.cell ? column.cell(app) : column.of(app))))));
   }
 

@@ -1,4 +1,5 @@
 // The page: all apps at /, one app at /apps/ID. Every text of strangers is set as text, never as markup.
+import { make } from "./dom.js";
 import { follow } from "./live.js";
 import { showList } from "./list.js";
 import { showApp } from "./app.js";
@@ -15,7 +16,7 @@ function route() {
   leave();
   main.replaceChildren();
   const [, kind, id] = location.pathname.split("/");
-  const view = kind === "apps" ? showApp(main, decodeURIComponent(id)) : showList(main);
+  const view = kind === "apps" ? showApp(main, decodeURIComponent(id), me) : showList(main);
   document.title = kind === "apps" ? decodeURIComponent(id) + " – muster" : "muster";
   const stop = follow(view.feed, view.update, say);
   leave = () => { stop(); view.close(); };
@@ -31,4 +32,16 @@ document.addEventListener("click", (event) => {
   main.focus();
 });
 addEventListener("popstate", route);
+
+const me = await (await fetch("/api/v1/me")).json();
+if (me.name) {
+  const out = make("button", { onclick: logOut }, "Log out");
+  document.getElementById("user").append(me.name + (me.act ? " " : ", who may look "), out);
+}
+
+async function logOut() {
+  await fetch("/logout", { method: "POST" });
+  location.assign("/login");
+}
+
 route();
