@@ -46,6 +46,7 @@ type Server struct {
 	base, host string // of URL: all of it, and host:port
 	sessions   sessions
 	feeds      feeds
+	terminals  terminals
 }
 
 // Serve answers at l until ctx is done.
@@ -116,7 +117,8 @@ func (s *Server) handler() http.Handler {
 func harden(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
-		h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "+
+		// xterm.js writes style sheets of its own
+		h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self'; "+
 			"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")

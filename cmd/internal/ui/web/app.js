@@ -1,6 +1,8 @@
-import { make, moment, replace, word } from "./dom.js";
+import { make, moment, replace, scroll, word } from "./dom.js";
 import { showLog } from "./log.js";
 import { askFlex, askSave, askSignal, askStop } from "./act.js";
+import { showCurves } from "./curves.js";
+import { showTerminal } from "./terminal.js";
 import { showTimeline } from "./timeline.js";
 
 const columns = [
@@ -23,6 +25,7 @@ export function showApp(main, id, me) {
   const facts = make("dl");
   const body = make("tbody");
   const logs = make("section", { "aria-label": "log" });
+  const use = make("section", { "aria-label": "use" });
   const passed = make("section", { "aria-label": "timeline" });
   let counts = {};
   const acts = make("div", { className: "tools acts", hidden: !me.act },
@@ -34,16 +37,25 @@ export function showApp(main, id, me) {
     title,
     facts,
     acts,
-    make("div", { className: "scroll" }, make("table", {},
+    scroll("instances", make("table", {},
       make("thead", {}, make("tr", {}, ...columns.map(([name]) => make("th", { scope: "col" }, name)), me.act ? make("th", { scope: "col" }, "Act") : null)), body)),
     passed,
+    use,
     logs,
   );
   const line = showTimeline(passed, id);
+  const curves = showCurves(use, id);
 
   function choose(instance) {
     if (log) log.close();
     log = showLog(logs, id, instance);
+    logs.scrollIntoView({ block: "nearest" });
+  }
+
+  async function openShell(instance) {
+    if (log) log.close();
+    log = await showTerminal(logs, id, instance);
+    logs.scrollIntoView({ block: "nearest" });
   }
 
   return {
@@ -71,9 +83,11 @@ export function showApp(main, id, me) {
       line.update();
       replace(body, ...app.instances.map((row) =>
         make("tr", {}, ...columns.map(([, cell]) => make("td", {}, cell(row, choose))),
-        ...(me.act && !app.verdict ? [make("td", {}, make("button", { onclick: () => askSignal(id, row.instance), title: "signal " + row.instance, "data-key": "signal " + row.instance }, "Signal …"))] : []))));
+        ...(me.act && !app.verdict ? [make("td", {}, make("button", { onclick: () => askSignal(id, row.instance), title: "signal " + row.instance, "data-key": "signal " + row.instance }, "Signal …"), " ",
+          make("button", { onclick: () => openShell(row.instance), title: "a shell in " + row.instance, "data-key": "shell " + row.instance }, "Shell"))] : []))));
     },
     close() {
+      curves.close();
       if (log) log.close();
     },
   };

@@ -9,6 +9,11 @@ export function make(name, properties = {}, ...children) {
   return element;
 }
 
+// scroll is a place for what may be wider than the window.
+export function scroll(name, ...children) {
+  return make("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": name }, ...children);
+}
+
 // replace puts new children into an element and leaves the focus where it was: on what has the same data-key.
 export function replace(element, ...children) {
   const focused = element.contains(document.activeElement) ? document.activeElement.getAttribute("data-key") : null;

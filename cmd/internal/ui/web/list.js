@@ -1,4 +1,4 @@
-import { make, moment, replace, span, word } from "./dom.js";
+import { make, moment, replace, scroll, span, word } from "./dom.js";
 
 const columns = [
   { name: "App", of: (app) => app.app, cell: (app) => make("a", { href: "/apps/" + encodeURIComponent(app.app), "data-key": app.app }, app.app) },
@@ -31,7 +31,7 @@ export function showList(main) {
   main.append(
     make("h2", {}, "Apps"),
     make("div", { className: "tools" }, filter, count),
-    make("div", { className: "scroll" }, make("table", {}, make("thead", {}, head), body)),
+    scroll("apps", make("table", {}, make("thead", {}, head), body)),
   );
   columns.forEach((column, i) => {
     const button = make("button", { onclick: () => sort(i) }, column.name);
@@ -56,7 +56,7 @@ export function showList(main) {
     [...head.children].forEach((cell, i) => {
       cell.setAttribute("aria-sort", i !== sorted.column ? "none" : sorted.down ? "descending" : "ascending");
     });
-    count.textContent = found.length > mostRows ? `${mostRows} of ${found.length} shown` : `${found.length} apps`;
+    count.textContent = found.length > mostRows ? `${mostRows} of ${found.length} shown` : `${found.length} ${found.length === 1 ? "app" : "apps"}`;
     replace(body, ...found.slice(0, mostRows).map((app) => make("tr", {}, ...columns.map((column) =>
       make("td", { className: column.number ? "number" : "" }, column.cell ? column.cell(app) : column.of(app))))));
   }

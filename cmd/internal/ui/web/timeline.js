@@ -1,4 +1,4 @@
-import { make, moment, span } from "./dom.js";
+import { make, moment, scroll, span } from "./dom.js";
 
 const svgName = "http://www.w3.org/2000/svg";
 
@@ -13,7 +13,7 @@ const row = 18, label = 110, width = 900, mostRows = 200;
 
 // showTimeline draws which phase each instance was in, where generations began, and where the time went.
 export function showTimeline(place, app) {
-  const picture = make("div", { className: "scroll" });
+  const picture = scroll("phases");
   const facts = make("dl");
   const why = make("ol", { className: "generations" });
   place.replaceChildren(make("h2", {}, "Timeline"), why, picture, facts);
