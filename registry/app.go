@@ -17,6 +17,7 @@ type AppRecord struct {
 	Counts  map[string]int `json:"counts"`
 	Created time.Time      `json:"created"`
 	By      string         `json:"by"`
+	User    string         `json:"user,omitempty"`  // who launched it, as its launcher or host names them
 	Token   string         `json:"token,omitempty"` // secret that agents of the run show each other from host to host
 	Times   AgreedTimes    `json:"times,omitzero"`
 	Later   later          `json:"-"`

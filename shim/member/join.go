@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/user"
+	"strconv"
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
@@ -107,6 +109,18 @@ func (m *Member) refused(err error) machine.Event {
 	return e
 }
 
+// launchedBy is the user in whose name this agent runs: the launcher's, which may run all as one user of the host, or
+// the host's.
+func launchedBy() string {
+	if name := os.Getenv("USER"); name != "" {
+		return name
+	}
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return strconv.Itoa(os.Getuid())
+}
+
 // me describes this agent to the registry when it joins.
 func (m *Member) me() (conductor.Newcomer, error) {
 	c, self, granted := m.cfg, m.cfg.Host.Self, m.cfg.Host.Allocation
@@ -124,7 +138,7 @@ func (m *Member) me() (conductor.Newcomer, error) {
 		Launcher: launcher.Name(granted.Launcher).Relaunches(), Instance: c.Claim.Instance,
 		Record: registry.AppRecord{
 			Run: c.Run, Digest: c.Digest, Def: def, Counts: c.App.Counts(),
-			Created: now, By: c.Inc, Token: newToken(),
+			Created: now, By: c.Inc, User: launchedBy(), Token: newToken(),
 		},
 		Member: registry.Member{
 			Run: c.Run, Inc: c.Inc, Addr: granted.Host, Host: hostname,

@@ -1,6 +1,7 @@
 package apps
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"os"
@@ -117,10 +118,13 @@ func (k Lookup) rowOf(f Facts, now time.Time) Row {
 		row.Owner = k.owner(f.ID)
 	}
 	row.Live = len(f.States)
+	row.User = row.Owner
+	row.Seconds = f.lasted(now)
+	row.Reserved = reserved(f.Registry, row.Seconds)
 	if f.Registry != nil {
 		row.Live = f.Registry.Live
+		row.User, row.Launcher = cmp.Or(f.Registry.App.User, row.Owner), launcherOf(f.Registry)
 	}
-	row.Seconds = f.lasted(now)
 	if at := f.Started(); !at.IsZero() {
 		row.Started = new(status.Stamp(at))
 	}
@@ -176,9 +180,60 @@ type Row struct {
 	WorkDir  string     `json:"work_dir"` // empty: not started on this host
 	Live     int        `json:"live"`     // instances with a living agent
 	// Seconds is how long the run has lasted, or lasted; null: not known.
-	Seconds *float64 `json:"seconds"`
+	Seconds  *float64 `json:"seconds"`
+	User     string   `json:"user"`     // who launched it; empty: not known
+	Launcher string   `json:"launcher"` // empty: not known
+	Reserved
 	// Owner is the user of this host who started it; empty: not started on this host.
 	Owner string `json:"owner"`
+}
+
+// Reserved is what the limits of a run's instances add up to, and that over the time that it has lasted; null: not
+// known.
+type Reserved struct {
+	GPUs        *int     `json:"gpus"`
+	Cores       *int     `json:"cores"`
+	MB          *int     `json:"mb"`
+	GPUSeconds  *float64 `json:"gpu_seconds"`
+	CoreSeconds *float64 `json:"core_seconds"`
+	MBSeconds   *float64 `json:"mb_seconds"`
+}
+
+// reserved is what is set aside for the instances that there are, for so many seconds. A component without a limit has
+// what its launcher grants, which is not known here.
+func reserved(st *consul.Status, seconds *float64) Reserved {
+	if st == nil || seconds == nil {
+		return Reserved{}
+	}
+	app := Definition(st.App)
+	if len(app.Components) == 0 {
+		return Reserved{}
+	}
+	app = app.WithCounts(st.Directive.Counts)
+	gpus, cores, megabytes := 0, 0, 0
+	known := true
+	for _, c := range app.Components {
+		gpus += c.Instances * c.Limits.GPUs
+		cores += c.Instances * max(0, c.Limits.VCores)
+		megabytes += c.Instances * max(0, c.Limits.MemoryMB)
+		known = known && c.Limits.MemoryMB >= 0 && c.Limits.VCores >= 0
+	}
+	r := Reserved{GPUs: &gpus, GPUSeconds: new(float64(gpus) * *seconds)}
+	if known {
+		r.Cores, r.MB = &cores, &megabytes
+		r.CoreSeconds, r.MBSeconds = new(float64(cores)**seconds), new(float64(megabytes)**seconds)
+	}
+	return r
+}
+
+// launcherOf is the launcher of a run's first member that names one.
+func launcherOf(st *consul.Status) string {
+	for _, m := range st.Members {
+		if m.Launcher != "" {
+			return m.Launcher
+		}
+	}
+	return ""
 }
 
 // Running tells whether the run is neither over nor interrupted.

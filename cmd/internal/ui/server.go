@@ -137,7 +137,7 @@ func (s *Server) look(ctx context.Context, app string) (any, error) {
 		rows, err := k.List(ctx)
 		for i := range rows {
 			if rows[i].Running() { // the page counts on from the start: else the list would change each second
-				rows[i].Seconds = nil
+				rows[i].Seconds, rows[i].GPUSeconds, rows[i].CoreSeconds, rows[i].MBSeconds = nil, nil, nil, nil
 			}
 		}
 		return apps.Listing{Version: 1, Apps: rows}, err

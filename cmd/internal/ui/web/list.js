@@ -8,13 +8,27 @@ const columns = [
   { name: "Live", of: (app) => app.live || 0, cell: (app) => String(app.live || ""), number: true },
   { name: "Started", of: (app) => app.started || "", cell: (app) => moment(app.started) },
   { name: "Took", of: took, cell: (app) => span(took(app)), number: true },
-  { name: "Owner", of: (app) => app.owner || "" },
+  { name: "User", of: (app) => app.user || "" },
+  { name: "Launcher", of: (app) => app.launcher || "" },
+  { name: "GPU-s", of: (app) => reserved(app, "gpu"), cell: (app) => amount(reserved(app, "gpu")), number: true },
+  { name: "Core-s", of: (app) => reserved(app, "core"), cell: (app) => amount(reserved(app, "core")), number: true },
+  { name: "MB-s", of: (app) => reserved(app, "mb"), cell: (app) => amount(reserved(app, "mb")), number: true },
   { name: "Registry", of: (app) => (app.registry || "").startsWith("unix:") ? "" : app.registry || "" },
 ];
 
 // took is for how many seconds an app has run; of one that goes on, until now.
 function took(app) {
   return app.seconds ?? (app.started && !app.outcome ? (Date.now() - new Date(app.started)) / 1000 : 0);
+}
+
+// reserved is what was set aside for an app, over the time that it has run.
+function reserved(app, what) {
+  const now = { gpu: app.gpus, core: app.cores, mb: app.mb }[what];
+  return app[what + "_seconds"] ?? (now === null || now === undefined ? -1 : now * took(app));
+}
+
+function amount(n) {
+  return n < 0 ? "" : Math.round(n).toLocaleString("en").replaceAll(",", "\u202f");
 }
 
 // mostRows is how many rows are drawn; the filter finds the others.
