@@ -25,9 +25,10 @@ const (
 	EventMended  = "mended"
 	EventLeaving = "leaving-outputs"
 	EventResumed = "resumed"
+	EventSaved   = "saved" // the outputs, while the process runs
 	// EventCheckpoint: a newer checkpoint is complete; of many that follow each other closely the first has a line.
 	EventCheckpoint = "checkpoint"
-	eventDropped = "dropped" // events of before, because the file could not be written
+	eventDropped    = "dropped" // events of before, because the file could not be written
 )
 
 // closePatience is how long the last events may take to be written.

@@ -129,7 +129,7 @@ func transitionLine(line string) string {
 	switch m.Event {
 	case journal.EventWarning:
 		return "muster: warning: " + m.Cause
-	case journal.EventMended, journal.EventLeaving, journal.EventResumed:
+	case journal.EventMended, journal.EventLeaving, journal.EventResumed, journal.EventSaved:
 		return "muster: " + m.Cause
 	case journal.EventCheckpoint:
 		return ""

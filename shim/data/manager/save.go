@@ -13,6 +13,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/data"
+	"github.com/muster-agent/muster/shim/journal"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/wait"
@@ -83,10 +84,13 @@ func (m *Manager) saveInTurn(s registry.Save) registry.Saved {
 		return registry.Saved{Seq: s.Seq, Failed: err.Error()}
 	case err != nil:
 		m.cfg.Log.Warn("outputs not saved", "stamp", s.Stamp, "err", err)
+		m.cfg.Notices.Event(journal.EventSaved, fmt.Sprintf("save %s failed: %v", s.Stamp, err), time.Now())
 		return registry.Saved{Seq: s.Seq, Failed: wording.Short(err.Error())}
 	case len(answer.To) > 0:
 		m.cfg.Log.Info("outputs saved", "stamp", s.Stamp, "files", answer.Files, "bytes", answer.Bytes, "took",
 			time.Since(begun).Round(time.Millisecond))
+		m.cfg.Notices.Event(journal.EventSaved, fmt.Sprintf("save %s: %s in %s", s.Stamp,
+			appdef.Counted(answer.Files, "file"), strings.Join(answer.To, ", ")), time.Now())
 	}
 	return answer
 }

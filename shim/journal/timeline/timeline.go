@@ -16,6 +16,7 @@ type Timeline struct {
 	Version     int          `json:"version"`
 	Generations []Generation `json:"generations"`
 	Spans       []Span       `json:"spans"` // by instance, in the order of time
+	Saves       []Save       `json:"saves"` // of outputs while processes ran
 	Account
 }
 
@@ -24,6 +25,13 @@ type Generation struct {
 	Number int       `json:"generation"`
 	At     time.Time `json:"at"`            // its first process ran, or if none did its first agent waited
 	Why    string    `json:"why,omitempty"` // what ended the one before
+}
+
+// Save is what an instance says of a save.
+type Save struct {
+	Instance string    `json:"instance"`
+	At       time.Time `json:"at"`
+	Text     string    `json:"text"`
 }
 
 // Span is a time in which an instance was in one phase.
@@ -70,7 +78,7 @@ const again = " forms: "
 func Of(lines []journal.Line, now time.Time) Timeline {
 	lines = slices.Clone(lines)
 	slices.SortStableFunc(lines, func(a, b journal.Line) int { return a.At.Compare(b.At) })
-	t := Timeline{Version: 1, Generations: generations(lines), Spans: spans(lines)}
+	t := Timeline{Version: 1, Generations: generations(lines), Spans: spans(lines), Saves: saves(lines)}
 	t.keep(checkpoints(lines))
 	t.Account = t.account(now)
 	return t
@@ -125,6 +133,16 @@ func spans(lines []journal.Line) []Span {
 		})
 	}
 	slices.SortStableFunc(all, func(a, b Span) int { return cmp.Compare(a.Instance, b.Instance) })
+	return all
+}
+
+func saves(lines []journal.Line) []Save {
+	all := []Save{}
+	for _, l := range lines {
+		if l.Event == journal.EventSaved {
+			all = append(all, Save{Instance: l.Instance, At: l.At, Text: l.Cause})
+		}
+	}
 	return all
 }
 

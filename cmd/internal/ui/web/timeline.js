@@ -16,7 +16,8 @@ export function showTimeline(place, app) {
   const picture = scroll("phases");
   const facts = make("dl");
   const why = make("ol", { className: "generations" });
-  place.replaceChildren(make("h2", {}, "Timeline"), why, picture, facts);
+  const saves = make("ul", { "aria-label": "saves" });
+  place.replaceChildren(make("h2", {}, "Timeline"), why, picture, facts, saves);
   let shown = "";
 
   // update asks again; the page calls it when the app has changed.
@@ -32,6 +33,7 @@ export function showTimeline(place, app) {
     }
     why.replaceChildren(...value.generations.map((one) =>
       make("li", { value: one.generation }, moment(one.at), one.why ? ": " + one.why : "")));
+    saves.replaceChildren(...value.saves.map((one) => make("li", {}, `${moment(one.at)} ${one.instance}: ${one.text}`)));
     picture.replaceChildren(chart(value));
     const all = Object.values(value.spent).reduce((sum, each) => sum + each, 0);
     const share = (part) => ` (${(100 * part / all).toFixed(1)} %)`;
