@@ -1,6 +1,7 @@
 package registry_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/muster-agent/muster/registry"
@@ -13,6 +14,9 @@ func FuzzParseInstance(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		in, err := registry.ParseInstance(text)
+		if err == nil && strings.Contains(in.Component, "/") {
+			t.Errorf("ParseInstance(%q) leads to another folder", text)
+		}
 		if err != nil {
 			return
 		}

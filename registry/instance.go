@@ -18,7 +18,7 @@ func (i Instance) String() string { return i.Component + "-" + strconv.Itoa(i.In
 // ParseInstance splits `COMPONENT-INDEX` at the last dash.
 func ParseInstance(s string) (Instance, error) {
 	at := strings.LastIndexByte(s, '-')
-	if at <= 0 {
+	if at <= 0 || strings.ContainsAny(s, "/\x00") { // it is the name of a folder, too
 		return Instance{}, fmt.Errorf("instance %q: want COMPONENT-INDEX", s)
 	}
 	n, err := strconv.Atoi(s[at+1:])

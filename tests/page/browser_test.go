@@ -61,7 +61,7 @@ func newBrowser(t testing.TB) *browser {
 	cmd := exec.Command(filepath.Join(folder, "usr/lib/chromium/chromium"), "--headless=new", "--no-sandbox", // root has none
 		"--remote-debugging-port=0", "--user-data-dir="+profile, "--no-first-run", "--disable-gpu", "--disable-dev-shm-usage",
 		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--window-size=1280,900",
-		"--hide-scrollbars", "about:blank")
+		"--hide-scrollbars", "--ignore-certificate-errors", "about:blank")
 	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+strings.Join([]string{libraries, libraries + "/nss", libraries + "/pulseaudio"}, ":"),
 		"FONTCONFIG_FILE="+fonts, "HOME="+t.TempDir())
 	chromium, err := child.Start(cmd)
@@ -140,10 +140,24 @@ func (b *browser) text() string {
 	return text
 }
 
-// await waits until a JavaScript expression is true.
+// await waits until a JavaScript expression is true. A page that is left meanwhile has no answer.
 func (b *browser) await(what, expression string) {
 	b.t.Helper()
-	b.do(what, chromedp.Poll(expression, nil, chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(watchdog)))
+	ctx, cancel := context.WithTimeout(b.ctx, watchdog)
+	defer cancel()
+	for {
+		var yes bool
+		err := chromedp.Run(ctx, chromedp.Evaluate(expression, &yes))
+		if err == nil && yes {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			b.keep()
+			b.t.Fatalf("waited %s for %s: %v; %q; the page shows:\n%s", watchdog, what, err, *b.errors, b.text())
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
 
 // awaitText waits until an element shows a text.

@@ -84,11 +84,11 @@ func (l *lab) train(app string, settings ...string) {
 	}
 }
 
-// forward has this machine's loopback lead to a host's, at the same port.
-func (l *lab) forward(host, port int) {
+// forward has this machine's loopback lead to an address of a host, at the same port.
+func (l *lab) forward(host int, address string) {
 	l.t.Helper()
-	address := fmt.Sprintf("127.0.0.1:%d", port)
-	listener, err := net.Listen("tcp", address)
+	_, port, _ := net.SplitHostPort(address)
+	listener, err := net.Listen("tcp", "127.0.0.1:"+port)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func (l *lab) open(b *browser) {
 	port := ports.Claim(l.t, 1)[0]
 	l.start(0, "ui", "ui", "--registry", l.registry(), "--listen", fmt.Sprintf("127.0.0.1:%d", port), "--state-dir", filepath.Join(l.dir, "none"))
 	await(l.t, "the link", func() bool { return linkLine.MatchString(l.said("ui")) })
-	l.forward(0, port)
+	l.forward(0, fmt.Sprintf("127.0.0.1:%d", port))
 	b.do("open", chromedp.Navigate(linkLine.FindString(l.said("ui"))))
 }
 

@@ -82,6 +82,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	if s.Link == nil && key == "" {
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; img-src 'self'; "+
 			"form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+		w.Header().Set("Referrer-Policy", "same-origin") // without it a form says no origin
 		http.ServeFileFS(w, r, loginPage, "login.html")
 		return
 	}
