@@ -144,6 +144,19 @@ func (h *Helper) Processes(ctx context.Context) (map[string][]Process, error) {
 	return reply.Processes, nil
 }
 
+// Loads are how busy the devices are, by their ID.
+func (h *Helper) Loads(ctx context.Context) (map[string]Load, error) {
+	reply, err := h.call(ctx, OpLoad)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]Load{}
+	for _, l := range reply.Loads {
+		all[l.ID] = l
+	}
+	return all, nil
+}
+
 // watchBuffer is how many events a slow watcher may be behind; what comes then is lost, with a warning.
 const watchBuffer = 1024
 

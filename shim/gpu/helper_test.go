@@ -106,6 +106,13 @@ func TestHelperInventory(t *testing.T) {
 	}
 }
 
+func TestHelperLoads(t *testing.T) {
+	got, err := opened(t, fake{}, quick).Loads(t.Context())
+	if err != nil || len(got) != 2 || got["GPU-a"] != (Load{ID: "GPU-a", Use: 50, Used: 1, Total: 2}) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
 func TestHelperStaysInOurSession(t *testing.T) {
 	h := opened(t, fake{}, quick)
 	pid := h.now.conn.cmd.Process.Pid

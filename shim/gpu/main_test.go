@@ -93,6 +93,8 @@ func (f fake) answer(r Request, out *json.Encoder) (status int, done bool) {
 		reply.Vitals = []Vitals{{UUID: "GPU-a"}, {Index: 1, UUID: "GPU-b", RemapPending: true}}
 	case OpProcesses:
 		reply.Processes = map[string][]Process{"GPU-a": {{PID: 7, UsedMB: 9, Kind: "compute"}}}
+	case OpLoad:
+		reply.Loads = []Load{{ID: "GPU-a", Use: 50, Used: 1, Total: 2}, {ID: "GPU-b", Use: -1, Used: -1, Total: -1}}
 	case OpQuit, OpEvents:
 	default:
 		reply.Error = &Problem{Code: CodeUnknownOp, Text: "what?"}

@@ -7,9 +7,10 @@ package gpu
 //	→ {"id":2,"op":"inventory"}  ← {"id":2,"inventory":{…}}
 //	→ {"id":3,"op":"health"}     ← {"id":3,"vitals":[…]}
 //	→ {"id":4,"op":"processes"}  ← {"id":4,"processes":{"GPU-…":[…]}}
-//	→ {"id":5,"op":"events"}     ← {"id":5}          and from then on, without an id
+//	→ {"id":5,"op":"load"}       ← {"id":5,"loads":[…]}
+//	→ {"id":6,"op":"events"}     ← {"id":6}          and from then on, without an id
 //	                             ← {"event":{"kind":"xid","device":"GPU-…","xid":79}}
-//	→ {"id":6,"op":"quit"}       ← {"id":6}          and it ends; so it does when its stdin ends
+//	→ {"id":7,"op":"quit"}       ← {"id":7}          and it ends; so it does when its stdin ends
 //
 // What fails is answered with {"id":…,"error":{"code":…,"text":…}}. A helper that finds no driver answers its
 // first request so, with the code no-driver, and ends with exit status 69.
@@ -26,6 +27,7 @@ const (
 	OpInventory Op = "inventory"
 	OpHealth    Op = "health"
 	OpProcesses Op = "processes"
+	OpLoad      Op = "load"
 	OpEvents    Op = "events"
 	OpQuit      Op = "quit"
 )
@@ -51,6 +53,7 @@ type Reply struct {
 	Inventory *Inventory           `json:"inventory,omitempty"`
 	Vitals    []Vitals             `json:"vitals,omitempty"`
 	Processes map[string][]Process `json:"processes,omitempty"` // by UUID
+	Loads     []Load               `json:"loads,omitempty"`
 	Event     *Event               `json:"event,omitempty"`
 }
 
@@ -87,6 +90,14 @@ type Vitals struct {
 	Recovery string `json:"recovery,omitempty"`
 	// FabricPending says that the NVSwitch fabric has not taken the device up; CUDA refuses it until then.
 	FabricPending bool `json:"fabric_pending,omitempty"`
+}
+
+// Load is how busy a device, or an instance of one cut by MIG, is; -1: the driver does not say.
+type Load struct {
+	ID    string  `json:"id"`  // its UUID
+	Use   float64 `json:"use"` // percent of the last moments in which it worked
+	Used  int64   `json:"used"`
+	Total int64   `json:"total"` // bytes of memory
 }
 
 // Kinds of Event.

@@ -22,6 +22,7 @@ func (m *machine) device(i int, d *server.Device) {
 		return nvml.PciInfo{Bus: busOf(i), PciDeviceId: d.Config.PciDeviceId}, nvml.SUCCESS
 	}
 	m.memory(i, d)
+	m.use(i, d)
 	m.health(i, d)
 	m.topology(i, d)
 	m.processes(i, d)
@@ -38,6 +39,17 @@ func (m *machine) memory(i int, d *server.Device) {
 	d.GetMemoryInfo_v2Func = func() (nvml.Memory_v2, nvml.Return) {
 		m.needs("nvmlDeviceGetMemoryInfo_v2")
 		return nvml.Memory_v2{Total: d.MemoryInfo.Total, Used: used, Free: d.MemoryInfo.Free}, nvml.SUCCESS
+	}
+}
+
+func (m *machine) use(i int, d *server.Device) {
+	d.GetUtilizationRatesFunc = func() (nvml.Utilization, nvml.Return) {
+		m.at(gpu.OpLoad)
+		m.needs("nvmlDeviceGetUtilizationRates")
+		if _, cut := m.MIG[i]; cut {
+			return nvml.Utilization{}, nvml.ERROR_NOT_SUPPORTED
+		}
+		return nvml.Utilization{Gpu: uint32(m.Busy[i])}, nvml.SUCCESS
 	}
 }
 

@@ -28,6 +28,7 @@ type Host struct {
 	Links string `json:"links"`
 
 	UsedMB    map[int]int           `json:"used_mb"`
+	Busy      map[int]int           `json:"busy"` // percent of the time
 	Processes map[int][]gpu.Process `json:"processes"`
 	MIG       map[int]int           `json:"mig"` // instances of a GPU in MIG mode
 	Faults

@@ -35,19 +35,20 @@ func (l *library) describe(h handle, d *gpu.Device) {
 	if pci, ret := ask(l, "nvmlDeviceGetPciInfo", h.GetPciInfo); ret == nvml.SUCCESS {
 		d.PCI = address(pci)
 	}
-	d.MemoryMB, d.UsedMB = l.memory(h)
+	m, _ := l.memory(h)
+	d.MemoryMB, d.UsedMB = int(m.Total>>20), int(m.Used>>20)
 	d.NUMA = l.node(h)
 	d.CPUs = l.cpus(h)
 	l.instances(h, d)
 }
 
-// memory is total and used in MB. The second version of the count leaves out what the driver keeps for itself.
-func (l *library) memory(h handle) (total, used int) {
+// memory is in bytes. The second version of the count leaves out what the driver keeps for itself.
+func (l *library) memory(h handle) (m nvml.Memory, known bool) {
 	if m, ret := ask(l, "nvmlDeviceGetMemoryInfo_v2", h.GetMemoryInfo_v2); ret == nvml.SUCCESS {
-		return int(m.Total >> 20), int(m.Used >> 20)
+		return nvml.Memory{Total: m.Total, Used: m.Used}, true
 	}
-	m := or(nvml.Memory{})(ask(l, "nvmlDeviceGetMemoryInfo", h.GetMemoryInfo))
-	return int(m.Total >> 20), int(m.Used >> 20)
+	m, ret := ask(l, "nvmlDeviceGetMemoryInfo", h.GetMemoryInfo)
+	return m, ret == nvml.SUCCESS
 }
 
 // Numbers that bound the sets that NVML fills; a multiple of what hosts have.
@@ -110,27 +111,36 @@ func address(p nvml.PciInfo) string {
 
 // instances adds the MIG instances.
 func (l *library) instances(h handle, d *gpu.Device) {
+	all := l.cut(h)
+	d.MIGMode = all != nil
+	for _, m := range all {
+		memory, _ := l.memory(m)
+		d.MIG = append(d.MIG, gpu.MIG{
+			UUID: or("")(ask(l, "nvmlDeviceGetUUID", m.GetUUID)), Index: m.index, MemoryMB: int(memory.Total >> 20),
+			GPUInstance:     or(-1)(ask(l, "nvmlDeviceGetGpuInstanceId", m.GetGpuInstanceId)),
+			ComputeInstance: or(-1)(ask(l, "nvmlDeviceGetComputeInstanceId", m.GetComputeInstanceId)),
+		})
+	}
+}
+
+// cut are the instances of a device in MIG mode; nil: it is not in that mode.
+func (l *library) cut(h handle) []handle {
 	mode, ret := ask(l, "nvmlDeviceGetMigMode", func() (int, nvml.Return) {
 		current, _, ret := h.GetMigMode()
 		return current, ret
 	})
 	if ret != nvml.SUCCESS || mode != nvml.DEVICE_MIG_ENABLE {
-		return
+		return nil
 	}
-	d.MIGMode = true
+	all := []handle{}
 	most := or(0)(ask(l, "nvmlDeviceGetMaxMigDeviceCount", h.GetMaxMigDeviceCount))
 	for i := range most {
 		m, ret := ask(l, "nvmlDeviceGetMigDeviceHandleByIndex", func() (nvml.Device, nvml.Return) {
 			return h.GetMigDeviceHandleByIndex(i)
 		})
-		if ret != nvml.SUCCESS {
-			continue // not every number has one
+		if ret == nvml.SUCCESS { // not every number has one
+			all = append(all, handle{Device: m, index: i})
 		}
-		total, _ := l.memory(handle{Device: m})
-		d.MIG = append(d.MIG, gpu.MIG{
-			UUID: or("")(ask(l, "nvmlDeviceGetUUID", m.GetUUID)), Index: i, MemoryMB: total,
-			GPUInstance:     or(-1)(ask(l, "nvmlDeviceGetGpuInstanceId", m.GetGpuInstanceId)),
-			ComputeInstance: or(-1)(ask(l, "nvmlDeviceGetComputeInstanceId", m.GetComputeInstanceId)),
-		})
 	}
+	return all
 }

@@ -119,6 +119,8 @@ func (s *server) answer(op gpu.Op) gpu.Reply {
 		reply.Vitals, err = s.lib.vitals()
 	case gpu.OpProcesses:
 		reply.Processes, err = s.lib.processes()
+	case gpu.OpLoad:
+		reply.Loads, err = s.lib.loads()
 	case gpu.OpEvents:
 		if s.events == nil {
 			s.events, err = s.lib.watch(func(e gpu.Event) { s.say(gpu.Reply{Event: &e}) })

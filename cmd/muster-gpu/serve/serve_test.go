@@ -261,12 +261,27 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
+func TestLoads(t *testing.T) {
+	got := serving(t, nvmltest.Host{
+		Count: 4, UsedMB: map[int]int{0: 3}, Busy: map[int]int{0: 97}, MIG: map[int]int{2: 1}, Faults: nvmltest.Faults{Lost: []int{3}},
+	}).ask(gpu.OpLoad).Loads
+	const all = 40960 << 20
+	want := []gpu.Load{
+		{ID: nvmltest.UUID(0), Use: 97, Used: 3 << 20, Total: all}, {ID: nvmltest.UUID(1), Total: all},
+		{ID: nvmltest.UUID(2), Use: -1, Total: all}, {ID: nvmltest.MIGUUID(2, 0), Use: -1, Total: all / 8},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
 // Symbols that an older library lacks are never called: the mock panics where the loader would end the process.
 func TestOldLibrary(t *testing.T) {
 	s := serving(t, nvmltest.Host{MIG: map[int]int{0: 1}, Missing: []string{
 		"nvmlDeviceGetMemoryInfo_v2", "nvmlDeviceGetTotalEccErrors", "nvmlDeviceGetRemappedRows", "nvmlDeviceGetRetiredPagesPendingStatus",
 		"nvmlDeviceGetGpuFabricInfo", "nvmlDeviceGetFieldValues", "nvmlDeviceGetMemoryAffinity", "nvmlDeviceGetCpuAffinity",
 		"nvmlDeviceGetNvLinkState", "nvmlDeviceGetMPSComputeRunningProcesses", "nvmlDeviceGetMigMode",
+		"nvmlDeviceGetUtilizationRates",
 	}})
 	inv := s.ask(gpu.OpInventory).Inventory
 	if inv == nil || len(inv.Devices) != 8 || inv.Devices[0].NUMA != -1 || inv.Devices[0].CPUs != "" || inv.Devices[0].MIGMode || inv.Devices[0].MemoryMB != 40960 {
@@ -276,6 +291,9 @@ func TestOldLibrary(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	if got := s.ask(gpu.OpProcesses); len(got.Processes) != 8 {
+		t.Errorf("got %+v", got)
+	}
+	if got := s.ask(gpu.OpLoad); len(got.Loads) != 8 || got.Loads[0] != (gpu.Load{ID: nvmltest.UUID(0), Use: -1, Total: 40960 << 20}) {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -218,6 +218,24 @@ func holders(proc, path string) []string {
 	return found
 }
 
+// Loads are how busy the devices are, in their order; nil: there are none, or the driver does not answer.
+func (g *Grant) Loads(ctx context.Context) []gpu.Load {
+	if g.held == nil || g.helper == nil {
+		return nil
+	}
+	known, err := g.helper.Loads(ctx)
+	if err != nil {
+		return nil
+	}
+	var all []gpu.Load
+	for _, id := range g.held.IDs() {
+		if l, ok := known[id]; ok {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
 // lastPatience bounds the question who holds memory at the end.
 const lastPatience = 10 * time.Second
 
