@@ -124,6 +124,7 @@ var rooms = []room{
 	}},
 	{path: "shim/notify"},
 	{path: "shim/silence"},
+	{path: "shim/samples"},
 	{path: "shim/notices", may: []string{"registry", "shim/machine"}, pure: true},
 	{path: "shim/notices/delivery", may: []string{"shim/notices", "shim/ownfolder", "shim/tail", "shim/wait"}},
 	{path: "shim/notify/message", may: []string{
@@ -137,7 +138,7 @@ var rooms = []room{
 		"shim/wording", "shim/wait",
 	}},
 	{path: "shim/prepare", may: []string{"appdef", "packages", "packages/cachedir", "shim/store", "packages/image", "packages/slidershell", "registry", "shim/exit", "shim/fault", "shim/files", "shim/gpu", "shim/gpu/grant", "shim/hadoop", "shim/hostlock", "shim/openapp", "shim/ownfolder", "shim/plan", "shim/policy", "shim/ports", "shim/sandbox", "shim/sandbox/cgroup", "shim/sandbox/container", "shim/sandbox/guard", "shim/sandbox/proc", "shim/secret", "shim/status", "shim/workdir"}},
-	{path: "shim/process", may: []string{"shim/tail", "shim/files", "shim/plan", "registry", "registry/conductor", "shim/exit", "shim/fault", "shim/frameworks", "shim/machine", "shim/ports", "shim/sandbox", "shim/sandbox/proc", "shim/script", "shim/side", "shim/status", "packages/slidershell", "shim/wait"}},
+	{path: "shim/process", may: []string{"shim/tail", "shim/files", "shim/plan", "registry", "registry/conductor", "shim/exit", "shim/fault", "shim/frameworks", "shim/machine", "shim/ports", "shim/sandbox", "shim/sandbox/cgroup", "shim/sandbox/proc", "shim/script", "shim/side", "shim/status", "packages/slidershell", "shim/wait"}},
 	{path: "shim/machine", may: []string{"shim/plan", "registry", "registry/conductor", "shim/exit"}}, // the rest through the interfaces it declares
 	{path: "shim/launcher", may: []string{"shim/plan", "registry"}, pure: true},
 	{path: "shim/launcher/job", may: []string{"shim/render", "shim/store"}},
@@ -166,7 +167,7 @@ var rooms = []room{
 	{path: "shim/side", pure: true},
 	{path: "shim/publisher", may: []string{"appdef", "shim/plan", "registry", "registry/consul"}},
 	{path: "shim/paireport", may: []string{"shim/plan", "registry"}, pure: true},
-	{path: "shim/status", may: []string{"shim/plan", "registry", "shim/files", "shim/sandbox/proc", "shim/tail"}},
+	{path: "shim/status", may: []string{"shim/plan", "registry", "shim/files", "shim/samples", "shim/sandbox/proc", "shim/tail"}},
 	{path: "shim/member", may: []string{
 		"appdef", "registry", "registry/conductor", "registry/consul", "shim/exit", "shim/files", "shim/launcher", "shim/launcher/known", "shim/launcher/route", "shim/machine",
 		"shim/plan", "shim/ports", "shim/sandbox", "shim/status", "shim/wait", "shim/wording",

@@ -13,6 +13,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/sandbox"
+	"github.com/muster-agent/muster/shim/sandbox/cgroup"
 )
 
 // guards are the guard of the instance and its successors: a guard that was killed, or whose dead-man timer ran out, is
@@ -184,6 +185,16 @@ func (p *Process) Guard() *registry.ProcessRef {
 
 // Holds tells that a process of this host belongs to the instance.
 func (p *Process) Holds(pid int) bool { return p.guards.now().Holds(pid) }
+
+// Load is what the instance's processes hold and have used now; false: it has no guard yet, or that has ended.
+func (p *Process) Load() (cgroup.Load, bool) {
+	g := p.guards.now()
+	if g == nil {
+		return cgroup.Load{}, false
+	}
+	l, err := g.Load()
+	return l, err == nil
+}
 
 // lostOutput warns that a log misses what the process wrote: the process goes on, and its end says nothing of it.
 func lostOutput(path string, bytes int64, err error) string {

@@ -54,6 +54,8 @@ type boundary interface {
 	begin()
 	// usage is what was counted since begin.
 	usage() (cgroup.Usage, error)
+	// load is what it holds and has used now, as far as it counts that.
+	load() (cgroup.Load, error)
 	// grow sets another limit of memory, in bytes.
 	grow(memory int64) error
 	// kill ends all processes inside but the guard, while the guard kills its descendants too.
@@ -83,6 +85,7 @@ type noBoundary struct{}
 
 func (noBoundary) begin()                       {}
 func (noBoundary) usage() (cgroup.Usage, error) { return cgroup.Usage{}, nil }
+func (noBoundary) load() (cgroup.Load, error)   { return cgroup.Uncounted, nil }
 func (noBoundary) grow(int64) error             { return nil }
 func (noBoundary) kill() error                  { return nil }
 func (noBoundary) remove(context.Context) error { return nil }

@@ -127,6 +127,8 @@ func (f *cgroupBoundary) usage() (cgroup.Usage, error) {
 	return f.group.Usage()
 }
 
+func (f *cgroupBoundary) load() (cgroup.Load, error) { return f.group.Load() }
+
 func (f *cgroupBoundary) grow(memory int64) error { return f.group.SetMemory(memory) }
 
 // killTime is how long a kill waits for its proof. The guard names the processes that need longer.

@@ -163,6 +163,18 @@ func (w *containerBoundary) usage() (cgroup.Usage, error) {
 	return w.group.Usage()
 }
 
+// load leaves the memory to who holds the limit.
+func (w *containerBoundary) load() (cgroup.Load, error) {
+	if w.group == nil {
+		return cgroup.Uncounted, nil
+	}
+	l, err := w.group.Load()
+	if w.watch != nil {
+		l.Memory = cgroup.Uncounted.Memory
+	}
+	return l, err
+}
+
 func (w *containerBoundary) grow(memory int64) error {
 	if w.watch != nil {
 		return w.watch.grow(memory)

@@ -123,6 +123,18 @@ func (g *Guard) Usage() cgroup.Usage {
 	return usage
 }
 
+// Load is what the processes hold and have used now. What the boundary does not count is read from /proc.
+func (g *Guard) Load() (cgroup.Load, error) {
+	l, err := g.around.load()
+	if err == nil && l.Memory < 0 {
+		l.Memory, err = proc.Host{}.Memory(g.PID())
+	}
+	if err == nil && l.CPU < 0 {
+		l.CPU, err = proc.Host{}.CPU(g.PID())
+	}
+	return l, err
+}
+
 // afterEnd runs when the guard's socket has ended: it waits for the guard, and kills what a violent end left.
 func (g *Guard) afterEnd() {
 	status, err := g.process.Wait()

@@ -99,6 +99,9 @@ func TestProcessEngineHoldsMemory(t *testing.T) {
 	if err := g.Grow(1024 * mebibyte); err != nil {
 		t.Fatal(err)
 	}
+	if l, err := g.Load(); err != nil || l.Memory > 50*mebibyte || l.CPU <= 0 {
+		t.Errorf("after the end: %+v, %v; want the time of what has ended", l, err)
+	}
 	start(t, g, Spec{Attempt: 2, Argv: []string{self(t), "as-hog", strconv.Itoa(200)}})
 	if x := await[Exited](t, g).Exit; deref(x.Code) != 0 || x.Usage.OOMKills != 0 {
 		t.Errorf("below: code %v, %+v", deref(x.Code), x.Usage)

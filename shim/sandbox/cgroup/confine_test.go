@@ -110,6 +110,21 @@ func TestConfineMemory(t *testing.T) {
 	}
 }
 
+func TestConfineLoad(t *testing.T) {
+	g := made(t, usable(t), Limits{Memory: 256 << 20})
+	l, err := g.Load()
+	if err != nil || l.Memory < 0 || l.Memory > 8<<20 || l.CPU < 0 || l.CPU > time.Second {
+		t.Errorf("empty: %+v, %v", l, err)
+	}
+	p := run(t, g, "as-hog", "64", "stay")
+	if got := p.line(); got != "held 1" {
+		t.Fatalf("holder says %q", got)
+	}
+	if l, err = g.Load(); err != nil || l.Memory < 64<<20 || l.Memory > 128<<20 || l.CPU <= 0 {
+		t.Errorf("while 64 MiB are held: %+v, %v", l, err)
+	}
+}
+
 func TestConfinePids(t *testing.T) {
 	g := made(t, usable(t), Limits{Pids: 32})
 	g.Begin()

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -62,7 +63,7 @@ func forever() error {
 	}
 }
 
-// asHog touches args[0] MiB, says so, and waits.
+// asHog touches args[0] MiB and says so; with another argument it stays.
 func asHog(args []string) error {
 	if err := awaitOrder(); err != nil {
 		return err
@@ -73,6 +74,11 @@ func asHog(args []string) error {
 		held[i] = 1
 	}
 	fmt.Println("held", held[0])
+	if len(args) > 1 {
+		err := forever()
+		runtime.KeepAlive(held)
+		return err
+	}
 	return nil
 }
 

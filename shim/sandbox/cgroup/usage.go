@@ -87,6 +87,51 @@ func (g *Group) Usage() (Usage, error) {
 	return u, nil
 }
 
+// Load is what the processes in a cgroup hold and have used at one moment; -1: it does not count that.
+type Load struct {
+	Memory int64         // bytes, page cache included, as the limit counts them
+	CPU    time.Duration // since the cgroup was made
+}
+
+// Uncounted is the Load of what counts nothing.
+var Uncounted = Load{Memory: -1, CPU: -1}
+
+// Load reads it.
+func (g *Group) Load() (Load, error) {
+	l := Uncounted
+	if g.tree.Mode == V2 {
+		dir := g.dirs[""]
+		memory, err := dir.number("memory.current")
+		text, unread := dir.read("cpu.stat")
+		if errors.Is(unread, os.ErrNotExist) {
+			return Load{Memory: memory, CPU: -1}, err
+		}
+		return Load{memory, time.Duration(keyed(text, "usage_usec")) * time.Microsecond}, errors.Join(err, unread)
+	}
+	var errs [2]error
+	if dir, ok := g.dirs["memory"]; ok {
+		l.Memory, errs[0] = dir.number("memory.usage_in_bytes")
+	}
+	if dir, ok := g.dirs["cpuacct"]; ok {
+		var used int64
+		used, errs[1] = dir.number("cpuacct.usage")
+		l.CPU = time.Duration(used)
+	}
+	return l, errors.Join(errs[:]...)
+}
+
+// number reads a file with one number; -1: there is no such file.
+func (f folder) number(name string) (int64, error) {
+	text, err := f.read(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return -1, nil
+	}
+	if err != nil {
+		return -1, err
+	}
+	return strconv.ParseInt(text, 10, 64)
+}
+
 func (g *Group) read() (counters, error) {
 	if g.tree.Mode == V2 {
 		return g.readUnified()

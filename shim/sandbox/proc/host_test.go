@@ -18,11 +18,11 @@ func TestParseStat(t *testing.T) {
 		want       Stat
 		alive      bool
 	}{
-		{"plain", "4712 (cat) S" + rest, Stat{4712, "cat", 'S', 4711, 4711, 4711, 3, 25501}, true},
-		{"parentheses and blanks", "4712 (a) S 1 (b)) R" + rest, Stat{4712, "a) S 1 (b)", 'R', 4711, 4711, 4711, 3, 25501}, true},
-		{"waits for a device", "4712 (dd) D" + rest, Stat{4712, "dd", 'D', 4711, 4711, 4711, 3, 25501}, true},
-		{"first thread ended", "4712 (java) Z" + rest, Stat{4712, "java", 'Z', 4711, 4711, 4711, 3, 25501}, true},
-		{"zombie", "9 (x) Z 1 2 3 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 77", Stat{9, "x", 'Z', 1, 2, 3, 1, 77}, false},
+		{"plain", "4712 (cat) S" + rest, Stat{4712, "cat", 'S', 4711, 4711, 4711, 3, 25501, 1}, true},
+		{"parentheses and blanks", "4712 (a) S 1 (b)) R" + rest, Stat{4712, "a) S 1 (b)", 'R', 4711, 4711, 4711, 3, 25501, 1}, true},
+		{"waits for a device", "4712 (dd) D" + rest, Stat{4712, "dd", 'D', 4711, 4711, 4711, 3, 25501, 1}, true},
+		{"first thread ended", "4712 (java) Z" + rest, Stat{4712, "java", 'Z', 4711, 4711, 4711, 3, 25501, 1}, true},
+		{"zombie", "9 (x) Z 1 2 3 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 77", Stat{9, "x", 'Z', 1, 2, 3, 1, 77, 0}, false},
 	} {
 		got, err := parseStat([]byte(c.line))
 		if err != nil {
@@ -35,7 +35,7 @@ func TestParseStat(t *testing.T) {
 			t.Errorf("%s: alive %v", c.name, got.Alive())
 		}
 	}
-	for _, line := range []string{"", "1", "1 (x", "1 (x)", "1 (x) S 1 2", "y (x) S" + rest} {
+	for _, line := range []string{"", "1", "1 (x", "1 (x)", "1 (x) S 1 2", "y (x) S" + rest, "9 (x) Z 1 2 3 0 -1 0 0 0 0 0 0 x 0 0 20 0 1 0 77"} {
 		if s, err := parseStat([]byte(line)); !errors.Is(err, errStat) {
 			t.Errorf("%q = %+v, %v", line, s, err)
 		}

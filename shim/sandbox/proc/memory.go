@@ -7,17 +7,18 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Memory is the memory in bytes that the descendants of a guard hold. A page that several processes share counts in
 // parts, so that the sum is what they hold together.
 func (h Host) Memory(guard int) (int64, error) {
-	all, err := h.Processes()
+	tree, err := h.treeOf(guard)
 	if err != nil {
 		return 0, err
 	}
 	var total int64
-	for _, s := range WithDescendants(all, func(s Stat) bool { return s.PID == guard }) {
+	for _, s := range tree {
 		if s.PID == guard || !s.Alive() {
 			continue
 		}
@@ -28,6 +29,28 @@ func (h Host) Memory(guard int) (int64, error) {
 		total += n
 	}
 	return total, nil
+}
+
+// ticks is how many clock ticks (USER_HZ) a second of processor time has in /proc, on every architecture that Go knows.
+const ticks = 100
+
+// CPU is the processor time of a guard and its descendants, those included that have ended and were waited for.
+func (h Host) CPU(guard int) (time.Duration, error) {
+	tree, err := h.treeOf(guard)
+	var total uint64
+	for _, s := range tree {
+		total += s.CPU
+	}
+	return time.Duration(total) * (time.Second / ticks), err
+}
+
+// treeOf is a guard and its descendants.
+func (h Host) treeOf(guard int) ([]Stat, error) {
+	all, err := h.Processes()
+	if err != nil {
+		return nil, err
+	}
+	return WithDescendants(all, func(s Stat) bool { return s.PID == guard }), nil
 }
 
 // held is the proportional memory of one process in bytes, and where that may not be read all that it maps and has in

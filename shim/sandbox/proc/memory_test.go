@@ -3,7 +3,9 @@ package proc
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 )
 
 func TestParseMemory(t *testing.T) {
@@ -42,5 +44,18 @@ func TestProportionalIsThatOfTheGuardsTree(t *testing.T) {
 	}
 	if got, err := h.Memory(2); got != 30<<10+5*int64(os.Getpagesize()) || err != nil {
 		t.Errorf("%d, %v", got, err)
+	}
+}
+
+func TestCPUIsThatOfTheGuardsTree(t *testing.T) {
+	// 2 is the guard, 3 and 4 its descendants, 5 is no relative; utime, stime, cutime and cstime are 1 to 4 ticks.
+	var lines []string
+	for _, parents := range []string{"1 0", "2 1", "3 2", "4 3", "5 1"} {
+		pid, parent, _ := strings.Cut(parents, " ")
+		lines = append(lines, pid+" (x) S "+parent+" 2 3 0 -1 0 0 0 0 0 1 2 3 4 20 0 1 0 77")
+	}
+	h := fixture(t, lines...)
+	if got, err := h.CPU(2); got != 300*time.Millisecond || err != nil {
+		t.Errorf("%v, %v", got, err)
 	}
 }

@@ -20,6 +20,8 @@ type Stat struct {
 	Session int
 	Threads int
 	Start   uint64 // clock ticks after boot
+	// CPU is processor time in clock ticks, its own and that of its children that it has waited for.
+	CPU uint64
 }
 
 // ID of the process.
@@ -60,5 +62,12 @@ func parseStat(line []byte) (Stat, error) {
 		return Stat{}, fmt.Errorf("%w: %w", errStat, err)
 	}
 	s.Start = start
+	for _, text := range fields[11:15] { // utime, stime, cutime, cstime
+		n, err := strconv.ParseInt(string(text), 10, 64)
+		if err != nil {
+			return Stat{}, fmt.Errorf("%w: %w", errStat, err)
+		}
+		s.CPU += uint64(max(n, 0)) // the last two are signed
+	}
 	return s, nil
 }
