@@ -33,6 +33,7 @@ import (
 	"github.com/muster-agent/muster/shim/ports"
 	"github.com/muster-agent/muster/shim/prepare"
 	"github.com/muster-agent/muster/shim/process"
+	"github.com/muster-agent/muster/shim/samples"
 	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/sandbox/proc"
 	"github.com/muster-agent/muster/shim/secret"
@@ -115,6 +116,7 @@ type rooms struct {
 	journal      *journal.Journal
 	notify       *notify.Notifier // tells the service manager
 	waits        *barrierLog
+	samples      *samples.Keeper
 	teller       *teller // tells the operator's notifier
 }
 
@@ -229,6 +231,7 @@ func (a *agent) makeRooms(ctx context.Context, o Options, newRun bool) {
 	a.makeTeller(ctx)
 	a.ports = ports.NewInstance(a.id.appID, o.Ports, a.log)
 	a.gpus = grant.New(a.log, a.alloc.Devices)
+	a.samples = samples.New(a.reading, time.Now)
 	a.stores = a.storesOf()
 	a.container = prepare.New(a.containerConfig(o.RequireLimits))
 	a.atEnd(a.container.Close)

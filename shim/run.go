@@ -22,6 +22,7 @@ import (
 	"github.com/muster-agent/muster/shim/notify"
 	"github.com/muster-agent/muster/shim/notify/message"
 	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/samples"
 	"github.com/muster-agent/muster/shim/status"
 	"github.com/muster-agent/muster/shim/tail"
 	"github.com/muster-agent/muster/shim/wording"
@@ -76,9 +77,10 @@ func (a *agent) work(ctx context.Context, p plan.Plan, logDir string) {
 		endTee = tee(ctx, logDir, a.output, a.log, teePatience)
 	}
 	a.gpus.Watch(ctx, p, a.runs())
+	a.samples.Watch(ctx)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.settle = sync.OnceFunc(func() { endWatch(); cancel(); wg.Wait(); endTee() })
+	a.settle = sync.OnceFunc(func() { endWatch(); cancel(); wg.Wait(); a.samples.Close(); endTee() })
 	a.closers = append(a.closers, a.settle)
 }
 
@@ -123,6 +125,7 @@ func (a *agent) source(logDir string) status.Source {
 	return status.Source{
 		State:   a.snapshot,
 		LogDir:  logDir,
+		Samples: a.sampled,
 		Silence: func() status.Silence { return a.member.Fence().Answer() },
 		Roster:  a.member.GiveRoster,
 		Adopt:   a.member.Adopt,
@@ -315,4 +318,25 @@ func NewID() string {
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	h := hex.EncodeToString(b[:])
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+}
+
+// reading is what the instance uses now; false: nothing of it runs yet, or any more.
+func (a *agent) reading(ctx context.Context) (samples.Reading, bool) {
+	load, ok := a.runs().Load()
+	if !ok {
+		return samples.Reading{}, false
+	}
+	r := samples.Reading{Memory: load.Memory, CPU: load.CPU}
+	for _, l := range a.gpus.Loads(ctx) {
+		r.GPUs = append(r.GPUs, samples.GPU{ID: l.ID, Use: l.Use, Memory: l.Used, Total: l.Total})
+	}
+	return r, true
+}
+
+// sampled are the samples later than a moment of Unix time, with the limits of now.
+func (a *agent) sampled(since int64) samples.Table {
+	t := a.samples.Table(since)
+	t.Instance = a.loop.State().Instance.String()
+	t.Limits = samples.Limits{Memory: int64(a.runs().Report().MemoryMB) << 20, Cores: a.currentPlan().Limits.VCores}
+	return t
 }

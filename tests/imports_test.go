@@ -208,7 +208,7 @@ var rooms = []room{
 	}},
 	{path: "cmd/internal/ui", may: []string{
 		"appdef", "cmd/internal/apps", "cmd/internal/ask", "cmd/internal/console", "cmd/internal/logs", "cmd/internal/view",
-		"registry", "shim/exit", "shim/journal", "shim/journal/timeline", "shim/status",
+		"registry", "shim/exit", "shim/journal", "shim/journal/timeline", "shim/samples", "shim/status",
 	}},
 	{path: "cmd/internal/logs", may: []string{
 		"cmd/internal/apps", "cmd/internal/console", "registry", "registry/consul", "shim/exit", "shim/files",

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/muster-agent/muster/shim/samples"
 )
 
 // FuzzAsk: whatever is sent to the API, it answers in JSON; what reaches the agent is a signal that exists or a grace
@@ -45,6 +47,7 @@ func FuzzAsk(f *testing.F) {
 		asked := 0
 		handler := Handler(Source{
 			LogDir: logs, State: func() State { return State{} }, Silence: func() Silence { return Silence{} },
+			Samples: func(int64) samples.Table { return samples.Table{} },
 			Signal: func(n int) error {
 				if asked++; n < 1 || n > 64 {
 					t.Errorf("%q sends signal %d", body, n)

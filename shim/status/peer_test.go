@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/samples"
 )
 
 const token = "6f1b2c"
@@ -37,6 +38,9 @@ func servePeer(t *testing.T, main func(*program, io.Reader, io.Writer, io.Writer
 	source := Source{
 		State: func() State {
 			return State{App: "d1", Instance: Instance{Version: 1, Identity: Identity{Instance: "worker-1"}}}
+		},
+		Samples: func(since int64) samples.Table {
+			return samples.Table{Version: 1, Instance: "worker-1", At: []int64{since + 5}}
 		},
 		Silence: func() Silence {
 			return Silence{Instance: "worker-1", Inc: "i", Gen: 2, Silence: 31, Fenced: true}
@@ -195,6 +199,8 @@ func TestOtherHostsNeedTheToken(t *testing.T) {
 	}{
 		{"state", "GET", "/v1/state", "Bearer " + token, http.StatusOK},
 		{"no token", "GET", "/v1/state", "", http.StatusUnauthorized},
+		{"samples", "GET", "/v1/samples?since=7", "Bearer " + token, http.StatusOK},
+		{"samples without", "GET", "/v1/samples", "", http.StatusUnauthorized},
 		{"silence", "GET", "/v1/peer/silence", "Bearer " + token, http.StatusOK},
 		{"silence without", "GET", "/v1/peer/silence", "", http.StatusUnauthorized},
 		{"roster", "GET", "/v1/peer/roster/7-ab%2fc?rank=1", "Bearer " + token, http.StatusOK},
@@ -228,6 +234,17 @@ func TestOtherHostsNeedTheToken(t *testing.T) {
 		if got := raw(t, p.address, c.method, c.path, c.authorization); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}
+	}
+}
+
+func TestSamplesOfAPeer(t *testing.T) {
+	p := servePeer(t, func(*program, io.Reader, io.Writer, io.Writer) ExecExit { return ExecExit{} })
+	for _, c := range []*Client{Dial(p.socket), DialPeer(p.address, token)} {
+		got, err := c.Samples(t.Context(), 7)
+		if err != nil || got.Instance != "worker-1" || len(got.At) != 1 || got.At[0] != 12 {
+			t.Errorf("got %+v, %v", got, err)
+		}
+		c.Close()
 	}
 }
 

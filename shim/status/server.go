@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/muster-agent/muster/shim/samples"
 	"github.com/muster-agent/muster/shim/tail"
 )
 
@@ -31,6 +32,8 @@ type Source struct {
 	// Roster answers a peer of that rank with the packed roster, or with the address of the agent to ask instead. The
 	// error is registry.ErrNotYet where this agent does not have it yet.
 	Roster func(ctx context.Context, id string, rank int) (packed []byte, next string, err error)
+	// Samples are what the instance used after a second of Unix time.
+	Samples func(since int64) samples.Table
 	// View is the app as Slider's REST shows it, with the values that this agent has.
 	View func(context.Context) (any, error)
 	// Exec runs a program beside the app; the context bounds its start only.
@@ -101,6 +104,7 @@ func Handler(s Source) http.Handler {
 	mux.HandleFunc("GET /v1/state", func(w http.ResponseWriter, _ *http.Request) { answer(w, s.State()) })
 	mux.HandleFunc(silenceRoute, func(w http.ResponseWriter, _ *http.Request) { answer(w, s.Silence()) })
 	mux.HandleFunc(logsRoute, s.logs)
+	mux.HandleFunc(samplesRoute, s.samples)
 	mux.HandleFunc("GET /v1/view", s.view)
 	mux.HandleFunc(signalRoute, s.signal)
 	mux.HandleFunc("POST /v1/stop", s.stop)
@@ -109,7 +113,7 @@ func Handler(s Source) http.Handler {
 	mux.HandleFunc(peerRoute, s.peerExec)
 	mux.HandleFunc(commandRoute, s.command)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		notFound(w, r, "GET /v1/state, /v1/view, /v1/logs/{stdout|stderr|agent|events}; "+
+		notFound(w, r, "GET /v1/state, /v1/samples, /v1/view, /v1/logs/{stdout|stderr|agent|events}; "+
 			"POST /v1/signal, /v1/stop, /v1/adopt, /v1/exec, /v1/command")
 	})
 	return mux

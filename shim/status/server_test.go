@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/muster-agent/muster/shim/samples"
 )
 
 // watchdog is when a test that waits for an event gives up.
@@ -224,7 +226,8 @@ func TestClientOfNobody(t *testing.T) {
 func TestRequests(t *testing.T) {
 	h := Handler(Source{
 		State: func() State { return State{} }, Silence: func() Silence { return Silence{Inc: "i", Gen: 2, Silence: 1.5} },
-		Signal: func(int) error { return nil }, Stop: func(*time.Duration) error { return nil }, LogDir: t.TempDir(),
+		Samples: func(int64) samples.Table { return samples.Table{} },
+		Signal:  func(int) error { return nil }, Stop: func(*time.Duration) error { return nil }, LogDir: t.TempDir(),
 	})
 	for _, c := range []struct {
 		method, path, body string
@@ -232,6 +235,8 @@ func TestRequests(t *testing.T) {
 	}{
 		{"GET", "/v1/state", "", 200},
 		{"POST", "/v1/state", "", 404},
+		{"GET", "/v1/samples", "", 200},
+		{"GET", "/v1/samples?since=now", "", 400},
 		{"GET", "/v2/state", "", 404},
 		{"GET", "/v1/logs/stdout", "", 200},
 		{"GET", "/v1/logs/..%2f..%2fetc%2fpasswd", "", 404},

@@ -1,0 +1,55 @@
+package ui
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/muster-agent/muster/cmd/internal/apps"
+	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/samples"
+	"github.com/muster-agent/muster/shim/status"
+)
+
+// curves are the samples of the instances of an app whose agents have answered.
+type curves struct {
+	Version   int             `json:"version"`
+	Instances []samples.Table `json:"instances"`
+}
+
+// samples answers what each instance used after the second of Unix time that ?since= names.
+func (s *Server) samples(w http.ResponseWriter, r *http.Request) {
+	text := r.URL.Query().Get("since")
+	since, err := strconv.ParseInt(cmp.Or(text, "0"), 10, 64)
+	if err != nil {
+		refuse(w, exit.Usagef("since %q: want whole seconds of Unix time", text))
+		return
+	}
+	k, facts, err := s.factsOf(r.Context(), r.PathValue("app"))
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	out := curves{Version: 1, Instances: []samples.Table{}}
+	ask := func(ctx context.Context, c *status.Client) (samples.Table, error) { return c.Samples(ctx, since) }
+	for _, t := range apps.EachAgent(r.Context(), k, &facts, ask) {
+		out.Instances = append(out.Instances, t)
+	}
+	slices.SortFunc(out.Instances, func(a, b samples.Table) int { return cmp.Compare(a.Instance, b.Instance) })
+	s.answerValue(w, out)
+}
+
+// factsOf finds out about one app, from agents on other hosts too.
+func (s *Server) factsOf(ctx context.Context, app string) (apps.Lookup, apps.Facts, error) {
+	k, err := s.Lookup(app)
+	if err != nil {
+		return k, apps.Facts{}, err
+	}
+	facts, err := k.App(ctx, app)
+	if err == nil {
+		facts.AskPeers(ctx)
+	}
+	return k, facts, err
+}
