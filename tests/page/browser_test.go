@@ -147,7 +147,7 @@ func (b *browser) await(what, expression string) {
 	defer cancel()
 	for {
 		var yes bool
-		err := chromedp.Run(ctx, chromedp.Evaluate(expression, &yes))
+		err := chromedp.Run(ctx, chromedp.Evaluate(expression, &yes, promised))
 		if err == nil && yes {
 			return
 		}
@@ -159,6 +159,9 @@ func (b *browser) await(what, expression string) {
 		}
 	}
 }
+
+// promised has an expression that is a promise waited for.
+func promised(p *cdpruntime.EvaluateParams) *cdpruntime.EvaluateParams { return p.WithAwaitPromise(true) }
 
 // awaitText waits until an element shows a text.
 func (b *browser) awaitText(selector, text string) {
@@ -213,7 +216,7 @@ func (b *browser) accessible(what string) {
 	}
 	b.do("axe-core", chromedp.Evaluate(string(axe)+";0", nil), chromedp.Evaluate(
 		"axe.run().then((all) => all.violations.map(({id, impact, nodes}) => ({id, impact, nodes: nodes.map(({html}) => ({html}))})))",
-		&found, func(p *cdpruntime.EvaluateParams) *cdpruntime.EvaluateParams { return p.WithAwaitPromise(true) }))
+		&found, promised))
 	for _, one := range found {
 		if one.Impact == "serious" || one.Impact == "critical" {
 			b.t.Errorf("%s: axe-core: %s (%s): %s", what, one.ID, one.Impact, one.Nodes[0].HTML)

@@ -183,6 +183,15 @@ func TestPage(t *testing.T) {
 	b.await("what it has lost", `document.querySelectorAll(".timeline .span-lost").length > 0`)
 	b.awaitText("dt", "productive")
 
+	// what it uses
+	b.await("curves of memory and cores", `document.querySelectorAll(".charts .uplot canvas").length >= 2`)
+	b.do("one of them", chromedp.SetValue(`section[aria-label="use"] select`, "worker-2"),
+		chromedp.Evaluate(`document.querySelector('section[aria-label="use"] select').dispatchEvent(new Event("change")); 0`, nil))
+	b.awaitText(".charts .u-legend", "worker-2 limit")
+	if *update { // a curve of some points
+		b.await("samples", `fetch("/api/v1/apps/digits/samples").then((answer) => answer.json()).then((all) => all.instances.every((one) => one.at.length > 5))`)
+	}
+
 	// a shell in it
 	b.press(row("worker-2"), "Shell")
 	b.await("a prompt", `/# *$/.test(document.querySelector(".xterm-rows")?.innerText.trim() || "")`)

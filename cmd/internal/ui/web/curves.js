@@ -2,6 +2,7 @@ import { make } from "./dom.js";
 
 // mostCurves is how many instances are drawn over each other.
 const mostCurves = 16;
+const shortest = 60; // s that a chart shows at least
 const every = 5000; // ms between looks
 
 // showCurves draws the samples of instances: of one, or of all over each other.
@@ -45,8 +46,7 @@ export function showCurves(place, app) {
 
   function chart(title, curves) {
     if (curves.length === 0) return;
-    const style = getComputedStyle(document.documentElement);
-    const axis = { stroke: style.getPropertyValue("color"), grid: { stroke: "rgb(128 128 128 / 25%)" }, ticks: { stroke: "rgb(128 128 128 / 25%)" } };
+    const axis = { stroke: getComputedStyle(document.body).color, grid: { stroke: "rgb(128 128 128 / 25%)" }, ticks: { stroke: "rgb(128 128 128 / 25%)" } };
     const color = (i) => `hsl(${(i * 47 + 210) % 360} 65% 50%)`;
     const tables = curves.map((one) => [one.at, one.y]);
     const series = curves.map((one, i) => ({ label: one.name, stroke: color(i), width: 1.5, spanGaps: false }));
@@ -60,13 +60,23 @@ export function showCurves(place, app) {
     const width = Math.max(280, Math.min(560, charts.clientWidth));
     drawn.push(new Plot({
       title, width, height: 220, series: [{}, ...series], axes: [axis, { ...axis, size: 60 }],
-      scales: { y: { range: (plot, low, high) => [0, high > 0 ? high * 1.05 : 1] } },
+      scales: { x: { range: (plot, low, high) => [Math.min(low, high - shortest), high] }, y: { range: (plot, low, high) => [0, high > 0 ? high * 1.05 : 1] } },
     }, data, charts));
   }
 
   import("/web/parts/uplot.js").then(
     (library) => { Plot = library.default; look(); },
     () => { note.textContent = "This muster was built without curves; muster top shows the numbers."; });
+  let wide = 0;
+  const watch = new ResizeObserver(() => {
+    if (charts.clientWidth !== wide) {
+      wide = charts.clientWidth;
+      draw();
+    }
+  });
+  watch.observe(charts);
+  const scheme = matchMedia("(prefers-color-scheme: dark)");
+  scheme.addEventListener("change", draw);
   const clock = setInterval(() => { if (Plot) look(); }, every);
-  return { close() { clearInterval(clock); for (const plot of drawn) plot.destroy(); } };
+  return { close() { clearInterval(clock); watch.disconnect(); scheme.removeEventListener("change", draw); for (const plot of drawn) plot.destroy(); } };
 }
