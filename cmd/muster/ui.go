@@ -97,8 +97,9 @@ func (f *uiFlags) serve(ctx context.Context, s console.Streams) error {
 	if _, err := f.ask.Lookup("", s.Err); err != nil {
 		return err
 	}
+	var over apps.Over
 	server := ui.Server{
-		Lookup: func(app string) (apps.Lookup, error) { return f.lookup(app, s, shared) },
+		Lookup: func(app string) (apps.Lookup, error) { return f.lookup(app, s, shared, &over) },
 		URL:    f.url, Log: slog.New(slog.NewTextHandler(s.Err, nil)),
 		Access: ui.Access{Tokens: ui.TokenFile{Path: f.tokens}, Header: f.header, Actors: f.actors},
 	}
@@ -124,8 +125,9 @@ func (f *uiFlags) serve(ctx context.Context, s console.Streams) error {
 }
 
 // lookup is where an app is looked for. What runs on the host of a cluster's page is its own users' business.
-func (f *uiFlags) lookup(app string, s console.Streams, shared bool) (apps.Lookup, error) {
+func (f *uiFlags) lookup(app string, s console.Streams, shared bool, over *apps.Over) (apps.Lookup, error) {
 	k, err := f.ask.Lookup(app, s.Err)
+	k.Over = over
 	if shared {
 		k.State = "/nonexistent"
 	}

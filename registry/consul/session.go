@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/consul/api"
@@ -59,6 +60,21 @@ func (l *connection) sessions(ctx context.Context) ([]*api.SessionEntry, error) 
 		return err
 	})
 	return all, err
+}
+
+// Alive are the apps that an agent lives for: it has a session.
+func (c *Client) Alive(ctx context.Context) (map[string]bool, error) {
+	all, err := c.calls.sessions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	apps := map[string]bool{}
+	for _, s := range all {
+		if words := strings.Fields(s.Name); len(words) == 3 && words[0] == "muster" {
+			apps[words[1]] = true
+		}
+	}
+	return apps, nil
 }
 
 // destroySession deletes (or releases) at once what the session locks.

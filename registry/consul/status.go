@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/conductor"
@@ -112,8 +113,9 @@ func compareInstances(a, b registry.Instance) int {
 	return a.Index - b.Index
 }
 
-// Apps reads all apps, by name. It leaves out apps that are being founded or forgotten at this moment.
-func (c *Client) Apps(ctx context.Context) ([]Status, error) {
+// Apps reads all apps, by name, but those that are known. It leaves out apps that are being founded or forgotten at
+// this moment.
+func (c *Client) Apps(ctx context.Context, known func(app string) bool) ([]Status, error) {
 	names, err := c.calls.names(ctx, root, "/")
 	if err != nil {
 		return nil, err
@@ -123,20 +125,45 @@ func (c *Client) Apps(ctx context.Context) ([]Status, error) {
 			return nil, err
 		}
 	}
-	var all []Status
-	for _, name := range names {
-		app := strings.TrimSuffix(strings.TrimPrefix(name, root), "/")
-		s, err := c.Status(ctx, app)
-		if errors.Is(err, registry.ErrNoApp) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, s)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	all := make([]*Status, len(names))
+	places := make(chan int)
+	var readers sync.WaitGroup
+	for range readsAtOnce {
+		readers.Go(func() {
+			for i := range places {
+				s, err := c.Status(ctx, strings.TrimSuffix(strings.TrimPrefix(names[i], root), "/"))
+				switch {
+				case err == nil:
+					all[i] = &s
+				case !errors.Is(err, registry.ErrNoApp):
+					cancel(err)
+				}
+			}
+		})
 	}
-	return all, nil
+	for i, name := range names {
+		if ctx.Err() == nil && (known == nil || !known(strings.TrimSuffix(strings.TrimPrefix(name, root), "/"))) {
+			places <- i
+		}
+	}
+	close(places)
+	readers.Wait()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	var found []Status
+	for _, s := range all {
+		if s != nil {
+			found = append(found, *s)
+		}
+	}
+	return found, nil
 }
+
+// readsAtOnce is how many apps are read at a time.
+const readsAtOnce = 8
 
 // Ask stores a request for the conductor, and gives it an ID if it has none. It returns when the request is stored, not
 // when it is served. The request is to the run that it names, else to the present one; the error is

@@ -34,6 +34,8 @@ type Lookup struct {
 	Named    bool // a flag or a variable names that registry
 	Warn     io.Writer
 	Who      string // in whose name it asks; "": Asker()
+	// Over keeps rows for who lists again and again; nil: all are read each time.
+	Over *Over
 }
 
 // Facts are all that could be found out about one app.

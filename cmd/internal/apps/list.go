@@ -3,6 +3,7 @@ package apps
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math"
 	"os"
 	"os/user"
@@ -30,13 +31,20 @@ func (k Lookup) List(ctx context.Context) ([]Row, error) {
 	if err != nil {
 		return nil, exit.With(exit.Forbidden, err)
 	}
+	now, rows := time.Now(), []Row{}
 	there := map[string]*consul.Status{}
 	if !k.Address.IsZero() {
-		if there, err = k.inRegistry(ctx); err != nil {
+		here := map[string]bool{}
+		for _, app := range known {
+			here[app.App] = true
+		}
+		var over []Row
+		there, over, err = k.inRegistry(ctx, here, now)
+		if err != nil {
 			return nil, err
 		}
+		rows = append(rows, over...)
 	}
-	now, rows := time.Now(), []Row{}
 	for _, app := range known {
 		f, err := k.OnHost(ctx, app.App)
 		if err != nil {
@@ -53,7 +61,9 @@ func (k Lookup) List(ctx context.Context) ([]Row, error) {
 		rows = append(rows, k.rowOf(f, now))
 	}
 	for id, st := range there {
-		rows = append(rows, k.rowOf(Facts{ID: id, Address: k.Address, Registry: st}, now))
+		row := k.rowOf(Facts{ID: id, Address: k.Address, Registry: st}, now)
+		k.Over.keep(row, now)
+		rows = append(rows, row)
 	}
 	slices.SortStableFunc(rows, newestFirst)
 	return rows, nil
@@ -89,23 +99,37 @@ func sameRegistry(own, asked registry.Address) bool {
 	return own == asked || !ownSocket && !askedSocket
 }
 
-func (k Lookup) inRegistry(ctx context.Context) (map[string]*consul.Status, error) {
+// inRegistry reads the apps of the registry that was named; those that are over, and were read before, come as rows.
+func (k Lookup) inRegistry(
+	ctx context.Context, here map[string]bool, now time.Time,
+) (there map[string]*consul.Status, over []Row, err error) {
 	c, err := Open(k.Address)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(ctx, listPatience)
 	defer cancel()
-	all, err := c.Apps(ctx)
+	alive, err := c.Alive(ctx)
+	if err != nil && !errors.Is(err, registry.ErrForbidden) {
+		return nil, nil, RegistryError(k.Address, err)
+	}
+	k.Over.wake(alive, err == nil, now)
+	all, err := c.Apps(ctx, func(app string) bool {
+		row, ok := k.Over.row(app)
+		if ok = ok && !here[app]; ok {
+			over = append(over, row)
+		}
+		return ok
+	})
 	if err != nil {
-		return nil, RegistryError(k.Address, err)
+		return nil, nil, RegistryError(k.Address, err)
 	}
-	found := map[string]*consul.Status{}
+	there = map[string]*consul.Status{}
 	for i := range all {
-		found[all[i].ID] = &all[i]
+		there[all[i].ID] = &all[i]
 	}
-	return found, nil
+	return there, over, nil
 }
 
 // listPatience bounds the listing of all apps of a registry: one read each.

@@ -10,11 +10,15 @@ import (
 	"sync"
 	"time"
 
+	"github.com/muster-agent/muster/cmd/internal/apps"
 	"github.com/muster-agent/muster/shim/exit"
 )
 
-// feedPoll is how often a feed looks.
-const feedPoll = time.Second
+// feedPoll is how often a feed looks; where looking takes long, it rests for restFactor times as long.
+const (
+	feedPoll   = time.Second
+	restFactor = 4
+)
 
 // feeds are what browsers follow, by app; "" is the list of all.
 type feeds struct {
@@ -27,19 +31,25 @@ type feeds struct {
 // feed looks while it has followers, and hands each change to all of them.
 type feed struct {
 	stop      context.CancelFunc
-	last      []byte
-	followers map[chan []byte]bool
+	last      *news
+	followers map[chan *news]bool
+}
+
+// news is what a feed has seen: as a text, and of the list of all apps each row alone.
+type news struct {
+	text []byte
+	rows map[string]string // JSON, by app; nil: not the list
 }
 
 // follow gives what is there and each change until the returned function is called. A follower that is slow gets the
 // newest alone.
-func (f *feeds) follow(ctx context.Context, app string) (news <-chan []byte, leave func()) {
-	mine := make(chan []byte, 1)
+func (f *feeds) follow(ctx context.Context, app string) (changes <-chan *news, leave func()) {
+	mine := make(chan *news, 1)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	one := f.all[app]
 	if one == nil {
-		one = &feed{followers: map[chan []byte]bool{}}
+		one = &feed{followers: map[chan *news]bool{}}
 		if f.all == nil {
 			f.all = map[string]*feed{}
 		}
@@ -64,42 +74,78 @@ func (f *feeds) follow(ctx context.Context, app string) (news <-chan []byte, lea
 }
 
 func (f *feeds) run(ctx context.Context, app string, one *feed) {
-	tick := time.NewTicker(feedPoll)
-	defer tick.Stop()
-	for {
+	for ctx.Err() == nil {
+		begun := time.Now()
 		value, err := f.look(ctx, app)
 		if err != nil {
 			value = map[string]string{"error": err.Error()}
 		}
-		text, err := json.Marshal(value)
-		if err != nil {
-			text = []byte(`{"error": ` + strconv.Quote(err.Error()) + `}`)
-		}
 		if ctx.Err() == nil {
-			f.tell(one, text)
+			f.tell(one, newsOf(value))
 		}
+		rest := time.NewTimer(max(feedPoll, restFactor*time.Since(begun)))
 		select {
 		case <-ctx.Done():
-			return
-		case <-tick.C:
+		case <-rest.C:
 		}
+		rest.Stop()
 	}
 }
 
-func (f *feeds) tell(one *feed, text []byte) {
+func newsOf(value any) *news {
+	text, err := json.Marshal(value)
+	if err != nil {
+		text = []byte(`{"error": ` + strconv.Quote(err.Error()) + `}`)
+	}
+	n := &news{text: text}
+	if all, ok := value.(apps.Listing); ok {
+		n.rows = map[string]string{}
+		for _, row := range all.Apps {
+			text, _ := json.Marshal(row) // as above, where it was possible
+			n.rows[row.App] = string(text)
+		}
+	}
+	return n
+}
+
+func (f *feeds) tell(one *feed, n *news) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if bytes.Equal(text, one.last) {
+	if one.last != nil && bytes.Equal(n.text, one.last.text) {
 		return
 	}
-	one.last = text
+	one.last = n
 	for follower := range one.followers {
 		select {
 		case <-follower: // what it has not taken is old
 		default:
 		}
-		follower <- text
+		follower <- n
 	}
+}
+
+// since is what is told of n to who was told of before: of the list only the rows that have changed, and the apps that
+// are gone.
+func (n *news) since(before *news) []byte {
+	if n.rows == nil || before == nil || before.rows == nil {
+		return n.text
+	}
+	changed, gone := []json.RawMessage{}, []string{}
+	for app, row := range n.rows {
+		if before.rows[app] != row {
+			changed = append(changed, json.RawMessage(row))
+		}
+	}
+	for app := range before.rows {
+		if _, there := n.rows[app]; !there {
+			gone = append(gone, app)
+		}
+	}
+	text, err := json.Marshal(map[string]any{"version": 1, "changed": changed, "gone": gone})
+	if err != nil || len(text) > len(n.text) {
+		return n.text
+	}
+	return text
 }
 
 // live sends what a feed tells as server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html).
@@ -108,17 +154,19 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request) {
 	out := flusher{w}
 	defer out.done()
 	out.flush()
-	news, leave := s.feeds.follow(r.Context(), r.PathValue("app"))
+	changes, leave := s.feeds.follow(r.Context(), r.PathValue("app"))
 	defer leave()
 	idle := time.NewTicker(patience)
 	defer idle.Stop()
+	var told *news
 	for {
 		var err error
 		select {
 		case <-r.Context().Done():
 			return
-		case text := <-news:
-			_, err = fmt.Fprintf(out, "data: %s\n\n", text)
+		case n := <-changes:
+			_, err = fmt.Fprintf(out, "data: %s\n\n", n.since(told))
+			told = n
 		case <-idle.C: // a browser that is gone is noticed
 			_, err = fmt.Fprint(out, ": \n\n")
 		}

@@ -19,6 +19,9 @@ const columns = [
   ["Cause", (row) => row.cause || ""],
 ];
 
+const few = 20; // rows that are seen at a glance
+const mostRows = 300;
+
 // showApp shows one app: how it stands, its instances, and the log of the one that is chosen.
 export function showApp(main, id, me) {
   const title = make("h2");
@@ -27,7 +30,10 @@ export function showApp(main, id, me) {
   const logs = make("section", { "aria-label": "log" });
   const use = make("section", { "aria-label": "use" });
   const passed = make("section", { "aria-label": "timeline" });
-  let counts = {};
+  let counts = {}, rows = [], running = true;
+  const filter = make("input", { type: "search", placeholder: "filter", oninput: draw, "aria-label": "filter the instances" });
+  const count = make("span", { className: "dim" });
+  const tools = make("div", { className: "tools", hidden: true }, filter, count);
   const acts = make("div", { className: "tools acts", hidden: !me.act },
     make("button", { onclick: () => askStop(id) }, "Stop …"),
     make("button", { onclick: () => askSave(id) }, "Save …"),
@@ -37,6 +43,7 @@ export function showApp(main, id, me) {
     title,
     facts,
     acts,
+    tools,
     scroll("instances", make("table", {},
       make("thead", {}, make("tr", {}, ...columns.map(([name]) => make("th", { scope: "col" }, name)), me.act ? make("th", { scope: "col" }, "Act") : null)), body)),
     passed,
@@ -81,14 +88,30 @@ export function showApp(main, id, me) {
       acts.hidden = !me.act || Boolean(app.verdict);
       counts = (app.directive && (app.directive.target || app.directive.counts)) || {};
       line.update();
-      replace(body, ...app.instances.map((row) =>
-        make("tr", {}, ...columns.map(([, cell]) => make("td", {}, cell(row, choose))),
-        ...(me.act && !app.verdict ? [make("td", {}, make("button", { onclick: () => askSignal(id, row.instance), title: "signal " + row.instance, "data-key": "signal " + row.instance }, "Signal …"), " ",
-          make("button", { onclick: () => openShell(row.instance), title: "a shell in " + row.instance, "data-key": "shell " + row.instance }, "Shell"))] : []))));
+      rows = app.instances;
+      running = !app.verdict;
+      draw();
     },
     close() {
       curves.close();
       if (log) log.close();
     },
   };
+
+  // draw shows the rows that the filter leaves, those that are not well first where there are many.
+  function draw() {
+    const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const found = rows.filter((row) => {
+      const text = [row.instance, row.phase, row.host, row.role, row.cause].join(" ").toLowerCase();
+      return words.every((each) => text.includes(each));
+    });
+    if (found.length > mostRows) found.sort((a, b) => (a.phase === "running") - (b.phase === "running"));
+    tools.hidden = rows.length <= few;
+    count.textContent = found.length > mostRows ? `${mostRows} of ${found.length} shown` : `${found.length} instances`;
+    const acts = (row) => make("td", {},
+      make("button", { onclick: () => askSignal(id, row.instance), title: "signal " + row.instance, "data-key": "signal " + row.instance }, "Signal …"), " ",
+      make("button", { onclick: () => openShell(row.instance), title: "a shell in " + row.instance, "data-key": "shell " + row.instance }, "Shell"));
+    replace(body, ...found.slice(0, mostRows).map((row) => make("tr", {},
+      ...columns.map(([, cell]) => make("td", {}, cell(row, choose))), me.act && running ? acts(row) : null)));
+  }
 }

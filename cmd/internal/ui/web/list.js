@@ -31,12 +31,22 @@ function amount(n) {
   return n < 0 ? "" : Math.round(n).toLocaleString("en").replaceAll(",", "\u202f");
 }
 
+// text is what the filter looks at; of a row that has not changed it is made once.
+const texts = new WeakMap();
+function text(app) {
+  if (!texts.has(app)) {
+    texts.set(app, [app.app, app.name, app.phase, app.outcome, app.user, app.launcher, app.registry].join(" ").toLowerCase());
+  }
+  return texts.get(app);
+}
+
 // mostRows is how many rows are drawn; the filter finds the others.
 const mostRows = 500;
 
 // showList shows all apps, sorted and filtered.
 export function showList(main) {
-  let apps = [];
+  let apps = new Map(); // by id
+  let drawing = 0;
   let sorted = { column: 5, down: true };
   const filter = make("input", { type: "search", placeholder: "filter", oninput: draw, "aria-label": "filter the apps" });
   const count = make("span", { className: "dim" });
@@ -59,11 +69,11 @@ export function showList(main) {
 
   function draw() {
     const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const text = (app) => columns.map((column) => String(column.of(app))).join(" ").toLowerCase();
-    const found = apps.filter((app) => words.every((each) => text(app).includes(each)));
+    const found = [...apps.values()].filter((app) => words.every((each) => text(app).includes(each)));
     const of = columns[sorted.column].of;
+    const keys = new Map(found.map((app) => [app, of(app)]));
     found.sort((a, b) => {
-      const x = of(a), y = of(b);
+      const x = keys.get(a), y = keys.get(b);
       const order = x < y ? -1 : x > y ? 1 : 0;
       return sorted.down ? -order : order;
     });
@@ -79,8 +89,11 @@ export function showList(main) {
   return {
     feed: "/api/v1/live",
     update(value) {
-      apps = value.apps;
-      draw();
+      if (value.apps) apps = new Map(value.apps.map((app) => [app.app, app]));
+      for (const app of value.changed || []) apps.set(app.app, app);
+      for (const id of value.gone || []) apps.delete(id);
+      cancelAnimationFrame(drawing);
+      drawing = requestAnimationFrame(draw);
     },
     close() {
       clearInterval(clock);
