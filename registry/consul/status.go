@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/hashicorp/consul/api"
+
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/conductor"
 )
@@ -43,8 +45,7 @@ func (s Status) Interrupted() bool { return s.Verdict == nil && s.Live == 0 && s
 // Status reads one app. The error is registry.ErrNoApp when there is none.
 func (c *Client) Status(ctx context.Context, app string) (Status, error) {
 	k := keysOf(app)
-	res, err := c.calls.commit(ctx, opGetOrEmpty(k.app()), opGetOrEmpty(k.directive()), opGetTree(k.members()),
-		opGetTree(k.lives()), opGetTree(k.checkpoints()))
+	res, err := c.calls.commit(ctx, statusReads(k)...)
 	if err != nil {
 		return Status{}, err
 	}
@@ -53,6 +54,39 @@ func (c *Client) Status(ctx context.Context, app string) (Status, error) {
 		return Status{}, fmt.Errorf("app %s: %w", app, err)
 	}
 	return s, nil
+}
+
+// readsOfApp is how many operations read one app.
+const readsOfApp = 5
+
+func statusReads(k keys) []*api.TxnOp {
+	return []*api.TxnOp{
+		opGetOrEmpty(k.app()), opGetOrEmpty(k.directive()), opGetTree(k.members()), opGetTree(k.lives()),
+		opGetTree(k.checkpoints()),
+	}
+}
+
+// statuses reads some apps at one moment; those that are not there are left out.
+func (c *Client) statuses(ctx context.Context, apps []string) ([]Status, error) {
+	var ops []*api.TxnOp
+	for _, app := range apps {
+		ops = append(ops, statusReads(keysOf(app))...)
+	}
+	res, err := c.calls.commit(ctx, ops...)
+	if err != nil {
+		return nil, err
+	}
+	var all []Status
+	for _, app := range apps {
+		s := Status{ID: app}
+		switch err := s.read(keysOf(app), res); {
+		case err == nil:
+			all = append(all, s)
+		case !errors.Is(err, registry.ErrNoApp):
+			return nil, fmt.Errorf("app %s: %w", app, err)
+		}
+	}
+	return all, nil
 }
 
 func (s *Status) read(k keys, res results) error {
@@ -125,45 +159,34 @@ func (c *Client) Apps(ctx context.Context, known func(app string) bool) ([]Statu
 			return nil, err
 		}
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	all := make([]*Status, len(names))
-	places := make(chan int)
+	var wanted []string
+	for _, name := range names {
+		if app := strings.TrimSuffix(strings.TrimPrefix(name, root), "/"); known == nil || !known(app) {
+			wanted = append(wanted, app)
+		}
+	}
+	parts := slices.Collect(slices.Chunk(wanted, mostOps/readsOfApp))
+	found, errs := make([][]Status, len(parts)), make([]error, len(parts))
+	free := make(chan struct{}, readsAtOnce)
 	var readers sync.WaitGroup
-	for range readsAtOnce {
+	for i, part := range parts {
+		free <- struct{}{}
 		readers.Go(func() {
-			for i := range places {
-				s, err := c.Status(ctx, strings.TrimSuffix(strings.TrimPrefix(names[i], root), "/"))
-				switch {
-				case err == nil:
-					all[i] = &s
-				case !errors.Is(err, registry.ErrNoApp):
-					cancel(err)
-				}
-			}
+			found[i], errs[i] = c.statuses(ctx, part)
+			<-free
 		})
 	}
-	for i, name := range names {
-		if ctx.Err() == nil && (known == nil || !known(strings.TrimSuffix(strings.TrimPrefix(name, root), "/"))) {
-			places <- i
-		}
-	}
-	close(places)
 	readers.Wait()
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	var found []Status
-	for _, s := range all {
-		if s != nil {
-			found = append(found, *s)
+	for _, err := range errs { // one says enough
+		if err != nil {
+			return nil, err
 		}
 	}
-	return found, nil
+	return slices.Concat(found...), nil
 }
 
-// readsAtOnce is how many apps are read at a time.
-const readsAtOnce = 8
+// readsAtOnce is how many requests for apps are under way at a time.
+const readsAtOnce = 4
 
 // Ask stores a request for the conductor, and gives it an ID if it has none. It returns when the request is stored, not
 // when it is served. The request is to the run that it names, else to the present one; the error is

@@ -3,12 +3,14 @@ package ui
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"io"
 	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -183,5 +185,45 @@ func TestLive(t *testing.T) {
 	addApp(t, state, "d9")
 	if second := next(); !strings.Contains(second, `"app":"d9"`) {
 		t.Errorf("second: %s", second)
+	}
+}
+
+// Who has been told of the list is told of what is different.
+func TestNewsSince(t *testing.T) {
+	list := func(names ...string) *news {
+		all := apps.Listing{Version: 1}
+		for _, name := range names {
+			app, phase, _ := strings.Cut(name, ":")
+			all.Apps = append(all.Apps, apps.Row{App: app, Phase: phase, Name: strings.Repeat("n", 1000)})
+		}
+		return newsOf(all)
+	}
+	before := list("a:running", "b:running", "c:done")
+	var got struct {
+		Apps    []apps.Row
+		Changed []apps.Row
+		Gone    []string
+	}
+	read := func(text []byte) {
+		t.Helper()
+		got.Apps, got.Changed, got.Gone = nil, nil, nil
+		if err := json.Unmarshal(text, &got); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read(before.since(nil))
+	if len(got.Apps) != 3 {
+		t.Errorf("first: %+v", got)
+	}
+	read(list("a:running", "b:done", "d:running").since(before))
+	if len(got.Apps) != 0 || len(got.Changed) != 2 || !slices.Equal(got.Gone, []string{"c"}) {
+		t.Errorf("then: %+v", got)
+	}
+	read(list("x:done").since(before)) // all of it is shorter
+	if len(got.Changed)+len(got.Gone) != 4 && len(got.Apps) != 1 {
+		t.Errorf("all different: %+v", got)
+	}
+	if text := newsOf(map[string]string{"error": "gone"}).since(before); string(text) != `{"error":"gone"}` {
+		t.Errorf("an error: %s", text)
 	}
 }
