@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -13,13 +14,14 @@ import (
 	"github.com/muster-agent/muster/cmd/internal/oneline"
 	"github.com/muster-agent/muster/cmd/internal/run"
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/ports"
 )
 
 func newRun(s console.Streams) *cobra.Command {
 	f := run.Options{}
 	line := oneline.Line{}
-	detached := false
+	detached, page := false, false
 	cmd := &cobra.Command{
 		Use: "run {APP | -n N -- COMMAND…}", Short: "Run a whole app on this machine, one agent per instance",
 		DisableFlagsInUseLine: true, Args: appOrLine(&line),
@@ -40,6 +42,16 @@ with the same --app-id and --registry resumes it.`,
   muster run DIR --app-id d1 --detach`,
 		ValidArgsFunction: completeApp,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if page && detached {
+				return exit.Usagef("run: --ui serves a page until this command ends, and --detach ends it at once")
+			}
+			ctx, end := context.WithCancel(cmd.Context())
+			defer end()
+			if page {
+				if err := servePage(ctx, s, f.State.Resolve()); err != nil {
+					return err
+				}
+			}
 			if detached {
 				f.Detach = detachedArgs(cmd, args)
 			}
@@ -49,7 +61,7 @@ with the same --app-id and --registry resumes it.`,
 			line.HostRoot = f.Engine == "process" || f.Engine == "cgroup"
 			inWork := func(app appdef.App) (string, error) { err := f.Settle(app); return f.WorkDir, err }
 			return withLineIn(s, "run", &f.App, &line, args[0], inWork, func(ref string) error {
-				return f.Run(cmd.Context(), s, ref)
+				return f.Run(ctx, s, ref)
 			})
 		},
 	}
@@ -75,6 +87,7 @@ with the same --app-id and --registry resumes it.`,
 	set.StringVar(&f.Output, "output", run.OutputAuto,
 		"`HOW` stderr shows the run: table, lines, events, or auto (table on a terminal)")
 	set.BoolVar(&detached, detachFlag, false, "run in the background; return when all instances are installed")
+	set.BoolVar(&page, "ui", false, "serve a page that shows the run in a browser, and print its link (muster ui)")
 	completeFlag(cmd, "output", cobra.FixedCompletions(run.Outputs(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

@@ -136,7 +136,7 @@ func (f *submitFlags) submission(s console.Streams, verb, launcher string) (*sub
 	o := &submit.Options{
 		Job: j, Store: f.store, StoreAs: f.storeAs, Address: f.address, UnitDir: f.unitDir, Wait: f.wait, Kill: f.kill,
 		Registry: runsOf{apps.Lookup{State: f.state.Resolve(), Address: at, Named: true, Warn: s.Err}, at},
-		User:     apps.Asker(),
+		User:     apps.Asker(), Page: flags.Page,
 		Pack: func(dir string, job hbox.Submission) (string, error) {
 			made, _, err := hboxjob.Package(dir, job) // it goes with the folder
 			return made, err

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -48,8 +49,8 @@ At an address that others reach it is the page of a cluster: it shows the apps o
 over TLS, to who shows a token of --tokens (muster ui token makes one) or is named by a proxy in
 --user-header. A token and a user have the right to look; acting is a right of its own.`,
 		Example: "  muster ui\n  muster ui --registry consul://127.0.0.1:8500 --listen 127.0.0.1:8080\n" +
-			"  muster ui --registry consul://consul.example.org:8501 --listen :8443 --url https://muster.example.org:8443 " +
-			"\\\n    --tls-cert ui.pem --tls-key ui.key --tokens ui.tokens",
+			"  muster ui --registry consul://consul.example.org:8501 --listen :8443 " +
+			"\\\n    --url https://muster.example.org:8443 --tls-cert ui.pem --tls-key ui.key --tokens ui.tokens",
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.serve(cmd.Context(), s) },
 	}
 	set := cmd.Flags()
@@ -124,6 +125,20 @@ func (f *uiFlags) serve(ctx context.Context, s console.Streams) error {
 	return exit.With(exit.Internal, server.Serve(ctx, l))
 }
 
+// servePage serves the page of this host until ctx ends, and tells its link.
+func servePage(ctx context.Context, s console.Streams, state status.Dir) error {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return exit.With(exit.Usage, fmt.Errorf("run: --ui: %w", err))
+	}
+	server := ui.Server{
+		Lookup: func(string) (apps.Lookup, error) { return apps.Lookup{State: state, Warn: io.Discard}, nil },
+		Link:   func(link string) { fmt.Fprintln(s.Err, "page "+link) },
+	}
+	go func() { _ = server.Serve(ctx, l) }() // ends with ctx
+	return nil
+}
+
 // lookup is where an app is looked for. What runs on the host of a cluster's page is its own users' business.
 func (f *uiFlags) lookup(app string, s console.Streams, shared bool, over *apps.Over) (apps.Lookup, error) {
 	k, err := f.ask.Lookup(app, s.Err)
@@ -153,8 +168,8 @@ func (f *uiFlags) shared() (bool, error) {
 		return false, exit.Usagef("ui: --listen %s is for its own user, whom a link lets in: --tokens, --user-header, "+
 			"--url and --tls-cert are for an address that others reach, or for unix:PATH behind a proxy", f.listen)
 	case f.tokens == "" && f.header == "":
-		return false, exit.Usagef("ui: --listen %s is reached by others: want --tokens or --user-header, which say who "+
-			"they are", f.listen)
+		return false, exit.Usagef("ui: --listen %s is reached by others: want --tokens or --user-header, which say "+
+			"who they are", f.listen)
 	case !unix && f.cert == "":
 		return false, exit.Usagef("ui: --listen %s: want --tls-cert and --tls-key; a proxy on this host that has TLS "+
 			"reaches it at unix:PATH", f.listen)
@@ -167,7 +182,8 @@ func (f *uiFlags) shared() (bool, error) {
 	}
 	to, err := url.Parse(f.url)
 	if err != nil || to.Scheme != "https" || to.Host == "" || strings.Trim(to.Path, "/") != "" {
-		return false, exit.Usagef("ui: --url %q: want https://HOST or https://HOST:PORT, where browsers reach it", f.url)
+		return false, exit.Usagef("ui: --url %q: want https://HOST or https://HOST:PORT, where browsers reach it",
+			f.url)
 	}
 	return true, nil
 }
@@ -181,8 +197,8 @@ func prefixes(texts []string) ([]netip.Prefix, error) {
 			p, err = alone.Prefix(alone.BitLen())
 		}
 		if err != nil || p.Addr().IsLoopback() {
-			return nil, exit.Usagef("ui: --proxy %q: want an address or ADDRESS/BITS of another host; a proxy on this one "+
-				"reaches it at --listen unix:PATH, where no other user does", text)
+			return nil, exit.Usagef("ui: --proxy %q: want an address or ADDRESS/BITS of another host; a proxy on this "+
+				"one reaches it at --listen unix:PATH, where no other user does", text)
 		}
 		all = append(all, p)
 	}

@@ -80,12 +80,14 @@ func TestAverage(t *testing.T) {
 	}{
 		{"one", []sample{{At: 5, Memory: 7, Cores: 0.5}}, sample{At: 5, Memory: 7, Cores: 0.5}},
 		{
-			"known values alone", []sample{{At: 1, Memory: unknown, Cores: 1}, {At: 2, Memory: 4, Cores: 3}, {At: 3, Memory: 8, Cores: unknown}},
+			"known values alone",
+			[]sample{{At: 1, Memory: unknown, Cores: 1}, {At: 2, Memory: 4, Cores: 3}, {At: 3, Memory: 8, Cores: unknown}},
 			sample{At: 3, Memory: 6, Cores: 2},
 		},
 		{"none known", []sample{{Memory: unknown, Cores: unknown}}, sample{Memory: unknown, Cores: unknown}},
 		{
-			"GPUs", []sample{{GPUs: []GPU{a}}, {GPUs: []GPU{{"a", 30, unknown, 1000}, b}}},
+			"GPUs",
+			[]sample{{GPUs: []GPU{a}}, {GPUs: []GPU{{"a", 30, unknown, 1000}, b}}},
 			sample{GPUs: []GPU{{"a", 20, 100, 1000}, b}},
 		},
 	} {
@@ -103,9 +105,12 @@ func TestTable(t *testing.T) {
 	}{
 		{"empty", nil, `{"version":1,"instance":"","limits":{"memory":0,"cores":0},"at":[],"memory":[],"cores":[],"gpus":[]}`},
 		{
-			"a GPU that comes and goes", []sample{
-				{At: 5, Memory: 100, Cores: 1.23456}, {At: 10, Memory: unknown, Cores: unknown, GPUs: []GPU{{"G", 12.34, 5, 9}}},
-				{At: 15, Memory: 0, Cores: 0, GPUs: []GPU{{"G", unknown, unknown, unknown}}}, {At: 20},
+			"a GPU that comes and goes",
+			[]sample{
+				{At: 5, Memory: 100, Cores: 1.23456},
+				{At: 10, Memory: unknown, Cores: unknown, GPUs: []GPU{{"G", 12.34, 5, 9}}},
+				{At: 15, Memory: 0, Cores: 0, GPUs: []GPU{{"G", unknown, unknown, unknown}}},
+				{At: 20},
 			},
 			`{"version":1,"instance":"","limits":{"memory":0,"cores":0},"at":[5,10,15,20],"memory":[100,null,0,0],` +
 				`"cores":[1.235,null,0,0],"gpus":[{"id":"G","use":[null,12.3,null,null],"memory":[null,5,null,null],"memory_total":9}]}`,

@@ -218,7 +218,9 @@ func (s Source) peerLogs(w http.ResponseWriter, r *http.Request) {
 
 func (s Source) sendLog(w http.ResponseWriter, r *http.Request, patience time.Duration) {
 	name := r.PathValue("name")
-	file, ok := map[string]string{"stdout": "stdout.log", "stderr": "stderr.log", "agent": "agent.log", "events": "events.jsonl"}[name]
+	file, ok := map[string]string{
+		"stdout": "stdout.log", "stderr": "stderr.log", "agent": "agent.log", "events": "events.jsonl",
+	}[name]
 	if !ok {
 		refuse(w, http.StatusNotFound, "no log "+strconv.Quote(name), "stdout, stderr, agent or events")
 		return

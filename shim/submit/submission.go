@@ -39,6 +39,8 @@ type Options struct {
 
 	Out io.Writer // takes the launcher's id of the job, and the verdict
 	Err io.Writer // takes what happens meanwhile
+	// Page is where people see an app in a browser; nil or "": nowhere.
+	Page func(app string) string
 	// Answer takes the answer in place of Out; nil: Out has it as text.
 	Answer func(Answer) error
 }
@@ -227,6 +229,9 @@ func (s *submission) announce() error {
 			}
 			fmt.Fprintf(s.Err, "muster: %v\n", err)
 		}
+	}
+	if s.Page != nil && s.Page(s.app()) != "" {
+		fmt.Fprintln(s.Err, "page:", s.Page(s.app()))
 	}
 	return nil
 }

@@ -17,10 +17,10 @@ var (
 )
 
 // parents are the verbs that have verbs below them.
-var parents = []string{"package", "slider"}
+var parents = []string{"package", "slider", "ui"}
 
 // notVerb is what stands in the place of a verb where a document speaks of all of them.
-var notVerb = regexp.MustCompile(`^(?:\[|[A-Z…-])`)
+var notVerb = regexp.MustCompile(`^(?:#|\[|[A-Z…-])`)
 
 // verbs are those that `muster help` lists, further topics with them.
 func verbs(t *testing.T, d desk) []string {

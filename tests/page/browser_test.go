@@ -161,7 +161,9 @@ func (b *browser) await(what, expression string) {
 }
 
 // promised has an expression that is a promise waited for.
-func promised(p *cdpruntime.EvaluateParams) *cdpruntime.EvaluateParams { return p.WithAwaitPromise(true) }
+func promised(p *cdpruntime.EvaluateParams) *cdpruntime.EvaluateParams {
+	return p.WithAwaitPromise(true)
+}
 
 // awaitText waits until an element shows a text.
 func (b *browser) awaitText(selector, text string) {

@@ -79,8 +79,8 @@ type noApp struct{ id, address string }
 
 func (e noApp) Error() string {
 	if e.address == "" {
-		return fmt.Sprintf("no app %q on this host; muster ps lists what is there; if it runs elsewhere, muster status "+
-			"%s --registry URL says where", e.id, e.id)
+		return fmt.Sprintf("no app %q on this host; muster ps lists what is there; if it runs elsewhere, muster "+
+			"status %s --registry URL says where", e.id, e.id)
 	}
 	return fmt.Sprintf("no app %q on this host or in registry %s; muster ps lists what is there, and a job that "+
 		"waits in a launcher's queue is known to that launcher alone", e.id, e.address)

@@ -144,7 +144,7 @@ func (k Lookup) rowOf(f Facts, now time.Time) Row {
 	row.Live = len(f.States)
 	row.User = row.Owner
 	row.Seconds = f.lasted(now)
-	row.Reserved = reserved(f.Registry, row.Seconds)
+	row.reservation = reserved(f.Registry, row.Seconds)
 	if f.Registry != nil {
 		row.Live = f.Registry.Live
 		row.User, row.Launcher = cmp.Or(f.Registry.App.User, row.Owner), launcherOf(f.Registry)
@@ -207,14 +207,14 @@ type Row struct {
 	Seconds  *float64 `json:"seconds"`
 	User     string   `json:"user"`     // who launched it; empty: not known
 	Launcher string   `json:"launcher"` // empty: not known
-	Reserved
+	reservation
 	// Owner is the user of this host who started it; empty: not started on this host.
 	Owner string `json:"owner"`
 }
 
-// Reserved is what the limits of a run's instances add up to, and that over the time that it has lasted; null: not
+// reservation is what the limits of a run's instances add up to, and that over the time that it has lasted; null: not
 // known.
-type Reserved struct {
+type reservation struct {
 	GPUs        *int     `json:"gpus"`
 	Cores       *int     `json:"cores"`
 	MB          *int     `json:"mb"`
@@ -225,13 +225,13 @@ type Reserved struct {
 
 // reserved is what is set aside for the instances that there are, for so many seconds. A component without a limit has
 // what its launcher grants, which is not known here.
-func reserved(st *consul.Status, seconds *float64) Reserved {
+func reserved(st *consul.Status, seconds *float64) reservation {
 	if st == nil || seconds == nil {
-		return Reserved{}
+		return reservation{}
 	}
 	app := Definition(st.App)
 	if len(app.Components) == 0 {
-		return Reserved{}
+		return reservation{}
 	}
 	app = app.WithCounts(st.Directive.Counts)
 	gpus, cores, megabytes := 0, 0, 0
@@ -242,7 +242,7 @@ func reserved(st *consul.Status, seconds *float64) Reserved {
 		megabytes += c.Instances * max(0, c.Limits.MemoryMB)
 		known = known && c.Limits.MemoryMB >= 0 && c.Limits.VCores >= 0
 	}
-	r := Reserved{GPUs: &gpus, GPUSeconds: new(float64(gpus) * *seconds)}
+	r := reservation{GPUs: &gpus, GPUSeconds: new(float64(gpus) * *seconds)}
 	if known {
 		r.Cores, r.MB = &cores, &megabytes
 		r.CoreSeconds, r.MBSeconds = new(float64(cores)**seconds), new(float64(megabytes)**seconds)

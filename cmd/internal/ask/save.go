@@ -105,7 +105,8 @@ type saving struct {
 }
 
 func (x *saving) ask(ctx context.Context) error {
-	return apps.Ask(ctx, x.address, x.app, registry.Ask{Kind: registry.AskSave, ID: x.id, By: cmp.Or(x.lookup.Who, apps.Asker())})
+	by := cmp.Or(x.lookup.Who, apps.Asker())
+	return apps.Ask(ctx, x.address, x.app, registry.Ask{Kind: registry.AskSave, ID: x.id, By: by})
 }
 
 // await waits until all who can have answered.

@@ -239,6 +239,9 @@ func (r Run) hints(s console.Streams) {
 	}
 	fmt.Fprintf(s.Out, "  logs     %s (muster logs %s)\n  work     %s\n  run      %s\n",
 		logs, named, r.WorkDir, filepath.Join(r.WorkDir, Err))
+	if page := flags.Page(r.App); page != "" {
+		fmt.Fprintf(s.Out, "  page     %s\n", page)
+	}
 }
 
 // mostLines is how much of run.err is printed of a run that failed.

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim"
 	"github.com/muster-agent/muster/shim/data"
@@ -40,6 +41,9 @@ func (r *runner) supervise(ctx context.Context) error {
 	}
 	defer signal.Stop(signals)
 	r.say("%s: work folder %s", r.appID, r.workDir)
+	if page := flags.Page(r.appID); page != "" {
+		r.say("%s: page %s", r.appID, page)
+	}
 
 	if err := crew.engage(); err != nil {
 		r.each(func(c *child) { c.send(syscall.SIGKILL) })

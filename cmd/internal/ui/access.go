@@ -66,7 +66,8 @@ func (a *Access) proxied(r *http.Request) (caller, bool) {
 
 // userName tells whether a text can be a user's: it is written into causes and logs.
 func userName(text string) bool {
-	return text != "" && len(text) <= 256 && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
+	strange := func(r rune) bool { return r <= ' ' || r > '~' }
+	return text != "" && len(text) <= 256 && !strings.ContainsFunc(text, strange)
 }
 
 // TokenFile has a line for each token: NAME, read or act, and the token's SHA-256 in hex. It is read again when it has

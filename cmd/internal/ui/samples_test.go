@@ -21,8 +21,10 @@ func addAgent(t *testing.T, state status.Dir, app, instance string, s status.Sou
 		t.Fatal(err)
 	}
 	s.State = func() status.State {
-		return status.State{App: app, Run: "1", Instance: status.Instance{Version: 1, Phase: "running",
-			Identity: status.Identity{Instance: instance, Component: "worker"}}}
+		return status.State{App: app, Run: "1", Instance: status.Instance{
+			Version: 1, Phase: "running",
+			Identity: status.Identity{Instance: instance, Component: "worker"},
+		}}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan error, 1)

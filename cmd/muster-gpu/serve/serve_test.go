@@ -267,8 +267,10 @@ func TestLoads(t *testing.T) {
 	}).ask(gpu.OpLoad).Loads
 	const all = 40960 << 20
 	want := []gpu.Load{
-		{ID: nvmltest.UUID(0), Use: 97, Used: 3 << 20, Total: all}, {ID: nvmltest.UUID(1), Total: all},
-		{ID: nvmltest.UUID(2), Use: -1, Total: all}, {ID: nvmltest.MIGUUID(2, 0), Use: -1, Total: all / 8},
+		{ID: nvmltest.UUID(0), Use: 97, Used: 3 << 20, Total: all},
+		{ID: nvmltest.UUID(1), Total: all},
+		{ID: nvmltest.UUID(2), Use: -1, Total: all},
+		{ID: nvmltest.MIGUUID(2, 0), Use: -1, Total: all / 8},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)

@@ -14,28 +14,28 @@ import (
 // Timeline is a run as its events tell it.
 type Timeline struct {
 	Version     int          `json:"version"`
-	Generations []Generation `json:"generations"`
-	Spans       []Span       `json:"spans"` // by instance, in the order of time
-	Saves       []Save       `json:"saves"` // of outputs while processes ran
-	Account
+	Generations []generation `json:"generations"`
+	Spans       []span       `json:"spans"` // by instance, in the order of time
+	Saves       []save       `json:"saves"` // of outputs while processes ran
+	account
 }
 
-// Generation is one set of processes that know each other.
-type Generation struct {
+// generation is one set of processes that know each other.
+type generation struct {
 	Number int       `json:"generation"`
 	At     time.Time `json:"at"`            // its first process ran, or if none did its first agent waited
 	Why    string    `json:"why,omitempty"` // what ended the one before
 }
 
-// Save is what an instance says of a save.
-type Save struct {
+// save is what an instance says of a save.
+type save struct {
 	Instance string    `json:"instance"`
 	At       time.Time `json:"at"`
 	Text     string    `json:"text"`
 }
 
-// Span is a time in which an instance was in one phase.
-type Span struct {
+// span is a time in which an instance was in one phase.
+type span struct {
 	Instance   string        `json:"instance"`
 	Phase      machine.Phase `json:"phase"`
 	From       time.Time     `json:"from"`
@@ -47,29 +47,29 @@ type Span struct {
 	Kept *time.Time `json:"kept,omitempty"`
 }
 
-// Account is where the time of all instances went, in seconds of one instance.
-type Account struct {
-	Spent map[Kind]float64 `json:"spent"`
-	// Ratio is the share of Productive in all of it: ETTR, the effective training time ratio; null: no time yet.
+// account is where the time of all instances went, in seconds of one instance.
+type account struct {
+	Spent map[kind]float64 `json:"spent"`
+	// Ratio is the share of productive in all of it: ETTR, the effective training time ratio; null: no time yet.
 	Ratio *float64 `json:"productive_ratio"`
 }
 
-// Kind is what time was spent for.
-type Kind string
+// kind is what time was spent for.
+type kind string
 
 // The kinds of time, as they follow each other in a life without trouble.
 const (
-	Joining    Kind = "joining"    // looking for an index
-	Staging    Kind = "staging"    // fetching files, making the container
-	Barrier    Kind = "barrier"    // waiting for the others
-	Productive Kind = "productive" // running, and what was done is kept
-	Lost       Kind = "lost"       // running, and what was done was done again
-	Restarting Kind = "restarting" // from the end of a process to the start of the next
-	Leaving    Kind = "leaving"    // saving the outputs, waiting for the gang's end
+	joining    kind = "joining"    // looking for an index
+	staging    kind = "staging"    // fetching files, making the container
+	barrier    kind = "barrier"    // waiting for the others
+	productive kind = "productive" // running, and what was done is kept
+	lost       kind = "lost"       // running, and what was done was done again
+	restarting kind = "restarting" // from the end of a process to the start of the next
+	leaving    kind = "leaving"    // saving the outputs, waiting for the gang's end
 )
 
 // Kinds are all of them, in that order.
-func Kinds() []Kind { return []Kind{Joining, Staging, Barrier, Productive, Lost, Restarting, Leaving} }
+func Kinds() []kind { return []kind{joining, staging, barrier, productive, lost, restarting, leaving} }
 
 // again stands in the cause of an agent's turn to the next generation, before what made it necessary.
 const again = " forms: "
@@ -80,12 +80,12 @@ func Of(lines []journal.Line, now time.Time) Timeline {
 	slices.SortStableFunc(lines, func(a, b journal.Line) int { return a.At.Compare(b.At) })
 	t := Timeline{Version: 1, Generations: generations(lines), Spans: spans(lines), Saves: saves(lines)}
 	t.keep(checkpoints(lines))
-	t.Account = t.account(now)
+	t.account = t.accounted(now)
 	return t
 }
 
-func generations(lines []journal.Line) []Generation {
-	found, whys := map[int]*Generation{}, map[string]string{}
+func generations(lines []journal.Line) []generation {
+	found, whys := map[int]*generation{}, map[string]string{}
 	ran := map[int]bool{}
 	for _, l := range lines {
 		if head, why, ok := strings.Cut(l.Cause, again); ok && l.From != l.To {
@@ -96,25 +96,25 @@ func generations(lines []journal.Line) []Generation {
 		}
 		g := found[l.Generation]
 		if g == nil {
-			g = &Generation{Number: l.Generation, At: l.At}
+			g = &generation{Number: l.Generation, At: l.At}
 			found[l.Generation] = g
 		}
 		if l.To == machine.Running && !ran[l.Generation] {
 			ran[l.Generation], g.At = true, l.At
 		}
 	}
-	all := []Generation{}
+	all := []generation{}
 	for n, g := range found {
 		g.Why = whys["generation "+strconv.Itoa(n)]
 		all = append(all, *g)
 	}
-	slices.SortFunc(all, func(a, b Generation) int { return cmp.Compare(a.Number, b.Number) })
+	slices.SortFunc(all, func(a, b generation) int { return cmp.Compare(a.Number, b.Number) })
 	return all
 }
 
-func spans(lines []journal.Line) []Span {
+func spans(lines []journal.Line) []span {
 	open := map[string]int{} // place of an instance's span that goes on
-	all := []Span{}
+	all := []span{}
 	for _, l := range lines {
 		if l.From == l.To {
 			continue
@@ -128,19 +128,19 @@ func spans(lines []journal.Line) []Span {
 			continue
 		}
 		open[l.Instance] = len(all)
-		all = append(all, Span{
+		all = append(all, span{
 			Instance: l.Instance, Phase: l.To, From: l.At, Generation: l.Generation, Attempt: l.Attempt,
 		})
 	}
-	slices.SortStableFunc(all, func(a, b Span) int { return cmp.Compare(a.Instance, b.Instance) })
+	slices.SortStableFunc(all, func(a, b span) int { return cmp.Compare(a.Instance, b.Instance) })
 	return all
 }
 
-func saves(lines []journal.Line) []Save {
-	all := []Save{}
+func saves(lines []journal.Line) []save {
+	all := []save{}
 	for _, l := range lines {
 		if l.Event == journal.EventSaved {
-			all = append(all, Save{Instance: l.Instance, At: l.At, Text: l.Cause})
+			all = append(all, save{Instance: l.Instance, At: l.At, Text: l.Cause})
 		}
 	}
 	return all
@@ -191,8 +191,8 @@ func (t *Timeline) followed(i int) bool {
 	return false
 }
 
-func (t *Timeline) account(now time.Time) Account {
-	a := Account{Spent: map[Kind]float64{}}
+func (t *Timeline) accounted(now time.Time) account {
+	a := account{Spent: map[kind]float64{}}
 	for _, k := range Kinds() {
 		a.Spent[k] = 0
 	}
@@ -210,35 +210,35 @@ func (t *Timeline) account(now time.Time) Account {
 			if s.Kept != nil {
 				kept = s.Kept.Sub(s.From).Seconds()
 			}
-			a.Spent[Productive] += kept
-			a.Spent[Lost] += took - kept
+			a.Spent[productive] += kept
+			a.Spent[lost] += took - kept
 			continue
 		}
 		a.Spent[kindOf(s.Phase, ran[s.Instance] && t.followed(i))] += took
 	}
 	if all > 0 {
-		a.Ratio = new(a.Spent[Productive] / all)
+		a.Ratio = new(a.Spent[productive] / all)
 	}
 	return a
 }
 
 // kindOf is what time in a phase is spent for, between two processes of an instance or not.
-func kindOf(p machine.Phase, between bool) Kind {
+func kindOf(p machine.Phase, between bool) kind {
 	if between {
-		return Restarting
+		return restarting
 	}
 	switch p {
 	case machine.Starting, machine.Claiming, machine.Standby:
-		return Joining
+		return joining
 	case machine.Staging:
-		return Staging
+		return staging
 	case machine.Installed, machine.Waiting:
-		return Barrier
+		return barrier
 	case machine.Backoff, machine.Fenced:
-		return Restarting
+		return restarting
 	case machine.Running:
-		return Productive
+		return productive
 	case machine.Stopping, machine.Finishing, machine.Leaving, machine.Superseded, machine.Done:
 	}
-	return Leaving
+	return leaving
 }
