@@ -84,6 +84,7 @@ var rooms = []room{
 	}},
 	{path: "shim/policy", may: []string{
 		"appdef", "packages/sign", "shim/exit", "shim/notices", "shim/ownfolder", "shim/sandbox/seccomp",
+		"shim/wording",
 	}},
 	{
 		path: "shim/doctor",

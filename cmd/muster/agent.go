@@ -69,6 +69,7 @@ func (f *agentFlags) register(set flags.Set) {
 	set.BoolVar(&o.RequireLimits, "require-limits", false, flags.RequireLimitsUsage)
 	set.StringVar(&o.API, "api-listen", "", "`HOST:PORT` for requests from peer agents (default: a port of --ports)")
 	f.policy.Register(set)
+	f.policy.RegisterHistory(set)
 	set.StringVar(&o.Launcher, "launcher", "", "launcher of this agent, if it cannot be recognised")
 	set.StringVar(&o.Folders.Work, "work-dir", "", "folder for package, checkpoints and instances")
 	set.StringVar(&o.Folders.Log, "log-dir", "", "folder for logs")

@@ -11,6 +11,7 @@ import (
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/wording"
 )
 
 type forgetFlags struct {
@@ -73,16 +74,11 @@ func (f *forgetFlags) forget(ctx context.Context, s console.Streams, args []stri
 	return err
 }
 
-// parseAge reads a duration, with days as well.
+// parseAge reads --older-than.
 func parseAge(text string) (time.Duration, error) {
-	unit := time.Duration(1)
-	number := text
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		number, unit = days+"h", 24
-	}
-	d, err := time.ParseDuration(number)
-	if err != nil || d < 0 {
+	age, ok := wording.ParseAge(text)
+	if !ok {
 		return 0, exit.Usagef("--older-than %q: want an age such as 90m, 36h or 7d", text)
 	}
-	return d * unit, nil
+	return age, nil
 }

@@ -40,7 +40,7 @@ func (f *hboxFlags) there(ctx context.Context, s console.Streams, launcher strin
 		x.job.file.AppID = appdef.NameOf(job.App.Name, "-"+strconv.FormatInt(time.Now().UnixMilli(), 10))
 	}
 	agent := jobAgentFlags{
-		workDir: f.run.WorkDir, logDir: f.run.LogDir, policy: f.run.Policy.File, env: f.run.Env,
+		workDir: f.run.WorkDir, logDir: f.run.LogDir, policy: flags.Policy{File: f.run.Policy.File}, env: f.run.Env,
 		requireLimits: f.run.RequireLimits,
 	}
 	if f.run.Engine != "auto" {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"io"
 	"os"
 	"regexp"
@@ -12,6 +13,7 @@ import (
 	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/launcher/known"
+	"github.com/muster-agent/muster/shim/policy"
 	"github.com/muster-agent/muster/shim/prepare"
 	"github.com/muster-agent/muster/shim/render"
 	"github.com/muster-agent/muster/shim/submit"
@@ -29,9 +31,10 @@ type jobFlags struct {
 
 // jobAgentFlags are flags of the agents that a job file hands on as they are.
 type jobAgentFlags struct {
-	engine, ports, workDir, logDir, policy string
-	env                                    []string
-	requireLimits                          bool
+	engine, ports, workDir, logDir string
+	policy                         flags.Policy // of the hosts
+	env                            []string
+	requireLimits                  bool
 }
 
 // job is the job that the flags describe.
@@ -120,7 +123,8 @@ func (a *jobAgentFlags) register(set flags.Set) {
 	set.StringVar(&a.ports, "ports", "", "range to take ports from that the launcher does not grant")
 	set.StringVar(&a.workDir, "work-dir", "", "folder for package, checkpoints and instances (default: the launcher's)")
 	set.StringVar(&a.logDir, "log-dir", "", "folder for logs (default: the launcher's)")
-	set.StringVar(&a.policy, "policy", "", "policy `FILE` of the hosts' operator")
+	set.StringVar(&a.policy.File, "policy", "", "policy `FILE` of the hosts' operator")
+	a.policy.RegisterHistory(set)
 	set.StringArrayVar(&a.env, "env", nil, "NAME[=VALUE] for the processes; repeatable")
 	set.BoolVar(&a.requireLimits, "require-limits", false, flags.RequireLimitsUsage)
 }
@@ -132,12 +136,12 @@ func (a *jobAgentFlags) args() []string {
 		{"--ports", a.ports},
 		{"--work-dir", a.workDir},
 		{"--log-dir", a.logDir},
-		{"--policy", a.policy},
 	} {
 		if one[1] != "" {
 			out = append(out, one[:]...)
 		}
 	}
+	out = append(out, a.history().Args()...)
 	for _, one := range a.env {
 		out = append(out, "--env", one)
 	}
@@ -177,6 +181,13 @@ func (f *jobFlags) check(launcher string) error {
 	return f.agent.check()
 }
 
+// history is what the agents are told of their host's policy, with the store that this environment names.
+func (a *jobAgentFlags) history() *flags.Policy {
+	p := a.policy
+	p.History = cmp.Or(p.History, os.Getenv(flags.HistoryVariable))
+	return &p
+}
+
 // variableForm is that of muster.env.NAME.
 var variableForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
@@ -185,6 +196,9 @@ func (a *jobAgentFlags) check() error {
 		if err := prepare.CheckEngine(a.engine); err != nil {
 			return err
 		}
+	}
+	if _, err := (policy.Policy{}).WithHistory("--history", a.history().History, a.policy.HistoryLogs); err != nil {
+		return err
 	}
 	if a.ports != "" {
 		if _, err := flags.Ports(a.ports); err != nil {

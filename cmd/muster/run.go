@@ -81,6 +81,7 @@ with the same --app-id and --registry resumes it.`,
 	set.StringVar(&f.Engine, "engine", "auto", "confinement: auto, container, cgroup or process")
 	set.BoolVar(&f.RequireLimits, "require-limits", false, flags.RequireLimitsUsage)
 	f.Policy.Register(set)
+	f.Policy.RegisterHistory(set)
 	set.StringArrayVar(&f.Env, "env", nil, "NAME[=VALUE] for the processes; repeatable")
 	set.BoolVar(&f.PAIReport, flags.PAIReport, false, flags.PAIReportUsage)
 	set.BoolVar(&f.JSON, "json", false, "print the result as JSON")

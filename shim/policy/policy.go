@@ -46,8 +46,7 @@ type Policy struct {
 	Capabilities capabilityRules `json:"capabilities"`
 	// Label names what the kernel's security modules hold containers by.
 	Label labelRules `json:"label"`
-	// InsecureRegistries are image registries that are asked by plain http.
-	InsecureRegistries []string `json:"insecure_registries"`
+	elsewhere
 	// Notify says whom agents tell of the events of apps.
 	Notify notifyRules `json:"notify"`
 	// packageRules says which app packages may run.
@@ -144,6 +143,7 @@ func (p *Policy) check(s *source) {
 	p.Label.check(s)
 	p.checkRegistries(s)
 	p.Notify.check(s.lines["notify"] > 0, s.bad)
+	p.History.check(s.lines["history"] > 0, s.bad)
 	p.Packages.check(s)
 }
 

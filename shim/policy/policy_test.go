@@ -33,6 +33,14 @@ func TestPolicy(t *testing.T) {
 		{"a secret anywhere", `{"version":1,"secret_files":["/etc/keys/*","/*"]}`, 0o644, `secret_files[1]: got "/*", want an absolute path, or DIR/*`},
 		{"no version", `{}`, 0o644, `version: got none, want "version": 1`},
 		{"a slip", `{"version":1,"mount":[]}`, 0o644, `:1: mount: no such field, want one of version, refuse_root,`},
+		{"a history of nowhere", `{"version":1,"history":{}}`, 0o644, `:1: history.store: got none, want file:///PATH or hdfs://HOST/PATH`},
+		{"a history in the web", `{"version":1,"history":{"store":"https://h/x"}}`, 0o644, `history.store: got "https:", in which no runs can be kept`},
+		{"a history in all of a host", `{"version":1,"history":{"store":"file:///"}}`, 0o644, `history.store: got "file:///", which names no folder below /`},
+		{"a history's path", `{"version":1,"history":{"store":"/data"}}`, 0o644, `history.store: got "/data" without a scheme`},
+		{"a history with a password", `{"version":1,"history":{"store":"hdfs://u:secret@nn/x"}}`, 0o644, `history.store: got a user in the URL`},
+		{"logs of a history", `{"version":1,"history":{"store":"file:///x","logs":"fail"}}`, 0o644, `history.logs: got "fail", want one of none, failed, all; did you mean failed?`},
+		{"ages of a history", `{"version":1,"history":{"store":"file:///x","keep":{"age":"3 weeks","size":"50GB"}}}`, 0o644, `history.keep.age: got "3 weeks", want an age`},
+		{"sizes of a history", `{"version":1,"history":{"store":"file:///x","keep":{"size":"9999999999999TiB"}}}`, 0o644, `history.keep.size: got "9999999999999TiB", want a size such as`},
 		{"writable by all", `{"version":1}`, 0o666, "may be written by others (mode 0666)"},
 		{"relative", `{"version":1,"mounts":[{"path":"data"}]}`, 0o644, `mounts[0].path: got "data"`},
 		{"the root", `{"version":1,"mounts":[{"path":"/"}]}`, 0o644, `mounts[0].path: got "/"`},
@@ -67,7 +75,7 @@ func TestPolicy(t *testing.T) {
 // Each slip is told with its line, its field, what is there and what would do, and all of them at once.
 func TestSlips(t *testing.T) {
 	const names = "version, refuse_root, userns, mounts, roots, users, secret_env, secret_keyring, secret_files, ulimits, seccomp, " +
-		"capabilities, label, insecure_registries, notify, packages"
+		"capabilities, label, insecure_registries, history, notify, packages"
 	for text, want := range map[string][]string{
 		"":                  {`: the file is empty, want an object, such as {"version": 1}`},
 		"version: 1":        {":1: got the unreadable \"version\" at column 1, want JSON"},
@@ -339,6 +347,41 @@ func TestAttackPolicyIsReplaced(t *testing.T) {
 		_, err := Examine(tt.path, true)
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %v, want %q", name, err, tt.want)
+		}
+	}
+}
+
+func TestWithHistory(t *testing.T) {
+	var written Policy
+	err := written.read([]byte(`{"version":1,"insecure_registries":["h"],"history":{"store":"hdfs://nn/h","logs":"failed",
+		"readers":"group","keep":{"age":"30d","size":"2TiB"}}}`))
+	if h := written.History; err != nil || h.Store != "hdfs://nn/h" || h.Logs != LogsFailed || h.Readers != ReadersGroup ||
+		h.Keep.Limit.Hours() != 30*24 || h.Keep.Bytes != 2<<40 || len(written.InsecureRegistries) != 1 {
+		t.Errorf("got %+v, %v", written, err)
+	}
+	for _, c := range []struct{ own, store, logs, want, fails string }{
+		{"", "", "", "", ""},
+		{"", "file:///h", "all", "file:///h", ""},
+		{"hdfs://nn/h", "file:///h", "", "hdfs://nn/h", ""},
+		{"hdfs://nn/h", "", "all", "hdfs://nn/h", ""},
+		{"", "", "all", "", "--history-logs all: no store is named"},
+		{"", "h", "", "", `--history: got "h" without a scheme, want file:///PATH`},
+		{"", "file:///h", "some", "", `--history-logs: got "some", want`},
+	} {
+		var own Policy
+		own.History.Store = c.own
+		p, err := own.WithHistory("--history", c.store, c.logs)
+		if c.fails != "" {
+			if err == nil || !strings.Contains(err.Error(), c.fails) || exit.CodeOf(err) != exit.Usage {
+				t.Errorf("%v: got %v", c, err)
+			}
+			continue
+		}
+		if err != nil || p.History.Store != c.want {
+			t.Errorf("%v: got %q, %v", c, p.History.Store, err)
+		}
+		if c.own == "" && c.want != "" && (p.History.Keep.Bytes != 50<<30 || p.History.Keep.Limit.Hours() != 90*24) {
+			t.Errorf("%v: got %+v", c, p.History)
 		}
 	}
 }

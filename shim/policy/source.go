@@ -110,9 +110,9 @@ func (s *source) value(n *appdef.JSONNode, field string, to reflect.Value) {
 func (s *source) members(n *appdef.JSONNode, field string, to reflect.Value) {
 	fields := map[string]reflect.Value{}
 	var known []string
-	for i := range to.NumField() {
-		if name := to.Type().Field(i).Tag.Get("json"); name != "" && name != "-" {
-			fields[name], known = to.Field(i), append(known, name)
+	for _, f := range reflect.VisibleFields(to.Type()) {
+		if name := f.Tag.Get("json"); name != "" && name != "-" {
+			fields[name], known = to.FieldByIndex(f.Index), append(known, name)
 		}
 	}
 	for _, m := range n.Members {

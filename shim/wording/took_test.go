@@ -15,3 +15,13 @@ func TestTook(t *testing.T) {
 		}
 	}
 }
+
+func TestParseAge(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"90m": 90 * time.Minute, "7d": 168 * time.Hour, "0d": 0, "-1h": -1, "": -1, "3 weeks": -1, "2000000d": -1,
+	} {
+		if got, ok := ParseAge(text); ok != (want >= 0) || ok && got != want {
+			t.Errorf("%q: got %s, %t", text, got, ok)
+		}
+	}
+}

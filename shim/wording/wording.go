@@ -3,6 +3,7 @@ package wording
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -50,4 +51,18 @@ func Took(d time.Duration) string {
 	}
 	d = d.Round(time.Hour)
 	return fmt.Sprintf("%dd%dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
+}
+
+// ParseAge reads a time that has passed, such as 90m, 36h or 7d.
+func ParseAge(text string) (age time.Duration, ok bool) {
+	unit := time.Duration(1)
+	number := text
+	if days, found := strings.CutSuffix(text, "d"); found {
+		number, unit = days+"h", 24
+	}
+	d, err := time.ParseDuration(number)
+	if err != nil || d < 0 || d > math.MaxInt64/unit {
+		return 0, false
+	}
+	return d * unit, true
 }
