@@ -133,6 +133,10 @@ var rooms = []room{
 	}, pure: true},
 	{path: "shim/journal/timeline", may: []string{"shim/journal", "shim/machine"}, pure: true},
 	{path: "shim/journal", may: []string{"registry", "shim/files", "shim/linequeue", "shim/machine", "shim/status"}},
+	{path: "shim/history", may: []string{
+		"appdef", "registry", "registry/consul", "shim/files", "shim/journal", "shim/status", "shim/store", "shim/store/file",
+		"shim/store/schemes", "shim/tail",
+	}},
 	{path: "shim/linequeue"},
 	{path: "shim/workdir", may: []string{
 		"appdef", "appdef/pai", "registry", "shim/exit", "shim/fault", "shim/files", "shim/hostlock", "shim/openapp", "shim/plan", "shim/status",

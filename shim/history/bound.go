@@ -1,0 +1,85 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// sweepAgain is for how long a store is not swept again by those who write runs: each looks at all of it.
+const sweepAgain = time.Hour
+
+// Over are the runs of this store that a bound does not keep, the oldest first, and their sizes. current stays.
+func (s *Store) Over(ctx context.Context, b Bound, current Entry, now time.Time) ([]Entry, error) {
+	_, all, err := s.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = each(len(all), func(i int) (err error) {
+		all[i].Bytes, err = s.size(ctx, s.path(all[i].path()))
+		return err
+	})
+	return b.over(all, current, now), s.explain(err)
+}
+
+// size is how many bytes the files of a folder have. What vanishes meanwhile has none, and nor has what may not be read.
+func (s *Store) size(ctx context.Context, folder string) (bytes int64, err error) {
+	infos, err := s.in.List(ctx, folder)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return 0, nil
+	}
+	for _, i := range infos {
+		n := max(0, i.Size)
+		if i.Dir {
+			var below error
+			n, below = s.size(ctx, i.Path)
+			err = errors.Join(err, below)
+		}
+		bytes += n
+	}
+	return bytes, err
+}
+
+// Remove takes a run out of the store, its run.json first, and its app's folder with the last one. It may be gone.
+func (s *Store) Remove(ctx context.Context, e Entry) error {
+	for _, at := range []string{path.Join(e.path(), runFile), e.path()} {
+		if err := s.in.Remove(ctx, s.path(at)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return s.explain(err)
+		}
+	}
+	return s.explain(s.in.Prune(ctx, s.path(e.App)))
+}
+
+// Sweep removes what the bound does not keep, unless somebody has done so within the last hour. Runs of other users
+// stay where only they may remove them.
+func (w *Writer) Sweep(ctx context.Context, b Bound, now time.Time) (gone []Entry, err error) {
+	mark := w.s.path(sweptFile + strconv.Itoa(os.Geteuid()))
+	if info, err := w.s.in.Stat(ctx, mark); err == nil && now.Sub(info.ModTime) < sweepAgain {
+		return nil, nil
+	}
+	err = w.s.in.Remove(ctx, mark)
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		if out, made := w.s.in.Create(ctx, mark); made == nil { // else another one sweeps now
+			_ = out.Close() // it has no content
+		}
+	}
+	over, err := w.s.Over(ctx, b, w.e, now)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range over {
+		switch err := w.s.Remove(ctx, e); {
+		case errors.Is(err, fs.ErrPermission):
+		case err != nil:
+			return gone, err
+		default:
+			gone = append(gone, e)
+		}
+	}
+	return slices.Clip(gone), nil
+}

@@ -1,0 +1,277 @@
+package history
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/consul"
+	"github.com/muster-agent/muster/shim/status"
+	"github.com/muster-agent/muster/shim/store/schemes"
+)
+
+var day = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func TestBound(t *testing.T) {
+	run := func(name string, days int, bytes int64) Entry {
+		return Entry{App: "a", Run: name, Changed: day.AddDate(0, 0, -days), Bytes: bytes}
+	}
+	all := []Entry{run("new", 0, 10), run("old", 100, 10), run("mid", 50, 10), run("older", 200, 10)}
+	for _, c := range []struct {
+		name    string
+		bound   Bound
+		current string
+		want    []string
+	}{
+		{"no bound", Bound{}, "new", nil},
+		{"an age", Bound{Age: 90 * 24 * time.Hour}, "new", []string{"older", "old"}},
+		{"a size", Bound{Bytes: 20}, "new", []string{"older", "old"}},
+		{"a size that one is more than", Bound{Bytes: 39}, "new", []string{"older"}},
+		{"both", Bound{Age: 150 * 24 * time.Hour, Bytes: 25}, "new", []string{"older", "old"}},
+		{"the current one stays", Bound{Bytes: 1}, "older", []string{"old", "mid", "new"}},
+	} {
+		var got []string
+		for _, e := range c.bound.over(all, Entry{App: "a", Run: c.current}, day) {
+			got = append(got, e.Run)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+func TestReplaces(t *testing.T) {
+	verdict := &registry.Verdict{Run: "1"}
+	run := func(v *registry.Verdict, hours int) Run {
+		return Run{Verdict: v, Ended: day.Add(time.Duration(hours) * time.Hour)}
+	}
+	for _, c := range []struct {
+		name       string
+		new, there Run
+		want       bool
+	}{
+		{"a verdict for none", run(verdict, 0), run(nil, 1), true},
+		{"none for a verdict", run(nil, 1), run(verdict, 0), false},
+		{"a later verdict", run(verdict, 1), run(verdict, 0), true},
+		{"an earlier verdict", run(verdict, 0), run(verdict, 1), false},
+		{"none for none", run(nil, 0), run(nil, 1), true},
+	} {
+		if got := c.new.replaces(c.there); got != c.want {
+			t.Errorf("%s: got %t", c.name, got)
+		}
+	}
+}
+
+// end is a gang of two as its registry shows it: worker-1 was lost.
+func end(run string) consul.Status {
+	member := func(in int, phase registry.Phase) consul.MemberStatus {
+		return consul.MemberStatus{
+			Instance: registry.Instance{Component: "worker", Index: in},
+			Member:   registry.Member{Run: run, Phase: phase, Host: "h", Attempt: 2},
+		}
+	}
+	return consul.Status{
+		ID: "d1", App: registry.AppRecord{Run: run, Created: day, Token: "token-of-the-run"},
+		Members: []consul.MemberStatus{member(0, registry.PhaseEnded), member(1, registry.PhaseLost)},
+		Verdict: &registry.Verdict{Run: run, Outcome: registry.Failed, Cause: "worker-1 was lost"},
+	}
+}
+
+func opened(t *testing.T, dir string) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), "file://"+dir, schemes.Local())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+func writer(t *testing.T, dir, run string) *Writer {
+	t.Helper()
+	w, err := opened(t, dir).Writer(t.Context(), "d1", run, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func hide(text string) string { return strings.ReplaceAll(text, "swordfish", "***") }
+
+// put leaves worker-0 of a run, with a rotated log.
+func put(t *testing.T, w *Writer, generation int) {
+	t.Helper()
+	logs := t.TempDir()
+	for name, text := range map[string]string{
+		"stdout.log.1": "one\n", "stdout.log": "two\n", "events.jsonl": "{\"event\":\"claimed\"}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(logs, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in := registry.Instance{Component: "worker"}
+	st := State{State: status.State{App: "d1", Run: w.e.Run}}
+	st.Instance.Instance, st.Generation, st.Phase, st.Cause = in.String(), generation, "done", "said swordfish"
+	x := status.ExitFile{App: "d1", Instance: in.String(), Verdict: &registry.Verdict{Run: w.e.Run, Outcome: registry.Failed}}
+	err := w.Put(t.Context(), in, Instance{
+		State: st, Exit: x, Plan: []byte(`{"env": {"PASSWORD": "swordfish"}}`), LogDir: logs, Logs: []string{"stdout", "stderr"},
+		Hide: hide,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWhatIsWrittenIsRead(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "history")
+	w := writer(t, dir, "r1")
+	put(t, w, 2)
+	app := appdef.App{Name: "hello", Components: []appdef.Component{{
+		Name: "worker", Instances: 2, Config: map[string]string{"PASSWORD": "swordfish"},
+	}}}
+	text, err := Definition(app)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Conclude(t.Context(), RunOf(end("r1"), Context{Name: "hello", User: "ann", Now: day.Add(time.Hour)}), text, hide); err != nil {
+		t.Fatal(err)
+	}
+	s := opened(t, dir)
+	k, err := s.Load(t.Context(), "d1", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var events, log bytes.Buffer
+	if err := errors.Join(k.Events(t.Context(), "worker-0", 2, &events), k.Log(t.Context(), "worker-0", "stdout", &log)); err != nil {
+		t.Error(err)
+	}
+	if k.Outcome != "failed" || k.User != "ann" || len(k.Members) != 2 || k.Members[1].Record.Attempt != 2 ||
+		!slices.Equal(k.Silent, []string{"worker-1"}) || k.Def.Components[0].Name != "worker" || k.States["worker-0"].Generation != 2 {
+		t.Errorf("got %+v", k)
+	}
+	if log.String() != "one\ntwo\n" || events.String() != "event\":\"claimed\"}\n" {
+		t.Errorf("got log %q, events %q", log.String(), events.String())
+	}
+	if err := k.Log(t.Context(), "worker-0", "stderr", &log); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v of a log that was empty", err)
+	}
+	// Complete or absent, for its user alone, without secrets.
+	info, err := os.Stat(filepath.Join(dir, "d1"))
+	if err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("got %v, %v", info.Mode(), err)
+	}
+	var names []string
+	err = filepath.WalkDir(filepath.Join(dir, "d1"), func(at string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		names = append(names, strings.TrimPrefix(at, dir))
+		text, err := os.ReadFile(at)
+		if bytes.Contains(text, []byte("swordfish")) || bytes.Contains(text, []byte("token-of-the-run")) {
+			t.Errorf("%s has a secret", at)
+		}
+		return err
+	})
+	want := []string{
+		"/d1/r1/app.json", "/d1/r1/run.json", "/d1/r1/worker-0/events.jsonl", "/d1/r1/worker-0/exit.json",
+		"/d1/r1/worker-0/plan.json", "/d1/r1/worker-0/state.json", "/d1/r1/worker-0/stdout.log.gz",
+	}
+	if diff := cmp.Diff(want, names); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+}
+
+// Without the conductor's word a run is known by its instances; a later life's files and a verdict stay.
+func TestWhatIsMissing(t *testing.T) {
+	dir := t.TempDir()
+	w := writer(t, dir, "r1")
+	put(t, w, 3)
+	put(t, w, 2)
+	k, err := opened(t, dir).Load(t.Context(), "d1", "r1")
+	if err != nil || k.States["worker-0"].Generation != 3 || k.Verdict == nil || k.Outcome != "failed" {
+		t.Errorf("got %+v, %v", k, err)
+	}
+	first := RunOf(end("r1"), Context{Now: day})
+	interrupted := end("r1")
+	interrupted.Verdict = nil
+	if err := errors.Join(w.Conclude(t.Context(), first, []byte("{}"), hide),
+		w.Conclude(t.Context(), RunOf(interrupted, Context{Now: day.Add(time.Hour)}), []byte("{}"), hide)); err != nil {
+		t.Fatal(err)
+	}
+	if runs, _, err := opened(t, dir).List(t.Context()); err != nil || len(runs) != 1 || runs[0].Outcome != "failed" {
+		t.Errorf("got %+v, %v", runs, err)
+	}
+	for app, run := range map[string]string{"d1": "r2", "d2": ""} {
+		if _, err := opened(t, dir).Load(t.Context(), app, run); !errors.Is(err, registry.ErrNoApp) {
+			t.Errorf("%s %s: got %v", app, run, err)
+		}
+	}
+}
+
+// A folder that has other things too loses none of them.
+func TestSweep(t *testing.T) {
+	dir := t.TempDir()
+	other := filepath.Join(dir, "thesis", "chapters")
+	if err := errors.Join(os.MkdirAll(other, 0o755), os.WriteFile(filepath.Join(other, "one.tex"), []byte("x"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, run := range []string{"r1", "r2", "r3"} {
+		put(t, writer(t, dir, run), 1)
+	}
+	old := day.AddDate(-1, 0, 0)
+	for _, at := range []string{other, filepath.Join(dir, "d1", "r1"), filepath.Join(dir, "d1", "r3")} {
+		if err := os.Chtimes(at, old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w, bound := writer(t, dir, "r3"), Bound{Age: 30 * 24 * time.Hour}
+	gone, err := w.Sweep(t.Context(), bound, time.Now())
+	if err != nil || len(gone) != 1 || gone[0].Run != "r1" {
+		t.Errorf("got %v, %v", gone, err)
+	}
+	if gone, err := w.Sweep(t.Context(), Bound{Bytes: 1}, time.Now()); err != nil || gone != nil {
+		t.Errorf("a second time within an hour: got %v, %v", gone, err)
+	}
+	over, err := w.s.Over(t.Context(), Bound{Bytes: 1}, Entry{}, time.Now())
+	if err != nil || len(over) != 2 {
+		t.Fatalf("got %v, %v", over, err)
+	}
+	for range 2 { // by two at once
+		if err := w.s.Remove(t.Context(), over[0]); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(other, "one.tex")); err != nil {
+		t.Error(err)
+	}
+}
+
+// In a folder that all may write to, another user's link or folder is not written into.
+func TestAnotherUsersFolder(t *testing.T) {
+	dir, elsewhere := t.TempDir(), t.TempDir()
+	if err := os.Symlink(elsewhere, filepath.Join(dir, "d1")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := opened(t, dir).Writer(t.Context(), "d1", "r1", false); err == nil || !strings.Contains(err.Error(), "d1 is a link") {
+		t.Errorf("a link: got %v", err)
+	}
+	if os.Geteuid() != 0 {
+		return
+	}
+	if err := errors.Join(os.Mkdir(filepath.Join(dir, "d2"), 0o777), os.Chown(filepath.Join(dir, "d2"), 4321, -1)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := opened(t, dir).Writer(t.Context(), "d2", "r1", false)
+	if err == nil || !strings.Contains(err.Error(), "folder d2 belongs to uid 4321, not to uid 0: give the app another name") {
+		t.Errorf("another user's folder: got %v", err)
+	}
+}
