@@ -51,7 +51,7 @@ func Run(ctx context.Context, o Options) (code int, err error) {
 	final := a.run(context.WithoutCancel(ctx)) // its end is a stop request
 	a.data.Finish()                            // the results tell what it could not do
 	last = message.Last(final)
-	return a.end(o, final)
+	return a.end(ctx, o, final)
 }
 
 // requestStop passes a request to the machine. After the machine's end a request cuts the agent's own end short:
@@ -65,7 +65,11 @@ func (a *agent) requestStop(r stopRequest) {
 		a.log.Warn("asked to end at once", "by", cmp.Or(r.by, registry.SignalName(int(r.signal))))
 		a.mu.Lock()
 		a.hurried = &r
+		callOff := a.keeping.callOff
 		a.mu.Unlock()
+		if callOff != nil {
+			callOff()
+		}
 		a.data.CutShort()
 	}
 }
@@ -78,7 +82,7 @@ func (a *agent) hurriedBy() *stopRequest {
 }
 
 // end writes the results and logs the end of the agent. It returns the exit code.
-func (a *agent) end(o Options, final machine.State) (code int, err error) {
+func (a *agent) end(ctx context.Context, o Options, final machine.State) (code int, err error) {
 	code, class := final.ExitCode(), classOf(final)
 	undone := a.data.Undone()
 	if undone != nil && code == 0 {
@@ -89,7 +93,7 @@ func (a *agent) end(o Options, final machine.State) (code int, err error) {
 	}
 	mapped := o.ExitCodes.Apply(code, class)
 	a.notify.Ends(mapped)
-	a.epilogue(final, code, mapped)
+	a.keep(ctx, final, a.epilogue(final, code, mapped))
 	if o.Output.PAIReport {
 		a.reportPAI(o.Output.To, final)
 	}

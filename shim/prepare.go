@@ -59,6 +59,7 @@ type agent struct {
 	silent     *time.Time   // when the process last showed a sign of life; nil: it does
 	settle     func()       // ends the watching of checkpoints and progress, after a last look
 	hurried    *stopRequest // that came after the machine's end; nil: none has
+	keeping    keeping
 	closers    []func()
 }
 

@@ -53,6 +53,9 @@ func (a *agent) trace(t machine.Transition) {
 // heard is told of each event of the machine.
 func (a *agent) heard(before machine.State, e machine.Event, after machine.State) {
 	a.teller.heard(before, e, after)
+	a.mu.Lock()
+	a.keeping.conducted = a.keeping.conducted || after.Conducts
+	a.mu.Unlock()
 	if after.Step > before.Step && e.Kind == machine.Progressed {
 		a.journal.Checkpoint(after.Step, e.At)
 	}
@@ -271,12 +274,12 @@ func shellCode(x *machine.Exit) int {
 	return 127
 }
 
-// epilogue writes exit.json and logs the end of the agent.
-func (a *agent) epilogue(final machine.State, code, mapped int) {
+// epilogue writes exit.json, which it returns, and logs the end of the agent.
+func (a *agent) epilogue(final machine.State, code, mapped int) (file status.ExitFile) {
 	if final.Instance.Component == "" {
-		return
+		return file
 	}
-	file := status.ExitFile{
+	file = status.ExitFile{
 		Version: 1, App: a.id.appID, Instance: final.Instance.String(), Attempt: final.Attempt, Generation: final.Gen,
 		Verdict: final.Directive.Verdict, AgentCode: code,
 	}
@@ -309,6 +312,7 @@ func (a *agent) epilogue(final machine.State, code, mapped int) {
 		}
 	}
 	a.log.Info("agent ends", attrs...)
+	return file
 }
 
 // NewID is a random UUID, version 4.

@@ -43,10 +43,10 @@ type Journal struct {
 	log    *slog.Logger
 	logDir string // of the run: the instance's folder is below it
 	state  func() machine.State
-	lines  *linequeue.Queue
 	hide   func(string) string // takes secret values out of a text
 
 	mu       sync.Mutex
+	lines    *linequeue.Queue
 	since    time.Time                 // the machine's last transition
 	warnings map[string]status.Warning // that stand, by kind
 	told     map[string]time.Time      // when a kind was last told of
@@ -64,7 +64,22 @@ func New(log *slog.Logger, logDir string, state func() machine.State, hide func(
 }
 
 // Close has the last events written.
-func (j *Journal) Close() { j.lines.Close(closePatience) }
+func (j *Journal) Close() { j.queue().Close(closePatience) }
+
+// Flush has the events so far written.
+func (j *Journal) Flush() {
+	j.mu.Lock()
+	before := j.lines
+	j.lines = linequeue.New(j.append, j.dropped)
+	j.mu.Unlock()
+	before.Close(closePatience)
+}
+
+func (j *Journal) queue() *linequeue.Queue {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.lines
+}
 
 // File is the name of the file of events in the log folder of an instance.
 const (
@@ -167,7 +182,7 @@ func (j *Journal) Event(kind, cause string, at time.Time) {
 // write adds a line for the instance of a state; an agent without an index has none.
 func (j *Journal) write(s machine.State, l Line) {
 	if s.Instance.Component != "" {
-		j.lines.Add(encode(s, l))
+		j.queue().Add(encode(s, l))
 	}
 }
 

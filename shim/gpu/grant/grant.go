@@ -261,7 +261,7 @@ func (g *Grant) Tell(request *plan.Request, inContainer bool) {
 	if g.held == nil {
 		return
 	}
-	request.Allocation.Devices = g.held.IDs()
+	request.Allocation.Devices = g.IDs()
 	request.GPUEnv = gpu.Env(g.held.Devices, g.fenced)
 	if g.helper == nil { // there may be one that does not run here
 		request.Engine.Cannot = maps.Clone(request.Engine.Cannot)
@@ -279,6 +279,14 @@ func (g *Grant) Tell(request *plan.Request, inContainer bool) {
 	}
 	maps.Copy(env, request.Inherited)
 	request.Inherited, request.LibraryDirs = env, g.injection.LibraryDirs
+}
+
+// IDs are the GPUs that the instance holds.
+func (g *Grant) IDs() []string {
+	if g.held == nil {
+		return []string{}
+	}
+	return g.held.IDs()
 }
 
 // Nodes are the device nodes that a container needs.
