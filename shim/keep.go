@@ -4,15 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/user"
-	"path/filepath"
 	"strconv"
 	"time"
 
+	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/consul"
+	"github.com/muster-agent/muster/shim/hadoop"
 	"github.com/muster-agent/muster/shim/history"
-	"github.com/muster-agent/muster/shim/machine"
+	"github.com/muster-agent/muster/shim/journal"
 	"github.com/muster-agent/muster/shim/policy"
 	"github.com/muster-agent/muster/shim/status"
 )
@@ -27,60 +30,50 @@ const (
 	warnHistory      = "history"
 )
 
-// keeping is what an agent has to do with the history store at its end.
-type keeping struct {
-	callOff   func() // ends what is being written; nil: nothing is
-	conducted bool   // the agent was the conductor, for a while at least
+// keeper leaves an agent's part of its run in the history store.
+type keeper struct {
+	policy  policy.Policy
+	hadoop  hadoop.Login
+	log     *slog.Logger
+	journal *journal.Journal
+	client  *consul.Client
+	app     appdef.App
+	id, run string // of the app
+	// conducted tells that the agent was the conductor, for a while at least: the run's files are its own to write.
+	conducted bool
+	context   history.Context
 }
 
-// keep leaves this agent's part of the run in the history store. It changes nothing of the agent's end: what fails is a
-// warning. A request to end at once ends it.
-func (a *agent) keep(ctx context.Context, final machine.State, x status.ExitFile) {
-	rules := a.policy.History
-	if rules.Store == "" || final.Instance.Component == "" || a.hurriedBy() != nil {
-		return
+// patience is how long an agent may take whose launcher kills it after this window; 0: not known.
+func (k keeper) patience(window time.Duration) time.Duration {
+	if window > 0 {
+		return min(keepPatience, window/keepShare)
 	}
-	patience := keepPatience
-	if window := time.Duration(a.alloc.KillWindow * float64(time.Second)); window > 0 {
-		patience = min(patience, window/keepShare)
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
-	defer cancel()
-	a.mu.Lock()
-	a.keeping.callOff = cancel
-	a.mu.Unlock()
-	a.journal.Flush()
-	if err := a.keepIn(ctx, final, x); err != nil {
-		text := fmt.Sprintf("the history store does not have all of this run: %v", err)
-		a.log.Warn("run not kept", "store", rules.Store, "err", err)
-		a.journal.Warn(warnHistory, text)
+	return keepPatience
+}
+
+// keep writes while ctx lasts. It changes nothing of the agent's end: what fails is a warning.
+func (k keeper) keep(ctx context.Context, in registry.Instance, own history.Instance) {
+	if err := k.write(ctx, in, own); err != nil {
+		k.log.Warn("run not kept", "store", k.policy.History.Store, "err", err)
+		k.journal.Warn(warnHistory, fmt.Sprintf("the history store does not have all of this run: %v", err))
 	}
 }
 
-func (a *agent) keepIn(ctx context.Context, final machine.State, x status.ExitFile) error {
-	rules := a.policy.History
-	store, err := history.Open(ctx, rules.Store, a.hadoop.Stores(nil))
-	if err != nil {
-		return err
-	}
+func (k keeper) write(ctx context.Context, in registry.Instance, own history.Instance) error {
+	rules := k.policy.History
+	store := history.New(rules.Store, k.hadoop.Stores(nil))
 	defer store.Close()
-	w, err := store.Writer(ctx, a.id.appID, a.id.run, rules.Readers == policy.ReadersGroup)
+	w, err := store.Writer(ctx, k.id, k.run, rules.Readers == policy.ReadersGroup)
 	if err != nil {
 		return err
 	}
-	own := history.Instance{
-		State: history.State{State: a.snapshot(), GPUs: a.gpus.IDs()}, Exit: x, Plan: a.currentPlan().JSON(),
-		LogDir: filepath.Join(a.logDir, final.Instance.String()), Hide: a.hidden.Hide,
-	}
-	if keepsLogs(rules.Logs, x) {
+	if keepsLogs(rules.Logs, own.Exit) {
 		own.Logs = []string{"stdout", "stderr", "agent"}
 	}
-	err = w.Put(ctx, final.Instance, own)
-	a.mu.Lock()
-	conducted := a.keeping.conducted
-	a.mu.Unlock()
-	if conducted {
-		err = errors.Join(err, a.conclude(ctx, w))
+	err = w.Put(ctx, in, own)
+	if k.conducted {
+		err = errors.Join(err, k.conclude(ctx, w, own.Hide))
 		_, swept := w.Sweep(ctx, history.Bound{Age: rules.Keep.Limit, Bytes: rules.Keep.Bytes}, time.Now())
 		err = errors.Join(err, swept)
 	}
@@ -98,26 +91,25 @@ func keepsLogs(rule string, x status.ExitFile) bool {
 	return false
 }
 
-// conclude writes what the conductor knows of the run.
-func (a *agent) conclude(ctx context.Context, w *history.Writer) error {
+// conclude writes what the registry knows of the run.
+func (k keeper) conclude(ctx context.Context, w *history.Writer, hide func(string) string) error {
 	asking, cancel := context.WithTimeout(ctx, registryPatience)
 	defer cancel()
-	st, err := a.client.Status(asking, a.id.appID)
+	st, err := k.client.Status(asking, k.id)
 	if err != nil {
 		return fmt.Errorf("registry: %w", err)
 	}
-	if st.App.Run != a.id.run || st.Conductor != "" {
+	if st.App.Run != k.run || st.Conductor != "" {
 		return nil // it is for the next run's conductor, or for the one that has taken over
 	}
-	name := strconv.Itoa(os.Geteuid())
-	if u, err := user.Current(); err == nil {
-		name = u.Username
-	}
-	definition, err := history.Definition(a.app.App)
+	definition, err := history.Definition(k.app)
 	if err != nil {
 		return err
 	}
-	return w.Conclude(ctx, history.RunOf(st, history.Context{
-		Name: a.app.Name, User: name, Launcher: a.alloc.Launcher, Registry: a.registryAddr.String(), Now: time.Now(),
-	}), definition, a.hidden.Hide)
+	c := k.context
+	c.User, c.Now = strconv.Itoa(os.Geteuid()), time.Now()
+	if u, err := user.Current(); err == nil {
+		c.User = u.Username
+	}
+	return w.Conclude(ctx, history.RunOf(st, c), definition, hide)
 }

@@ -4,13 +4,16 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"path/filepath"
 	"time"
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/history"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/notify"
 	"github.com/muster-agent/muster/shim/notify/message"
+	"github.com/muster-agent/muster/shim/status"
 )
 
 // Run is the whole life of an agent: it joins the gang, runs the process, and ends with the verdict. It returns the
@@ -65,7 +68,7 @@ func (a *agent) requestStop(r stopRequest) {
 		a.log.Warn("asked to end at once", "by", cmp.Or(r.by, registry.SignalName(int(r.signal))))
 		a.mu.Lock()
 		a.hurried = &r
-		callOff := a.keeping.callOff
+		callOff := a.callOff
 		a.mu.Unlock()
 		if callOff != nil {
 			callOff()
@@ -112,4 +115,27 @@ func classOf(final machine.State) registry.Class {
 		return v.Class
 	}
 	return final.Class
+}
+
+// keep leaves this agent's part of the run in the history store. A request to end at once ends it.
+func (a *agent) keep(ctx context.Context, final machine.State, x status.ExitFile) {
+	if a.policy.History.Store == "" || x.Instance == "" || a.hurriedBy() != nil {
+		return
+	}
+	k := keeper{
+		policy: a.policy, hadoop: a.hadoop, log: a.log, journal: a.journal, client: a.client, app: a.app.App,
+		id: a.id.appID, run: a.id.run,
+		context: history.Context{Name: a.app.Name, Launcher: a.alloc.Launcher, Registry: a.registryAddr.String()},
+	}
+	patience := k.patience(time.Duration(a.alloc.KillWindow * float64(time.Second)))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	a.mu.Lock()
+	a.callOff, k.conducted = cancel, a.conducted
+	a.mu.Unlock()
+	a.journal.Flush()
+	k.keep(ctx, final.Instance, history.Instance{
+		State: history.State{State: a.snapshot(), GPUs: a.gpus.IDs()}, Exit: x, Plan: a.currentPlan().JSON(),
+		Since: a.member.Founded(), LogDir: filepath.Join(a.logDir, x.Instance), Hide: a.hidden.Hide,
+	})
 }

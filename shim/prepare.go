@@ -59,8 +59,14 @@ type agent struct {
 	silent     *time.Time   // when the process last showed a sign of life; nil: it does
 	settle     func()       // ends the watching of checkpoints and progress, after a last look
 	hurried    *stopRequest // that came after the machine's end; nil: none has
-	keeping    keeping
 	closers    []func()
+	keeping
+}
+
+// keeping is what an agent has to do with the history store.
+type keeping struct {
+	callOff   func() // ends what is being written; nil: nothing is
+	conducted bool   // the agent was the conductor, for a while at least
 }
 
 // self is which agent this is, of which app.

@@ -54,7 +54,7 @@ func (a *agent) trace(t machine.Transition) {
 func (a *agent) heard(before machine.State, e machine.Event, after machine.State) {
 	a.teller.heard(before, e, after)
 	a.mu.Lock()
-	a.keeping.conducted = a.keeping.conducted || after.Conducts
+	a.conducted = a.conducted || after.Conducts
 	a.mu.Unlock()
 	if after.Step > before.Step && e.Kind == machine.Progressed {
 		a.journal.Checkpoint(after.Step, e.At)

@@ -205,7 +205,7 @@ var rooms = []room{
 	}},
 	{path: "cmd/internal/troubles", may: []string{"registry", "shim/exit", "shim/wording"}, pure: true},
 	{path: "cmd/internal/console", may: []string{"shim/exit", "shim/wording"}},
-	{path: "cmd/internal/apps", may: []string{"appdef", "registry", "registry/consul", "shim/exit", "shim/launcher", "shim/machine", "shim/status", "shim/wording"}},
+	{path: "cmd/internal/apps", may: []string{"appdef", "registry", "registry/consul", "shim/exit", "shim/history", "shim/launcher", "shim/machine", "shim/status", "shim/wording"}},
 	{path: "cmd/internal/ask", may: []string{"cmd/internal/apps", "cmd/internal/console", "appdef", "registry", "registry/consul", "shim/exit", "shim/plan", "shim/status", "shim/wait", "shim/wording"}},
 	{path: "cmd/internal/gc", may: []string{
 		"cmd/internal/apps", "packages/cachedir", "packages/image", "shim/exit", "shim/status", "shim/store/cache",
@@ -219,7 +219,7 @@ var rooms = []room{
 		"cmd/internal/apps", "cmd/internal/console", "registry", "registry/consul", "shim/exit", "shim/files",
 		"shim/journal", "shim/journal/timeline", "shim/status", "shim/tail", "shim/wording",
 	}},
-	{path: "cmd/internal/flags", may: []string{"shim/ports", "cmd/internal/apps", "registry", "registry/consul", "shim/exit", "shim/hadoop", "shim/openapp", "shim/policy", "shim/status"}},
+	{path: "cmd/internal/flags", may: []string{"shim/ports", "cmd/internal/apps", "registry", "registry/consul", "shim/exit", "shim/hadoop", "shim/history", "shim/openapp", "shim/policy", "shim/status"}},
 	{path: "cmd/internal/view", may: []string{"cmd/internal/apps", "cmd/internal/console", "appdef", "registry", "registry/consul", "shim/exit", "shim/machine", "shim/member", "shim/plan", "shim/status", "shim/wording"}},
 	{path: "cmd/internal/detach", may: []string{
 		"cmd/internal/apps", "cmd/internal/console", "cmd/internal/flags", "appdef", "registry", "shim/exit", "shim/fault", "shim/machine", "shim/mask", "shim/status",

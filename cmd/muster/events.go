@@ -29,6 +29,8 @@ went: productive is what was kept, lost is what was done again after a restart.`
 		},
 	}
 	ask.Register(cmd.Flags())
+	ask.History.Register(cmd.Flags())
+	ask.History.RegisterRun(cmd.Flags())
 	cmd.Flags().BoolVarP(&e.Follow, "follow", "f", false, "keep printing until the run ends")
 	cmd.Flags().BoolVar(&e.JSON, "json", false, "print JSON, one event in a line")
 	cmd.Flags().BoolVar(&e.Summary, "summary", false, "print generations, and where the time went")

@@ -40,6 +40,8 @@ output) or ! (standard error). -f follows restarts and rotations until the run e
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.logs(cmd.Context(), s, args[0]) },
 	}
 	f.ask.Register(cmd.Flags())
+	f.ask.History.Register(cmd.Flags())
+	f.ask.History.RegisterRun(cmd.Flags())
 	cmd.Flags().BoolVarP(&f.follow, "follow", "f", false, "keep printing until the run ends")
 	cmd.Flags().BoolVar(&f.stdout, "stdout", false, "print standard output alone")
 	cmd.Flags().BoolVar(&f.stderr, "stderr", false, "print standard error alone")
@@ -74,6 +76,9 @@ func (f *logsFlags) logs(ctx context.Context, s console.Streams, what string) er
 	}
 	defer end()
 	l.Streams, l.Follow, l.Tail = f.files(s), f.follow, f.tail
+	if f.side != "" && l.Facts.Past != nil {
+		return exit.Usagef("logs: --side %s: the history store keeps no logs of side processes", f.side)
+	}
 	if f.side != "" {
 		l.Elsewhere = nil // they are read on the instance's own host alone
 	}

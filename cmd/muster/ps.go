@@ -33,12 +33,13 @@ func newPs(s console.Streams) *cobra.Command {
 		ValidArgsFunction: completeKnown(&f.ask),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
-				return (&statusFlags{ask: f.ask, json: f.json}).status(cmd.Context(), s, args[0])
+				return (&statusFlags{ask: &f.ask, json: f.json}).status(cmd.Context(), s, args[0])
 			}
 			return f.ps(cmd.Context(), s)
 		},
 	}
 	f.ask.Register(cmd.Flags())
+	f.ask.History.Register(cmd.Flags())
 	cmd.Flags().BoolVar(&f.json, "json", false, "print as JSON")
 	cmd.Flags().BoolVar(&f.running, "running", false, "only apps whose run is not over")
 	return cmd
@@ -53,7 +54,7 @@ func (f *psFlags) ps(ctx context.Context, s console.Streams) error {
 	if err != nil {
 		return err
 	}
-	if units := f.ask.State.Units(); units != "" {
+	if units := f.ask.State.Units(); units != "" && !k.Past.Alone {
 		rows = k.ListAlso(ctx, rows, units)
 	}
 	if f.running {
@@ -61,6 +62,10 @@ func (f *psFlags) ps(ctx context.Context, s console.Streams) error {
 	}
 	if f.json {
 		return console.PrintJSON(s.Out, apps.Listing{Version: 1, Apps: rows})
+	}
+	if len(rows) == 0 && k.Past.Alone {
+		fmt.Fprintf(s.Err, "no runs in the history store %s\n", k.Past.Store.URL)
+		return nil
 	}
 	if len(rows) == 0 && f.running {
 		fmt.Fprintln(s.Err, "nothing runs on this host; --registry consul://HOST:PORT asks a registry")
@@ -70,10 +75,11 @@ func (f *psFlags) ps(ctx context.Context, s console.Streams) error {
 		fmt.Fprintln(s.Err, "no apps on this host; --registry consul://HOST:PORT asks a registry")
 		return nil
 	}
-	return printRows(s.Out, rows)
+	return printRows(s.Out, rows, k.Past.Alone)
 }
 
-func printRows(out io.Writer, rows []apps.Row) error {
+// printRows prints a line for each app, or with its name for each run.
+func printRows(out io.Writer, rows []apps.Row, runs bool) error {
 	var cells [][]string
 	now := time.Now()
 	for _, r := range rows {
@@ -90,10 +96,13 @@ func printRows(out io.Writer, rows []apps.Row) error {
 		if !strings.HasPrefix(r.Registry, "unix:") { // its own has no name that says more
 			at = r.Registry
 		}
+		if !runs {
+			r.Run = ""
+		}
 		cells = append(cells, []string{
-			r.App, r.Name, r.Phase, view.OrEmpty(r.Outcome), live, started, took, r.Owner, at,
+			r.App, r.Run, r.Name, r.Phase, view.OrEmpty(r.Outcome), live, started, took, r.Owner, at,
 		})
 	}
-	head, cells := view.Filled("APP NAME PHASE OUTCOME LIVE STARTED TOOK OWNER REGISTRY", cells)
+	head, cells := view.Filled("APP RUN NAME PHASE OUTCOME LIVE STARTED TOOK OWNER REGISTRY", cells)
 	return console.Table(out, head, cells)
 }

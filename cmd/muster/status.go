@@ -18,14 +18,14 @@ import (
 )
 
 type statusFlags struct {
-	ask  flags.Ask
+	ask  *flags.Ask
 	json bool
 	wait bool
 	run  string // to wait for; "": the one that there is
 }
 
 func newStatus(s console.Streams) *cobra.Command {
-	f := statusFlags{}
+	f := statusFlags{ask: &flags.Ask{}}
 	cmd := &cobra.Command{
 		Use: "status APP", Short: "Print the state of a run: instances, conductor, missing members, verdict",
 		SuggestFor: []string{"top", "list", "describe", "info"},
@@ -39,19 +39,24 @@ yet, because its job may be in a launcher's queue. With --run as well it waits f
 the registry still knows only the app's run before it. Of a run that was followed by another it
 prints the verdict.`,
 		Example:           "  muster status d1\n  muster status d1 --registry consul://127.0.0.1:8500 --json",
-		ValidArgsFunction: completeKnown(&f.ask),
+		ValidArgsFunction: completeKnown(f.ask),
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.status(cmd.Context(), s, args[0]) },
 	}
 	f.ask.Register(cmd.Flags())
+	f.ask.History.Register(cmd.Flags())
 	cmd.Flags().BoolVar(&f.json, "json", false, "print as JSON")
 	cmd.Flags().BoolVar(&f.wait, "wait", false, "follow the run until it ends, and exit with its verdict")
-	cmd.Flags().StringVar(&f.run, "run", "", "with --wait: the run to wait for (default: the current one)")
+	cmd.Flags().StringVar(&f.run, "run", "",
+		"with --wait: the run to wait for, with --history: an earlier run (default: the last)")
 	return cmd
 }
 
 func (f *statusFlags) status(ctx context.Context, s console.Streams, app string) error {
-	if f.run != "" && !f.wait {
-		return exit.Usagef("status: --run %s without --wait", f.run)
+	if f.run != "" && !f.wait && f.ask.History.URL == "" {
+		return exit.Usagef("status: --run %s without --wait or --history", f.run)
+	}
+	if f.ask.History.URL != "" {
+		f.ask.History.Run = f.run
 	}
 	k, err := f.ask.Lookup(app, s.Err)
 	if err != nil {

@@ -55,6 +55,7 @@ over TLS, to who shows a token of --tokens (muster ui token makes one) or is nam
 	}
 	set := cmd.Flags()
 	f.ask.Register(set)
+	f.ask.History.Register(set)
 	set.StringVar(&f.listen, "listen", "127.0.0.1:0",
 		"`ADDRESS` to listen at, or unix:PATH for a proxy on this host; port 0: any that is free")
 	set.StringVar(&f.url, "url", "", "where browsers reach it, such as https://muster.example.org")
@@ -143,6 +144,7 @@ func servePage(ctx context.Context, s console.Streams, state status.Dir) error {
 func (f *uiFlags) lookup(app string, s console.Streams, shared bool, over *apps.Over) (apps.Lookup, error) {
 	k, err := f.ask.Lookup(app, s.Err)
 	k.Over = over
+	k.Past.Alone, k.Past.Listed = false, k.Past.Alone
 	if shared {
 		k.State = "/nonexistent"
 	}

@@ -110,7 +110,8 @@ func says(p policy.Policy) string {
 	}
 	list("insecure_registries", p.InsecureRegistries)
 	if h := p.History; h.Store != "" {
-		parts = append(parts, fmt.Sprintf("history in %s (logs: %s; for %s, up to %s)", h.Store, h.Logs, h.Keep.Age, h.Keep.Size))
+		parts = append(parts, fmt.Sprintf("history in %s, logs %s, for %s, up to %s", h.Store, h.Logs, h.Keep.Age,
+			h.Keep.Size))
 	}
 	if p.Packages.RequireSignature {
 		parts = append(parts, "packages signed by "+appdef.Counted(len(p.Packages.Keys), "key"))

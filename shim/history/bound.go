@@ -27,7 +27,7 @@ func (s *Store) Over(ctx context.Context, b Bound, current Entry, now time.Time)
 	return b.over(all, current, now), s.explain(err)
 }
 
-// size is how many bytes the files of a folder have. What vanishes meanwhile has none, and nor has what may not be read.
+// size is how many bytes the files of a folder have. What vanishes meanwhile has none, nor has what may not be read.
 func (s *Store) size(ctx context.Context, folder string) (bytes int64, err error) {
 	infos, err := s.in.List(ctx, folder)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
@@ -47,6 +47,9 @@ func (s *Store) size(ctx context.Context, folder string) (bytes int64, err error
 
 // Remove takes a run out of the store, its run.json first, and its app's folder with the last one. It may be gone.
 func (s *Store) Remove(ctx context.Context, e Entry) error {
+	s.mu.Lock()
+	s.list = listing{}
+	s.mu.Unlock()
 	for _, at := range []string{path.Join(e.path(), runFile), e.path()} {
 		if err := s.in.Remove(ctx, s.path(at)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return s.explain(err)

@@ -1,10 +1,11 @@
-// Package history is the store of ended runs: a folder, on this host or in HDFS, in which every run leaves what is known
-// of it, so that it can be read on any host when no agent of it lives any more. doc/history.md has the layout.
+// Package history is the store of ended runs: a folder, on this host or in HDFS, in which every run leaves what is
+// known of it, so that it can be read on any host when no agent of it lives any more. doc/history.md has the layout.
 //
 // Agents write their own instance's files at their end, and the conductor's agent those of the run; a file is complete
 // or absent, and what an older life of an instance or of a conductor writes replaces nothing of a newer one. Who writes
 // a run removes those that are too old, or too many. Store reads: for ps, status, logs, events and the page.
 //
-// It promises bounded memory, whatever is kept, and that one user's agents neither follow nor fill what another user has
-// put into a folder of this host. shim writes, cmd/internal/apps reads, `muster gc --history` clears up.
+// It promises bounded memory, whatever is kept, and that an agent neither follows a link that another user has put into
+// a folder of this host, nor writes into that user's folder. shim writes, cmd/internal/apps reads, `muster gc
+// --history` clears up.
 package history

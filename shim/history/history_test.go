@@ -88,10 +88,7 @@ func end(run string) consul.Status {
 
 func opened(t *testing.T, dir string) *Store {
 	t.Helper()
-	s, err := Open(t.Context(), "file://"+dir, schemes.Local())
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := New("file://"+dir, schemes.Local())
 	t.Cleanup(s.Close)
 	return s
 }
@@ -112,7 +109,7 @@ func put(t *testing.T, w *Writer, generation int) {
 	t.Helper()
 	logs := t.TempDir()
 	for name, text := range map[string]string{
-		"stdout.log.1": "one\n", "stdout.log": "two\n", "events.jsonl": "{\"event\":\"claimed\"}\n",
+		"stdout.log.1": "one\n", "stdout.log": "two\n", "events.jsonl": "{\"at\":\"2026-01-02T03:04:04Z\",\"event\":\"earlier\"}\n{\"at\":\"2026-01-02T03:04:05Z\"}\n",
 	} {
 		if err := os.WriteFile(filepath.Join(logs, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -123,7 +120,7 @@ func put(t *testing.T, w *Writer, generation int) {
 	st.Instance.Instance, st.Generation, st.Phase, st.Cause = in.String(), generation, "done", "said swordfish"
 	x := status.ExitFile{App: "d1", Instance: in.String(), Verdict: &registry.Verdict{Run: w.e.Run, Outcome: registry.Failed}}
 	err := w.Put(t.Context(), in, Instance{
-		State: st, Exit: x, Plan: []byte(`{"env": {"PASSWORD": "swordfish"}}`), LogDir: logs, Logs: []string{"stdout", "stderr"},
+		State: st, Exit: x, Plan: []byte(`{"env": {"PASSWORD": "swordfish"}}`), LogDir: logs, Logs: []string{"stdout"}, Since: day,
 		Hide: hide,
 	})
 	if err != nil {
@@ -158,11 +155,11 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		!slices.Equal(k.Silent, []string{"worker-1"}) || k.Def.Components[0].Name != "worker" || k.States["worker-0"].Generation != 2 {
 		t.Errorf("got %+v", k)
 	}
-	if log.String() != "one\ntwo\n" || events.String() != "event\":\"claimed\"}\n" {
+	if log.String() != "one\ntwo\n" || events.String() != "at\":\"2026-01-02T03:04:05Z\"}\n" {
 		t.Errorf("got log %q, events %q", log.String(), events.String())
 	}
 	if err := k.Log(t.Context(), "worker-0", "stderr", &log); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("got %v of a log that was empty", err)
+		t.Errorf("got %v of a log that was not kept", err)
 	}
 	// Complete or absent, for its user alone, without secrets.
 	info, err := os.Stat(filepath.Join(dir, "d1"))

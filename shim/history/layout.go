@@ -41,13 +41,13 @@ type Run struct {
 	Counts   map[string]int     `json:"counts"`
 	Proto    registry.Proto     `json:"protocol"`
 	Last     registry.Directive `json:"directive"`
-	Members  []Member           `json:"members"`
+	Members  []member           `json:"members"`
 	// Silent are the members that will leave nothing of their own: they were lost.
 	Silent []string `json:"silent"`
 }
 
-// Member is a member as the registry had it.
-type Member struct {
+// member is one as the registry had it.
+type member struct {
 	Instance string          `json:"instance"`
 	Live     bool            `json:"live"` // it had not ended yet
 	Step     *int64          `json:"checkpoint_step"`
@@ -71,7 +71,7 @@ func RunOf(st consul.Status, c Context) Run {
 	r := Run{
 		Version: 1, App: st.ID, Run: st.App.Run, Name: c.Name, User: c.User, Launcher: c.Launcher, Registry: c.Registry,
 		Started: status.Stamp(st.App.Created), Ended: status.Stamp(c.Now), Outcome: "interrupted", Verdict: st.Verdict,
-		Counts: st.App.Counts, Proto: st.App.Proto, Last: st.Directive, Members: []Member{}, Silent: []string{},
+		Counts: st.App.Counts, Proto: st.App.Proto, Last: st.Directive, Members: []member{}, Silent: []string{},
 	}
 	if st.Verdict != nil {
 		r.Outcome = string(st.Verdict.Outcome)
@@ -80,9 +80,12 @@ func RunOf(st consul.Status, c Context) Run {
 		if m.Run != r.Run {
 			continue // it ended with an earlier run
 		}
-		r.Members = append(r.Members, Member{Instance: m.Instance.String(), Live: m.Live, Step: m.Step, Record: m.Member})
-		if !m.Live && (m.Phase == registry.PhaseLost || m.Phase == registry.PhaseJoined || m.Phase == registry.PhaseReady) {
-			r.Silent = append(r.Silent, m.Instance.String())
+		name := m.Instance.String()
+		r.Members = append(r.Members, member{Instance: name, Live: m.Live, Step: m.Step, Record: m.Member})
+		if !m.Live && slices.Contains([]registry.Phase{
+			registry.PhaseLost, registry.PhaseJoined, registry.PhaseReady,
+		}, m.Phase) {
+			r.Silent = append(r.Silent, name)
 		}
 	}
 	return r

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -14,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
@@ -25,13 +27,34 @@ import (
 type Store struct {
 	URL string
 
-	in  store.Store
-	top string
+	stores store.Set
+	in     store.Store // nil: it is not open yet
+	top    string
 
 	mu   sync.Mutex
 	root *os.Root        // of a writer on this host; nil: none
 	runs map[string]seen // run.json as it was read last, by the run's path
+	list listing
+	kept map[string]recent // by the run's path
 }
+
+// listing is a List, and recent a run, that was read lately. A page asks each second.
+type listing struct {
+	at      time.Time
+	runs    []Run
+	entries []Entry
+}
+
+type recent struct {
+	at   time.Time
+	kept *Kept
+}
+
+// fresh is for how long they are not read again, mostRecent how many runs.
+const (
+	fresh      = 10 * time.Second
+	mostRecent = 64
+)
 
 // seen is a file that was read, and what tells whether it is still the same.
 type seen struct {
@@ -39,17 +62,33 @@ type seen struct {
 	run  Run
 }
 
-// ErrNoRun is a run, or an app, that a store does not have.
-var ErrNoRun = fmt.Errorf("not in the history store: %w", registry.ErrNoApp)
+// noRun is a run of an app, or with "" an app, that a store does not have.
+type noRun struct{ app, run, url string }
 
-// Open opens the store at a URL.
-func Open(ctx context.Context, url string, in store.Set) (*Store, error) {
-	s := &Store{URL: strings.TrimRight(url, "/"), runs: map[string]seen{}}
-	var err error
-	if s.in, s.top, err = in.Open(ctx, url); err != nil {
-		return nil, fmt.Errorf("history store: %w", store.Explain("open", url, err))
+func (e noRun) Error() string {
+	what := fmt.Sprintf("app %q", e.app)
+	if e.run != "" {
+		what = fmt.Sprintf("run %q of %s", e.run, e.app)
 	}
-	return s, nil
+	return fmt.Sprintf("no %s in the history store %s; muster ps --history %[2]s lists what is there", what, e.url)
+}
+
+func (noRun) Unwrap() error { return registry.ErrNoApp }
+
+// New is the store at a URL. It is opened when it is first used.
+func New(url string, in store.Set) *Store {
+	return &Store{
+		URL: strings.TrimRight(url, "/"), stores: in, runs: map[string]seen{}, kept: map[string]recent{},
+	}
+}
+
+func (s *Store) open(ctx context.Context) (err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.in == nil {
+		s.in, s.top, err = s.stores.Open(ctx, s.URL)
+	}
+	return s.explain(err)
 }
 
 func (s *Store) path(names ...string) string { return path.Join(append([]string{s.top}, names...)...) }
@@ -79,11 +118,16 @@ func (s *Store) folders(ctx context.Context, at string) ([]store.Info, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	return slices.DeleteFunc(infos, func(i store.Info) bool { return !i.Dir || !appdef.ValidName(path.Base(i.Path)) }), err
+	return slices.DeleteFunc(infos, func(i store.Info) bool {
+		return !i.Dir || !appdef.ValidName(path.Base(i.Path))
+	}), err
 }
 
 // Entries are the runs of an app, or of all: "". What may not be read there belongs to others, and is left out.
 func (s *Store) Entries(ctx context.Context, app string) ([]Entry, error) {
+	if err := s.open(ctx); err != nil {
+		return nil, err
+	}
 	names := []string{app}
 	if app == "" {
 		apps, err := s.folders(ctx, s.top)
@@ -145,6 +189,12 @@ func (s *Store) readJSON(ctx context.Context, file string, into any) (store.Info
 // List are the runs of this store, each with its folder. Of a run without run.json its folder and its instances tell.
 // What is no run's folder is left out. A run.json is read again only where it has changed.
 func (s *Store) List(ctx context.Context) (runs []Run, of []Entry, err error) {
+	s.mu.Lock()
+	last := s.list
+	s.mu.Unlock()
+	if time.Since(last.at) < fresh {
+		return slices.Clone(last.runs), slices.Clone(last.entries), nil
+	}
 	entries, err := s.Entries(ctx, "")
 	if err != nil {
 		return nil, nil, err
@@ -155,7 +205,10 @@ func (s *Store) List(ctx context.Context) (runs []Run, of []Entry, err error) {
 			runs, of = append(runs, r), append(of, entries[i])
 		}
 	}
-	return runs, of, nil
+	s.mu.Lock()
+	s.list = listing{time.Now(), runs, of}
+	s.mu.Unlock()
+	return slices.Clone(runs), slices.Clone(of), nil
 }
 
 // summaries are the runs of entries; what is no run has no version.
@@ -214,7 +267,7 @@ type Kept struct {
 // lastLooked is how many runs of an app are looked at for the last one: their folders' times tell nearly.
 const lastLooked = 4
 
-// Load reads a run of an app; "": the last one. The error is ErrNoRun where there is none.
+// Load reads a run of an app; "": the last one. The error is registry.ErrNoApp where there is none.
 func (s *Store) Load(ctx context.Context, app, run string) (*Kept, error) {
 	entries, err := s.Entries(ctx, app)
 	if err != nil {
@@ -224,15 +277,33 @@ func (s *Store) Load(ctx context.Context, app, run string) (*Kept, error) {
 	if run != "" {
 		entries = slices.DeleteFunc(entries, func(e Entry) bool { return e.Run != run })
 	}
-	if len(entries) == 0 && run != "" {
-		return nil, fmt.Errorf("run %s of %s: %w %s; muster ps --history %[4]s lists the runs", run, app, ErrNoRun, s.URL)
-	}
 	if len(entries) == 0 {
-		return nil, fmt.Errorf("app %s: %w %s", app, ErrNoRun, s.URL)
+		return nil, noRun{app, run, s.URL}
 	}
 	newest := s.summaries(ctx, entries[:min(len(entries), lastLooked)])
 	last := slices.MaxFunc(newest, func(a, b Run) int { return a.Started.Compare(b.Started) })
-	return s.load(ctx, Entry{App: app, Run: last.Run})
+	return s.loadRecent(ctx, Entry{App: app, Run: cmp.Or(last.Run, entries[0].Run)})
+}
+
+// loadRecent loads a run unless it was loaded just now.
+func (s *Store) loadRecent(ctx context.Context, e Entry) (*Kept, error) {
+	s.mu.Lock()
+	last := s.kept[e.path()]
+	s.mu.Unlock()
+	if time.Since(last.at) < fresh {
+		return last.kept, nil
+	}
+	k, err := s.load(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.kept) >= mostRecent {
+		clear(s.kept)
+	}
+	s.kept[e.path()] = recent{time.Now(), k}
+	return k, nil
 }
 
 func (s *Store) load(ctx context.Context, e Entry) (*Kept, error) {
@@ -254,7 +325,7 @@ func (s *Store) load(ctx context.Context, e Entry) (*Kept, error) {
 		return nil, s.explain(err)
 	}
 	if k.Run.Run != e.Run || k.App != e.App || k.Version == 0 {
-		return nil, fmt.Errorf("%s: %w %s", e.path(), ErrNoRun, s.URL)
+		return nil, noRun{e.App, e.Run, s.URL}
 	}
 	return k, nil
 }
@@ -326,6 +397,12 @@ func (k *Kept) Events(ctx context.Context, instance string, offset int64, to io.
 
 func (k *Kept) file(instance, name string) string {
 	return k.store.path(k.App, k.Run.Run, instance, name)
+}
+
+// Logged tells whether the logs of an instance were kept.
+func (k *Kept) Logged(ctx context.Context, instance string) bool {
+	_, err := k.store.in.Stat(ctx, k.file(instance, "agent"+logEnding))
+	return err == nil
 }
 
 // Log copies a log of an instance: stdout, stderr or agent. The error is fs.ErrNotExist where it was not kept.

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"bufio"
 	"compress/gzip"
 	"context"
 	"crypto/rand"
@@ -13,9 +14,11 @@ import (
 	"path"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/files"
+	"github.com/muster-agent/muster/shim/journal"
 	"github.com/muster-agent/muster/shim/status"
 	"github.com/muster-agent/muster/shim/store"
 	"github.com/muster-agent/muster/shim/store/file"
@@ -30,6 +33,9 @@ type Writer struct {
 
 // Writer makes the folder of an app, which its user alone may read, or the store's group as well.
 func (s *Store) Writer(ctx context.Context, app, run string, group bool) (*Writer, error) {
+	if err := s.open(ctx); err != nil {
+		return nil, err
+	}
 	mode := fs.FileMode(0o700)
 	if group {
 		mode = 0o750
@@ -161,6 +167,8 @@ type Instance struct {
 	State State
 	Exit  status.ExitFile
 	Plan  []byte
+	// Since is when the run began: its events are kept, not those that an earlier one has left in the folder.
+	Since time.Time
 	// LogDir is its log folder, Logs the names of the logs in it that are kept.
 	LogDir string
 	Logs   []string
@@ -187,7 +195,7 @@ func (w *Writer) Put(ctx context.Context, in registry.Instance, one Instance) er
 		return []byte(one.Hide(string(text))), err
 	}
 	errs := []error{put(planFile, []byte(one.Hide(string(one.Plan))), nil)}
-	errs = append(errs, w.copyEvents(ctx, name, one.LogDir))
+	errs = append(errs, w.copyEvents(ctx, name, one.LogDir, one.Since))
 	for _, log := range one.Logs {
 		errs = append(errs, w.copyLog(ctx, name, log, filepath.Join(one.LogDir, log+".log")))
 	}
@@ -198,7 +206,7 @@ func (w *Writer) Put(ctx context.Context, in registry.Instance, one Instance) er
 	return errors.Join(errs...)
 }
 
-func (w *Writer) copyEvents(ctx context.Context, instance, dir string) error {
+func (w *Writer) copyEvents(ctx context.Context, instance, dir string, since time.Time) error {
 	from, err := files.OpenPlain(filepath.Join(dir, eventsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -210,10 +218,31 @@ func (w *Writer) copyEvents(ctx context.Context, instance, dir string) error {
 		if _, err := from.Seek(0, io.SeekStart); err != nil {
 			return err
 		}
-		_, err := io.Copy(out, store.Reader(ctx, io.LimitReader(from, mostFile)))
-		return err
+		return eventsSince(out, store.Reader(ctx, io.LimitReader(from, mostFile)), since)
 	})
 	return errors.Join(err, from.Close())
+}
+
+// eventsSince copies the lines from the first one on that is not before a time.
+func eventsSince(to io.Writer, from io.Reader, since time.Time) error {
+	lines := bufio.NewReader(from)
+	for {
+		text, err := lines.ReadBytes('\n')
+		var line journal.Line
+		if json.Unmarshal(text, &line) == nil && !line.At.Before(since.Truncate(time.Millisecond)) {
+			if _, err := to.Write(text); err != nil {
+				return err
+			}
+			_, err = io.Copy(to, lines)
+			return err
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // mostLog is how much of a log is kept, in bytes before it is compressed: its end.
@@ -227,9 +256,6 @@ func (w *Writer) copyLog(ctx context.Context, instance, name, from string) error
 		if n := files.PlainSize(part); n > 0 {
 			parts, size = append(parts, part), size+n
 		}
-	}
-	if len(parts) == 0 {
-		return nil
 	}
 	return w.write(ctx, path.Join(instance, name+logEnding), func(out io.Writer) error {
 		z := gzip.NewWriter(out)

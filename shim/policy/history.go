@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
-	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/wording"
 )
 
@@ -27,7 +26,7 @@ type elsewhere struct {
 type historyRules struct {
 	// Store is the URL of the folder that they are kept in; "": none are.
 	Store string `json:"store"`
-	// Logs are those that are kept: of no instance, of failed runs and instances, or of all.
+	// Logs are those that are kept: none, those of failed runs and instances, or all.
 	Logs string `json:"logs"`
 	// Readers may read a run beside its own user: owner is nobody, group the store's group.
 	Readers string `json:"readers"`
@@ -47,7 +46,7 @@ type keepRules struct {
 
 // The words for logs and readers.
 const (
-	LogsNone     = "none"
+	logsNone     = "none"
 	LogsFailed   = "failed"
 	LogsAll      = "all"
 	readersOwner = "owner"
@@ -59,28 +58,6 @@ const (
 	usualAge  = "90d"
 	usualSize = "50GiB"
 )
-
-// WithHistory is the policy with the history store that somebody named in place: a flag, or a variable. A store that the
-// operator has named stays.
-func (p Policy) WithHistory(place, store, logs string) (Policy, error) {
-	switch {
-	case p.History.Store != "":
-		return p, nil
-	case store == "" && logs != "":
-		return p, exit.Usagef("--history-logs %s: no store is named: want --history URL as well", logs)
-	case store == "":
-		return p, nil
-	}
-	p.History = historyRules{Store: store, Logs: logs}
-	var found []error
-	p.History.check(true, func(field, format string, args ...any) {
-		if field == "history.logs" {
-			place = "--history-logs"
-		}
-		found = append(found, exit.Usagef(place+": "+format, args...))
-	})
-	return p, errors.Join(found...)
-}
 
 // check passes to bad what is wrong. written tells whether the policy has the section.
 func (h *historyRules) check(written bool, bad func(field, format string, args ...any)) {
@@ -95,11 +72,10 @@ func (h *historyRules) check(written bool, bad func(field, format string, args .
 			*value = words[0]
 		}
 		if !strings.Contains(" "+strings.Join(words, " ")+" ", " "+*value+" ") {
-			bad("history."+field, "got %q, want %s%s", *value, appdef.OneOf(words, ""),
-				also(appdef.DidYouMean(*value, words)))
+			bad("history."+field, "got %q, want %s", *value, appdef.OneOf(words, ""))
 		}
 	}
-	oneOf("logs", &h.Logs, LogsNone, LogsFailed, LogsAll)
+	oneOf("logs", &h.Logs, logsNone, LogsFailed, LogsAll)
 	oneOf("readers", &h.Readers, readersOwner, ReadersGroup)
 	h.Keep.check(bad)
 }

@@ -147,6 +147,28 @@ func (p *Policy) check(s *source) {
 	p.Packages.check(s)
 }
 
+// WithHistory is the policy with the history store that a flag or variable, place, has named. A store that the operator
+// has named stays.
+func (p Policy) WithHistory(place, store, logs string) (Policy, error) {
+	switch {
+	case p.History.Store != "":
+		return p, nil
+	case store == "" && logs != "":
+		return p, exit.Usagef("--history-logs %s: no store is named: want --history URL as well", logs)
+	case store == "":
+		return p, nil
+	}
+	p.History = historyRules{Store: store, Logs: logs}
+	var found []error
+	p.History.check(true, func(field, format string, args ...any) {
+		if field == "history.logs" {
+			place = "--history-logs"
+		}
+		found = append(found, exit.Usagef(place+": "+format, args...))
+	})
+	return p, errors.Join(found...)
+}
+
 func (p *Policy) checkMounts(s *source) {
 	taken := map[string]int{}
 	for i := range p.Mounts {

@@ -12,7 +12,7 @@ import (
 
 // AskPeers asks the agents on other hosts that listen there, and can be reached from here, with the run's token.
 func (f *Facts) AskPeers(ctx context.Context) {
-	if f.Registry == nil {
+	if f.Registry == nil || f.Past != nil {
 		return
 	}
 	f.Peers = AskAgents(ctx, nil, slices.DeleteFunc(slices.Clone(f.Registry.Members), func(m consul.MemberStatus) bool {
@@ -23,8 +23,14 @@ func (f *Facts) AskPeers(ctx context.Context) {
 
 // Elsewhere are the agents of other hosts that have answered, by instance, and the live members that have not, each
 // with its host. The caller closes the clients.
-func (f *Facts) Elsewhere() (agents map[string]*status.Client, silent []string) {
-	agents = map[string]*status.Client{}
+func (f *Facts) Elsewhere() (agents map[string]Agent, silent []string) {
+	agents = map[string]Agent{}
+	if f.Past != nil {
+		for _, name := range f.Past.Instances() {
+			agents[name] = keptAgent{f.Past, name}
+		}
+		return agents, nil
+	}
 	if f.Registry == nil {
 		return agents, nil
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/history"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/status"
 )
@@ -36,6 +37,7 @@ type Lookup struct {
 	Who      string // in whose name it asks; "": Asker()
 	// Over keeps rows for who lists again and again; nil: all are read each time.
 	Over *Over
+	Past     Past
 }
 
 // Facts are all that could be found out about one app.
@@ -53,6 +55,8 @@ type Facts struct {
 	Address  registry.Address // of the registry that was asked
 	Registry *consul.Status
 	Silent   error // why the registry did not answer
+
+	Past *history.Kept // nil: it was not found in the history store
 }
 
 // DataLost tells that agents of the app live on this host, and its registry answers without knowing it.
@@ -94,6 +98,24 @@ func (k Lookup) App(ctx context.Context, id string) (Facts, error) {
 	if err := appdef.CheckName("app", id); err != nil {
 		return Facts{}, exit.With(exit.Usage, err)
 	}
+	if k.Past.Alone {
+		return k.ofPast(ctx, id)
+	}
+	f, err := k.present(ctx, id)
+	nowhere := errors.Is(err, registry.ErrNoApp) || !k.Named && k.Address.IsZero()
+	if err == nil || f.Local != nil || k.Past.Store == nil || !nowhere {
+		return f, err
+	}
+	past, unkept := k.ofPast(ctx, id)
+	if unkept != nil {
+		return f, err
+	}
+	fmt.Fprintf(k.Warn, "%s: from the history store %s\n", id, k.Past.Store.URL)
+	return past, nil
+}
+
+// present is App without the history store.
+func (k Lookup) present(ctx context.Context, id string) (Facts, error) {
 	f, err := k.OnHost(ctx, id)
 	if err != nil {
 		return f, err
@@ -398,6 +420,9 @@ func (f *Facts) Name() string {
 	}
 	if f.Registry != nil {
 		name = cmp.Or(name, Definition(f.Registry.App).Name)
+	}
+	if f.Past != nil {
+		name = cmp.Or(name, f.Past.Name)
 	}
 	return name
 }

@@ -27,6 +27,9 @@ type Listing struct {
 
 // List are the apps of this host and, where a registry was named, its own: the newest first.
 func (k Lookup) List(ctx context.Context) ([]Row, error) {
+	if k.Past.Alone {
+		return k.pastRows(ctx, true)
+	}
 	known, err := k.State.Apps()
 	if err != nil {
 		return nil, exit.With(exit.Forbidden, err)
@@ -65,13 +68,16 @@ func (k Lookup) List(ctx context.Context) ([]Row, error) {
 		k.Over.keep(row, now)
 		rows = append(rows, row)
 	}
+	if k.Past.Listed {
+		return k.listPast(ctx, rows)
+	}
 	slices.SortStableFunc(rows, newestFirst)
 	return rows, nil
 }
 
 // ListAlso adds the apps of another state folder of this host. What may not be read there has none.
 func (k Lookup) ListAlso(ctx context.Context, rows []Row, state status.Dir) []Row {
-	k.State, k.Address = state, registry.Address{}
+	k.State, k.Address, k.Past = state, registry.Address{}, Past{}
 	more, err := k.List(ctx)
 	if err != nil || len(more) == 0 {
 		return rows
@@ -136,7 +142,9 @@ func (k Lookup) inRegistry(
 const listPatience = time.Minute
 
 func (k Lookup) rowOf(f Facts, now time.Time) Row {
-	row := Row{App: f.ID, Name: f.Name(), Phase: f.Phase(), Outcome: f.Outcome(), Registry: f.Address.String()}
+	row := Row{
+		App: f.ID, Name: f.Name(), Phase: f.Phase(), Outcome: f.Outcome(), Registry: f.Address.String(), Run: f.Run(),
+	}
 	if f.Here() {
 		row.WorkDir = f.Local.WorkDir
 		row.Owner = k.owner(f.ID)
@@ -210,6 +218,7 @@ type Row struct {
 	reservation
 	// Owner is the user of this host who started it; empty: not started on this host.
 	Owner string `json:"owner"`
+	Run   string `json:"run"`
 }
 
 // reservation is what the limits of a run's instances add up to, and that over the time that it has lasted; null: not

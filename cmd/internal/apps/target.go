@@ -32,6 +32,9 @@ func (k Lookup) Target(word string, appWillDo bool) (Target, error) {
 		}
 		return Target{app, &in}, nil
 	}
+	if k.Past.Alone && appWillDo && appdef.ValidName(word) {
+		return Target{App: word}, nil
+	}
 	apps, err := k.State.Apps()
 	if err != nil {
 		return Target{}, exit.With(exit.Forbidden, err)
@@ -45,7 +48,7 @@ func (k Lookup) Target(word string, appWillDo bool) (Target, error) {
 	}
 	in, err := registry.ParseInstance(word)
 	switch {
-	case err != nil && appWillDo && k.Named && appdef.ValidName(word): // the registry may know it
+	case err != nil && appWillDo && (k.Named || k.Past.Store != nil) && appdef.ValidName(word): // they may know it
 		return Target{App: word}, nil
 	case err != nil && appWillDo:
 		return Target{}, k.UnknownApp(word, registry.Address{})

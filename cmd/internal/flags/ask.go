@@ -11,6 +11,7 @@ import (
 type Ask struct {
 	Registry Registry
 	State    State
+	History  History
 }
 
 // Register adds the flags.
@@ -31,6 +32,9 @@ func (f *Ask) Lookup(what string, warn io.Writer) (apps.Lookup, error) {
 	var err error
 	if f.Registry.Address != "" {
 		k.Address, err = f.Registry.Resolve()
+	}
+	if err == nil {
+		k.Past, err = f.History.past()
 	}
 	return k, err
 }

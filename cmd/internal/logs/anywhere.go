@@ -6,6 +6,7 @@ import (
 
 	"github.com/muster-agent/muster/cmd/internal/apps"
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/wording"
 )
 
@@ -22,6 +23,9 @@ func Anywhere(ctx context.Context, k apps.Lookup, t apps.Target) (l Reader, end 
 	l = Reader{Lookup: k, Facts: facts}
 	var silent []string
 	l.Elsewhere, silent = facts.Elsewhere()
+	if facts.Past != nil {
+		return l, func() {}, l.logged(ctx, t)
+	}
 	if len(silent) > 0 && (t.Instance == nil || l.Elsewhere[t.Instance.String()] == nil) {
 		fmt.Fprintf(k.Warn, "%s: no answer from %s\n", t.App, wording.First(silent, mostSilent))
 	}
@@ -32,8 +36,29 @@ func Anywhere(ctx context.Context, k apps.Lookup, t apps.Target) (l Reader, end 
 	}, nil
 }
 
+// logged leaves those instances out whose logs the history store does not have.
+func (l Reader) logged(ctx context.Context, t apps.Target) error {
+	for name := range l.Elsewhere {
+		if !l.Facts.Past.Logged(ctx, name) {
+			delete(l.Elsewhere, name)
+		}
+	}
+	asked := t.App
+	if t.Instance != nil {
+		asked += "/" + t.Instance.String()
+	}
+	if len(l.Elsewhere) == 0 || t.Instance != nil && l.Elsewhere[t.Instance.String()] == nil {
+		return exit.Usagef("%s: its logs are not in %s: history.logs of the policy, or --history-logs, says which are "+
+			"kept", asked, l.Facts.Past.URL)
+	}
+	return nil
+}
+
 // factsOf are this host's, and for instances of other hosts the registry's with their agents' answers.
 func factsOf(ctx context.Context, k apps.Lookup, t apps.Target) (apps.Facts, error) {
+	if k.Past.Alone {
+		return k.App(ctx, t.App)
+	}
 	facts, err := k.OnHost(ctx, t.App)
 	if err != nil {
 		return facts, err

@@ -112,7 +112,8 @@ func (e *Events) look(ctx context.Context) (found []event, ended bool, err error
 		e.silent = text
 		fmt.Fprintf(e.Lookup.Warn, "%s: no answer from %s\n", e.Target.App, text)
 	}
-	ended = over(facts, instance) && len(agents) == 0 // before the look: what was there at the end is printed
+	// before the look: what was there at the end is printed
+	ended = facts.Past != nil || over(facts, instance) && len(agents) == 0
 	for _, name := range names {
 		more, err := e.more(ctx, reader, name)
 		if err != nil {

@@ -30,8 +30,8 @@ type Reader struct {
 	Streams []Stream
 	Follow  bool
 	Tail    int // lines of each log; -1: all
-	// Elsewhere are the agents of instances on other hosts, which send their logs.
-	Elsewhere map[string]*status.Client
+	// Elsewhere are the agents of instances on other hosts, which send their logs, or the history store.
+	Elsewhere map[string]apps.Agent
 }
 
 // Stream is one kind of log: the file's name in an instance's log folder, and where it is printed.
@@ -83,7 +83,7 @@ func (l Reader) each(show func(Stream) (found bool, err error)) (found bool, err
 }
 
 // fetch prints a log that the agent of another host sends.
-func (l Reader) fetch(ctx context.Context, agent *status.Client, instance string, o Stream, out io.Writer) error {
+func (l Reader) fetch(ctx context.Context, agent apps.Agent, instance string, o Stream, out io.Writer) error {
 	err := agent.Tail(ctx, strings.TrimSuffix(o.File, ".log"), l.Tail, l.Follow, out)
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("%s/%s: %w", l.Facts.ID, instance, err)
@@ -93,6 +93,10 @@ func (l Reader) fetch(ctx context.Context, agent *status.Client, instance string
 
 // dir is the log folder of an instance.
 func (l Reader) dir(instance string) (string, error) {
+	if past := l.Facts.Past; past != nil {
+		return "", exit.Usagef("%s/%s left nothing in %s; in it are: %s", l.Facts.ID, instance, past.URL,
+			wording.OrNone(l.names()))
+	}
 	dir := l.Facts.LogDirs()[instance]
 	if dir == "" && l.Facts.Local != nil {
 		dir = filepath.Join(l.Facts.Local.LogDir, instance)

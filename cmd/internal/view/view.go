@@ -73,6 +73,9 @@ func Of(f apps.Facts) App {
 	if f.Local != nil {
 		v.Registry = cmp.Or(f.Address, f.Local.Registry).String()
 	}
+	if f.Past != nil {
+		v.Registry, v.LogDir = f.Past.Registry, f.Past.URL
+	}
 	if f.Here() {
 		v.WorkDir, v.LogDir = f.Local.WorkDir, f.Local.LogDir
 	}

@@ -1,0 +1,214 @@
+package apps
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/consul"
+	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/history"
+	"github.com/muster-agent/muster/shim/status"
+	"github.com/muster-agent/muster/shim/wording"
+)
+
+// Past is where ended runs are looked for that neither this host nor a registry knows any more.
+type Past struct {
+	Store  *history.Store // nil: nowhere
+	Run    string         // of the app; "": its last one
+	Alone  bool           // nothing else is asked
+	Listed bool           // the last run of each app is listed with those that there are
+}
+
+// Agent sends the logs and events of an instance: its agent on another host, or the history store in its place.
+type Agent interface {
+	Tail(ctx context.Context, log string, lines int, follow bool, to io.Writer) error
+	Logs(ctx context.Context, name string, offset int64, follow bool, to io.Writer) error
+	Close()
+}
+
+// mostSilent is how many instances a line names that have left nothing.
+const mostSilent = 5
+
+// ofPast are the facts of a run that the history store has.
+func (k Lookup) ofPast(ctx context.Context, id string) (Facts, error) {
+	kept, err := k.Past.Store.Load(ctx, id, k.Past.Run)
+	if errors.Is(err, registry.ErrNoApp) {
+		return Facts{ID: id}, exit.With(exit.Usage, err)
+	}
+	if err != nil {
+		return Facts{ID: id}, err
+	}
+	f := Facts{ID: id, Past: kept, Registry: statusOf(kept), Peers: map[string]status.State{}}
+	var silent []string
+	for _, m := range f.Registry.Members {
+		name := m.Instance.String()
+		st, ok := kept.States[name]
+		if !ok {
+			silent = append(silent, name)
+		}
+		if ok && st.Generation >= m.Gen { // else an earlier life has left it
+			st.Conducts = false
+			f.Peers[name] = st.State
+		}
+	}
+	if len(silent) > 0 {
+		fmt.Fprintf(k.Warn, "%s: %s left nothing in the history store: what the registry knew last stands for it\n", id,
+			wording.First(silent, mostSilent))
+	}
+	return f, nil
+}
+
+// statusOf is the registry's last word on a run. A member that only its own files tell of has ended.
+func statusOf(kept *history.Kept) *consul.Status {
+	st := &consul.Status{
+		ID: kept.App, Directive: kept.Last, Verdict: kept.Verdict,
+		App: registry.AppRecord{Run: kept.Run.Run, Proto: kept.Proto, Counts: kept.Counts, Created: kept.Started},
+	}
+	if len(kept.Def.Components) > 0 {
+		st.App.Def, _ = appdef.Encode(kept.Def) // it was decoded
+	}
+	known := map[string]bool{}
+	for _, m := range kept.Members {
+		in, err := registry.ParseInstance(m.Instance)
+		if err != nil {
+			continue
+		}
+		known[m.Instance] = true
+		st.Members = append(st.Members, consul.MemberStatus{Instance: in, Member: m.Record, Step: m.Step})
+	}
+	for _, name := range kept.Instances() {
+		own := kept.States[name]
+		in, err := registry.ParseInstance(name)
+		if known[name] || err != nil {
+			continue
+		}
+		st.Members = append(st.Members, consul.MemberStatus{Instance: in, Member: registry.Member{
+			Run: kept.Run.Run, Inc: own.Inc, Gen: own.Generation, Phase: registry.PhaseEnded, Addr: own.Host,
+			Attempt: own.Attempt, Origin: registry.Origin{Since: own.Since},
+		}})
+	}
+	return st
+}
+
+// keptAgent is an instance in the history store.
+type keptAgent struct {
+	kept     *history.Kept
+	instance string
+}
+
+func (keptAgent) Close() {}
+
+func (a keptAgent) Logs(ctx context.Context, _ string, offset int64, _ bool, to io.Writer) error {
+	return a.kept.Events(ctx, a.instance, offset, to)
+}
+
+// Tail reads a log twice where its last lines alone are wanted: it may be long.
+func (a keptAgent) Tail(ctx context.Context, log string, lines int, _ bool, to io.Writer) error {
+	all := &lineCounter{}
+	if lines >= 0 {
+		if err := a.kept.Log(ctx, a.instance, log, all); err != nil {
+			return missingLog(err)
+		}
+		all.open = false
+	}
+	return missingLog(a.kept.Log(ctx, a.instance, log, &lineSkipper{to: to, skip: all.lines - lines, all: lines < 0}))
+}
+
+func missingLog(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return errors.New("this log is not in the history store")
+	}
+	return err
+}
+
+// lineCounter counts lines; an unfinished one counts.
+type lineCounter struct {
+	lines int
+	open  bool // the last line is not finished
+}
+
+func (c *lineCounter) Write(b []byte) (int, error) {
+	for _, one := range b {
+		if !c.open {
+			c.lines++
+		}
+		c.open = one != '\n'
+	}
+	return len(b), nil
+}
+
+// lineSkipper leaves the first lines out.
+type lineSkipper struct {
+	to   io.Writer
+	skip int
+	all  bool
+}
+
+func (s *lineSkipper) Write(b []byte) (int, error) {
+	rest := b
+	for s.skip > 0 && !s.all {
+		_, after, found := strings.Cut(string(rest), "\n")
+		if !found {
+			return len(b), nil
+		}
+		rest = []byte(after)
+		s.skip--
+	}
+	_, err := s.to.Write(rest)
+	return len(b), err
+}
+
+// pastRows are the runs of the history store, the last of each app or all of them.
+func (k Lookup) pastRows(ctx context.Context, all bool) ([]Row, error) {
+	runs, _, err := k.Past.Store.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows := []Row{}
+	for _, r := range runs {
+		row := Row{
+			App: r.App, Name: r.Name, Phase: "interrupted", Outcome: &r.Outcome, Registry: r.Registry, Owner: r.User,
+			Run: r.Run, Started: new(status.Stamp(r.Started)),
+		}
+		if r.Verdict != nil {
+			row.Phase = "done"
+		}
+		if took := r.Ended.Sub(r.Started).Round(time.Millisecond).Seconds(); took > 0 {
+			row.Seconds = &took
+		}
+		rows = append(rows, row)
+	}
+	slices.SortStableFunc(rows, newestFirst)
+	if !all {
+		seen := map[string]bool{}
+		rows = slices.DeleteFunc(rows, func(r Row) bool {
+			before := seen[r.App]
+			seen[r.App] = true
+			return before
+		})
+	}
+	return rows, nil
+}
+
+// listPast adds the apps that the history store alone knows.
+func (k Lookup) listPast(ctx context.Context, rows []Row) ([]Row, error) {
+	more, err := k.pastRows(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	there := map[string]bool{}
+	for _, r := range rows {
+		there[r.App] = true
+	}
+	rows = append(rows, slices.DeleteFunc(more, func(r Row) bool { return there[r.App] })...)
+	slices.SortStableFunc(rows, newestFirst)
+	return rows, nil
+}

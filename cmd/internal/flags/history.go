@@ -1,0 +1,71 @@
+package flags
+
+import (
+	"cmp"
+	"os"
+	"sync"
+
+	"github.com/muster-agent/muster/cmd/internal/apps"
+	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/hadoop"
+	"github.com/muster-agent/muster/shim/history"
+	"github.com/muster-agent/muster/shim/policy"
+)
+
+// History say where ended runs are read. Verbs that do not register it read none.
+type History struct {
+	URL string
+	Run string // "": the last one of an app
+
+	opened *opened // nil: not registered
+}
+
+// opened is the store once it was asked for.
+type opened struct {
+	once  sync.Once
+	store *history.Store
+	err   error
+}
+
+// Register adds the flag.
+func (f *History) Register(set Set) {
+	f.opened = &opened{}
+	set.StringVar(&f.URL, "history", "",
+		"ask the history store at this `URL` alone (default: the policy's, for apps that are found nowhere else)")
+}
+
+// RegisterRun adds the flag of verbs that show one run.
+func (f *History) RegisterRun(set Set) {
+	set.StringVar(&f.Run, "run", "", "with --history: an earlier run of the app (default: its last one)")
+}
+
+// past opens the store once: a page asks it again and again.
+func (f *History) past() (apps.Past, error) {
+	if f.Run != "" && f.URL == "" {
+		return apps.Past{}, exit.Usagef("--run %s without --history: elsewhere an app has one run", f.Run)
+	}
+	store, err := f.Open()
+	return apps.Past{Store: store, Alone: f.URL != "", Run: f.Run}, err
+}
+
+// Open opens the store that the flag names, else the environment's or the policy's; nil: there is none. Only one that
+// the flag names must be there.
+func (f *History) Open() (*history.Store, error) {
+	if f.opened == nil {
+		return nil, nil //nolint:nilnil // none is no error
+	}
+	f.opened.once.Do(func() {
+		url := cmp.Or(f.URL, os.Getenv(HistoryVariable))
+		p, err := policy.Policy{}.WithHistory("--history", url, "")
+		if url == "" {
+			p, err = policy.Examine(policy.DefaultFile, false)
+		}
+		if err == nil && p.History.Store != "" {
+			f.opened.store = history.New(p.History.Store, hadoop.Login{}.Stores(nil))
+		}
+		if f.URL != "" {
+			f.opened.err = err
+		}
+	})
+	return f.opened.store, exit.With(exit.Usage, f.opened.err)
+}
