@@ -15,11 +15,13 @@ import (
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/cmd/internal/gc"
+	"github.com/muster-agent/muster/shim/history"
 	"github.com/muster-agent/muster/shim/wording"
 )
 
 func newGC(s console.Streams) *cobra.Command {
 	var ask flags.Ask
+	var past flags.History
 	older, dryRun := "7d", false
 	cmd := &cobra.Command{
 		Use: "gc", Short: "Remove what finished runs and the cache have left on this host", Args: exactly(),
@@ -28,13 +30,25 @@ and logs in them, the records that ps and status have of these apps, and from th
 layers and fetched files that no agent holds and none has asked for since, with what broken downloads left
 (which is not listed). A folder that --work-dir named,
 and one of an interrupted run, which may be resumed, is never removed. --dry-run says what would be removed,
-and how much it takes of the disk.`,
-		Example: "  muster gc --dry-run\n  muster gc --older-than 36h",
+and how much it takes of the disk.
+
+With --history it clears up a history store instead: what the policy's history.keep does not keep (or
+90d and 50GiB), or with --older-than what is older.`,
+		Example: "  muster gc --dry-run\n  muster gc --older-than 36h\n" +
+			"  muster gc --history hdfs://nn/history --dry-run",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if past.URL != "" {
+				if !cmd.Flags().Changed("older-than") {
+					older = ""
+				}
+				return collectHistory(cmd.Context(), s, &past, older, dryRun)
+			}
 			return collect(cmd.Context(), s, &ask, older, dryRun)
 		},
 	}
 	ask.Register(cmd.Flags())
+	past.Register(cmd.Flags())
+	cmd.Flags().Lookup("history").Usage = "remove ended runs from the history store at this `URL`, nothing of this host"
 	cmd.Flags().StringVar(&older, "older-than", older, "what ended before this `AGE`, such as 90m, 36h or 7d")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "remove nothing, print what would be removed")
 	return cmd
@@ -72,6 +86,35 @@ func collect(ctx context.Context, s console.Streams, ask *flags.Ask, older strin
 	return errors.Join(append(errs, t.print(s))...)
 }
 
+// collectHistory removes the runs of a store that its bound does not keep, or those that are older than an age.
+func collectHistory(ctx context.Context, s console.Streams, past *flags.History, older string, dry bool) error {
+	store, bound, err := past.Bounded()
+	if err == nil && older != "" {
+		var age time.Duration
+		age, err = parseAge(older)
+		bound = history.Bound{Age: max(age, 1)} // 0 is without end
+	}
+	if err != nil {
+		return err
+	}
+	over, err := store.Over(ctx, bound, history.Entry{}, time.Now())
+	if err != nil {
+		return err
+	}
+	t := tally{dry: dry}
+	var errs []error
+	for _, e := range over {
+		if !dry {
+			if err := store.Remove(ctx, e); err != nil {
+				errs = append(errs, err)
+				continue
+			}
+		}
+		t.add(e.App, gc.Cached{What: "run", Path: store.URL + "/" + e.App + "/" + e.Run, Used: e.Changed, Bytes: e.Bytes})
+	}
+	return errors.Join(append(errs, t.print(s))...)
+}
+
 // tally is what was removed, in the order in which it was.
 type tally struct {
 	dry   bool
@@ -93,7 +136,7 @@ func (t *tally) print(s console.Streams) error {
 		}
 	}
 	var parts []string
-	for _, kind := range []string{"work folder", "image layer", "fetched file"} {
+	for _, kind := range []string{"work folder", "image layer", "fetched file", "run"} {
 		n := 0
 		for _, k := range t.kinds {
 			if k == kind {

@@ -75,11 +75,10 @@ func (f *psFlags) ps(ctx context.Context, s console.Streams) error {
 		fmt.Fprintln(s.Err, "no apps on this host; --registry consul://HOST:PORT asks a registry")
 		return nil
 	}
-	return printRows(s.Out, rows, k.Past.Alone)
+	return printRows(s.Out, rows)
 }
 
-// printRows prints a line for each app, or with its name for each run.
-func printRows(out io.Writer, rows []apps.Row, runs bool) error {
+func printRows(out io.Writer, rows []apps.Row) error {
 	var cells [][]string
 	now := time.Now()
 	for _, r := range rows {
@@ -95,9 +94,6 @@ func printRows(out io.Writer, rows []apps.Row, runs bool) error {
 		}
 		if !strings.HasPrefix(r.Registry, "unix:") { // its own has no name that says more
 			at = r.Registry
-		}
-		if !runs {
-			r.Run = ""
 		}
 		cells = append(cells, []string{
 			r.App, r.Run, r.Name, r.Phase, view.OrEmpty(r.Outcome), live, started, took, r.Owner, at,

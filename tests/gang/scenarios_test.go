@@ -89,6 +89,7 @@ func TestConsul(t *testing.T) {
 		{"standby sees the verdict", standbyEnds},
 		{"a launcher gets the process's output", launcherGetsOutput},
 		{"logs from another host", logsElsewhere},
+		{"a history without its hosts", historyAlone},
 		{"programs and signals from another host", actsElsewhere},
 		{"another definition", anotherDefinition},
 		{"an agent is killed, instance scope", agentKilledInstance},

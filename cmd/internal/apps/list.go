@@ -142,9 +142,7 @@ func (k Lookup) inRegistry(
 const listPatience = time.Minute
 
 func (k Lookup) rowOf(f Facts, now time.Time) Row {
-	row := Row{
-		App: f.ID, Name: f.Name(), Phase: f.Phase(), Outcome: f.Outcome(), Registry: f.Address.String(), Run: f.Run(),
-	}
+	row := Row{App: f.ID, Name: f.Name(), Phase: f.Phase(), Outcome: f.Outcome(), Registry: f.Address.String()}
 	if f.Here() {
 		row.WorkDir = f.Local.WorkDir
 		row.Owner = k.owner(f.ID)
@@ -218,7 +216,8 @@ type Row struct {
 	reservation
 	// Owner is the user of this host who started it; empty: not started on this host.
 	Owner string `json:"owner"`
-	Run   string `json:"run"`
+	// Run is set for runs of the history store alone, which has all runs of an app.
+	Run string `json:"run,omitempty"`
 }
 
 // reservation is what the limits of a run's instances add up to, and that over the time that it has lasted; null: not

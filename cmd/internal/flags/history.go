@@ -44,22 +44,18 @@ func (f *History) past() (apps.Past, error) {
 	if f.Run != "" && f.URL == "" {
 		return apps.Past{}, exit.Usagef("--run %s without --history: elsewhere an app has one run", f.Run)
 	}
-	store, err := f.Open()
+	store, err := f.open()
 	return apps.Past{Store: store, Alone: f.URL != "", Run: f.Run}, err
 }
 
-// Open opens the store that the flag names, else the environment's or the policy's; nil: there is none. Only one that
-// the flag names must be there.
-func (f *History) Open() (*history.Store, error) {
+// open opens the store that the flag names, else the environment's or the policy's; nil: there is none. Only one that
+// the flag names must be one.
+func (f *History) open() (*history.Store, error) {
 	if f.opened == nil {
 		return nil, nil //nolint:nilnil // none is no error
 	}
 	f.opened.once.Do(func() {
-		url := cmp.Or(f.URL, os.Getenv(HistoryVariable))
-		p, err := policy.Policy{}.WithHistory("--history", url, "")
-		if url == "" {
-			p, err = policy.Examine(policy.DefaultFile, false)
-		}
+		p, err := f.rules()
 		if err == nil && p.History.Store != "" {
 			f.opened.store = history.New(p.History.Store, hadoop.Login{}.Stores(nil))
 		}
@@ -67,5 +63,27 @@ func (f *History) Open() (*history.Store, error) {
 			f.opened.err = err
 		}
 	})
-	return f.opened.store, exit.With(exit.Usage, f.opened.err)
+	return f.opened.store, f.opened.err
+}
+
+// rules are the flag's, else the environment's, else those of the host's policy.
+func (f *History) rules() (policy.Policy, error) {
+	if url := cmp.Or(f.URL, os.Getenv(HistoryVariable)); url != "" {
+		return policy.Policy{}.WithHistory("--history", url, "")
+	}
+	return policy.Examine(policy.DefaultFile, false)
+}
+
+// Bounded is the store that the flag names, and how much of it is kept: as the host's policy says, if it is its own.
+func (f *History) Bounded() (*history.Store, history.Bound, error) {
+	p, err := f.rules()
+	if err != nil {
+		return nil, history.Bound{}, err
+	}
+	own, err := policy.Examine(policy.DefaultFile, false)
+	if err == nil && own.History.Store == p.History.Store {
+		p = own
+	}
+	k := p.History.Keep
+	return history.New(p.History.Store, hadoop.Login{}.Stores(nil)), history.Bound{Age: k.Limit, Bytes: k.Bytes}, nil
 }
