@@ -110,7 +110,8 @@ func collectHistory(ctx context.Context, s console.Streams, past *flags.History,
 				continue
 			}
 		}
-		t.add(e.App, gc.Cached{What: "run", Path: store.URL + "/" + e.App + "/" + e.Run, Used: e.Changed, Bytes: e.Bytes})
+		at := store.URL + "/" + e.App + "/" + e.Run
+		t.add(e.App, gc.Cached{What: "run", Path: at, Used: e.Changed, Bytes: e.Bytes})
 	}
 	return errors.Join(append(errs, t.print(s))...)
 }

@@ -174,17 +174,7 @@ func (k Lookup) pastRows(ctx context.Context, all bool) ([]Row, error) {
 	}
 	rows := []Row{}
 	for _, r := range runs {
-		row := Row{
-			App: r.App, Name: r.Name, Phase: "interrupted", Outcome: &r.Outcome, Registry: r.Registry, Owner: r.User,
-			Run: r.Run, Started: new(status.Stamp(r.Started)),
-		}
-		if r.Verdict != nil {
-			row.Phase = "done"
-		}
-		if took := r.Ended.Sub(r.Started).Round(time.Millisecond).Seconds(); took > 0 {
-			row.Seconds = &took
-		}
-		rows = append(rows, row)
+		rows = append(rows, rowOfPast(r))
 	}
 	slices.SortStableFunc(rows, newestFirst)
 	if !all {
@@ -196,6 +186,20 @@ func (k Lookup) pastRows(ctx context.Context, all bool) ([]Row, error) {
 		})
 	}
 	return rows, nil
+}
+
+func rowOfPast(r history.Run) Row {
+	row := Row{
+		App: r.App, Name: r.Name, Phase: "interrupted", Outcome: &r.Outcome, Registry: r.Registry, Owner: r.User,
+		Run: r.Run, Started: new(status.Stamp(r.Started)),
+	}
+	if r.Verdict != nil {
+		row.Phase = "done"
+	}
+	if took := r.Ended.Sub(r.Started).Round(time.Millisecond).Seconds(); took > 0 {
+		row.Seconds = &took
+	}
+	return row
 }
 
 // listPast adds the apps that the history store alone knows.

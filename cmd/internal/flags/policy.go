@@ -11,7 +11,7 @@ import (
 type Policy struct {
 	File   string // "": the host's own
 	Userns string // private or host; "": as the policy has it
-	// History is where the run is kept after its end, with the logs that HistoryLogs says: if the policy names no store.
+	// History is where the run is kept after its end, and HistoryLogs which logs of it; the policy comes first.
 	History, HistoryLogs string
 }
 
