@@ -213,7 +213,12 @@ var rooms = []room{
 	}},
 	{path: "cmd/internal/ui", may: []string{
 		"appdef", "cmd/internal/apps", "cmd/internal/ask", "cmd/internal/console", "cmd/internal/logs", "cmd/internal/view",
-		"registry", "shim/exit", "shim/journal", "shim/journal/timeline", "shim/samples", "shim/status",
+		"cmd/internal/seeds", "registry", "shim/exit", "shim/journal", "shim/journal/timeline", "shim/publisher", "shim/samples",
+		"shim/status",
+	}},
+	{path: "cmd/internal/seeds", may: []string{
+		"appdef", "appdef/pai", "cmd/internal/apps", "cmd/internal/view", "registry", "registry/consul", "shim/plan",
+		"shim/publisher", "shim/status",
 	}},
 	{path: "cmd/internal/logs", may: []string{
 		"cmd/internal/apps", "cmd/internal/console", "registry", "registry/consul", "shim/exit", "shim/files",
@@ -227,7 +232,7 @@ var rooms = []room{
 	}},
 	{path: "cmd/internal/slider", may: []string{
 		"cmd/internal/apps", "cmd/internal/ask", "cmd/internal/console", "cmd/internal/detach", "cmd/internal/flags", "cmd/internal/run",
-		"cmd/internal/view", "appdef", "packages", "packages/sign", "packages/slidershell", "registry", "registry/consul", "shim/checkpoint", "shim/exit", "shim/fault", "shim/files",
+		"cmd/internal/seeds", "cmd/internal/view", "appdef", "packages", "packages/sign", "packages/slidershell", "registry", "registry/consul", "shim/checkpoint", "shim/exit", "shim/fault", "shim/files",
 		"shim/hostlock", "shim/openapp", "shim/plan", "shim/policy", "shim/publisher", "shim/sandbox/proc", "shim/status", "shim/store", "shim/store/schemes",
 		"shim/wait", "shim/wording", "shim/workdir",
 	}},

@@ -54,7 +54,24 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
 		return
 	}
-	if err := h.answer(w, r, path[1:]); err != nil {
+	if err := fromHere(r); err != nil {
+		refuse(w, err)
+		return
+	}
+	if err := h.answer(w, r, "http://"+r.Host+"/"+h.secret, path[1:]); err != nil {
+		refuse(w, err)
+	}
+}
+
+// Answer answers one request for a path, which begins with root, of an app: who asks was let in already. base is the
+// URL that stands before root.
+func Answer(w http.ResponseWriter, r *http.Request, base, path string, s viewSource) {
+	asked, err := segments(&url.URL{Path: path})
+	if err == nil {
+		h := &handler{views: &views{source: s}, source: s}
+		err = h.answer(w, r, base, asked)
+	}
+	if err != nil {
 		refuse(w, err)
 	}
 }
@@ -99,10 +116,7 @@ func fromHere(r *http.Request) error {
 	return nil
 }
 
-func (h *handler) answer(w http.ResponseWriter, r *http.Request, path []string) error {
-	if err := fromHere(r); err != nil {
-		return err
-	}
+func (h *handler) answer(w http.ResponseWriter, r *http.Request, base string, path []string) error {
 	unknown := notFound(r.Method+" "+"/"+strings.Join(path, "/")+" is not here",
 		root+"/publisher, "+root+"/application/live, "+root+"/application/model, "+root+"/registry")
 	top := strings.Split(root[1:], "/")
@@ -123,7 +137,7 @@ func (h *handler) answer(w http.ResponseWriter, r *http.Request, path []string) 
 		return err
 	}
 	q := question{
-		base: "http://" + r.Host + "/" + h.secret, verb: r.Method, body: body, now: time.Now(), names: names,
+		base: base, verb: r.Method, body: body, now: time.Now(), names: names,
 		rest: rest,
 	}
 	q.stop = func(by string) error { return h.stop(r.Context(), by) }

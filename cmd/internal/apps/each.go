@@ -16,7 +16,13 @@ func EachAgent[T any](
 ) map[string]T {
 	ctx, cancel := context.WithTimeout(ctx, socketPatience)
 	defer cancel()
-	agents, _ := f.Elsewhere()
+	agents := map[string]*status.Client{}
+	elsewhere, _ := f.Elsewhere()
+	for name, agent := range elsewhere {
+		if c, lives := agent.(*status.Client); lives {
+			agents[name] = c
+		}
+	}
 	sockets := k.State.Sockets(f.ID)
 	for name := range f.States {
 		agents[name] = status.Dial(sockets[name])

@@ -43,6 +43,7 @@ type Lookup struct {
 // Facts are all that could be found out about one app.
 type Facts struct {
 	ID      string
+	Owner   string                         // user of this host who started it; "": not started on this host
 	Local   *status.AppFile                // nil: not started on this host
 	Result  *status.ResultFile             // nil: not over, or not a run of this host
 	States  map[string]status.State        // of agents on this host
@@ -75,13 +76,17 @@ func (f Facts) NoRegistry(otherwise string) error {
 
 // UnknownApp is an app that neither this host nor the registry knows.
 func (k Lookup) UnknownApp(id string, address registry.Address) error {
-	return exit.With(exit.Usage, noApp{id, address.String()})
+	return exit.With(exit.Usage, noApp{id: id, address: address.String()})
 }
 
 // noApp is an app that this host and a registry were asked for; "": this host alone.
-type noApp struct{ id, address string }
+type noApp struct{ id, address, nowhere string } // nowhere: where no registry answered
 
 func (e noApp) Error() string {
+	if e.nowhere != "" {
+		return fmt.Sprintf("no app %q on this host, and no registry at %s; give --registry, or the --state-dir "+
+			"that its agents were given", e.id, e.nowhere)
+	}
 	if e.address == "" {
 		return fmt.Sprintf("no app %q on this host; muster ps lists what is there; if it runs elsewhere, muster "+
 			"status %s --registry URL says where", e.id, e.id)
@@ -135,8 +140,7 @@ func (k Lookup) present(ctx context.Context, id string) (Facts, error) {
 	case errors.Is(err, registry.ErrNoApp) && f.Local == nil:
 		return f, k.UnknownApp(id, f.Address)
 	case errors.Is(err, registry.ErrUnreachable) && f.Local == nil && !k.Named:
-		return f, exit.Usagef("no app %q on this host, and no registry at %s; give --registry, or the --state-dir "+
-			"that its agents were given", id, f.Address)
+		return f, exit.With(exit.Usage, noApp{id: id, nowhere: f.Address.String()})
 	case errors.Is(err, registry.ErrNoApp):
 		f.Silent = err
 	case f.Local == nil || errors.Is(err, registry.ErrForbidden) || exit.CodeOf(err) == exit.Usage:
@@ -232,7 +236,7 @@ func (k Lookup) OnHost(ctx context.Context, id string) (Facts, error) {
 	if err != nil {
 		return f, fmt.Errorf("app %s: %w", id, err)
 	}
-	f.Local = &local
+	f.Local, f.Owner = &local, k.owner(id)
 	sockets := k.State.Sockets(id)
 	for name := range sockets {
 		var record status.InstanceFile

@@ -30,28 +30,55 @@ func (k Lookup) List(ctx context.Context) ([]Row, error) {
 	if k.Past.Alone {
 		return k.pastRows(ctx, true)
 	}
+	now := time.Now()
+	all, rows, err := k.all(ctx, now)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range all {
+		row := rowOf(f, now)
+		if f.Local == nil {
+			k.Over.keep(row, now)
+		}
+		rows = append(rows, row)
+	}
+	if k.Past.Listed {
+		return k.listPast(ctx, rows)
+	}
+	slices.SortStableFunc(rows, newestFirst)
+	return rows, nil
+}
+
+// All are the facts about the apps that List lists, in no order.
+func (k Lookup) All(ctx context.Context) ([]Facts, error) {
+	k.Over = nil
+	all, _, err := k.all(ctx, time.Now())
+	return all, err
+}
+
+// all are the facts about all apps, but for those that are over, and were read before: these come as rows.
+func (k Lookup) all(ctx context.Context, now time.Time) (all []Facts, over []Row, err error) {
 	known, err := k.State.Apps()
 	if err != nil {
-		return nil, exit.With(exit.Forbidden, err)
+		return nil, nil, exit.With(exit.Forbidden, err)
 	}
-	now, rows := time.Now(), []Row{}
+	over = []Row{}
 	there := map[string]*consul.Status{}
 	if !k.Address.IsZero() {
 		here := map[string]bool{}
 		for _, app := range known {
 			here[app.App] = true
 		}
-		var over []Row
-		there, over, err = k.inRegistry(ctx, here, now)
-		if err != nil {
-			return nil, err
+		var before []Row
+		if there, before, err = k.inRegistry(ctx, here, now); err != nil {
+			return nil, nil, err
 		}
-		rows = append(rows, over...)
+		over = append(over, before...)
 	}
 	for _, app := range known {
 		f, err := k.OnHost(ctx, app.App)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if f.Local == nil { // forgotten meanwhile
 			continue
@@ -61,18 +88,12 @@ func (k Lookup) List(ctx context.Context) ([]Row, error) {
 			f.heard(st)
 			delete(there, app.App)
 		}
-		rows = append(rows, k.rowOf(f, now))
+		all = append(all, f)
 	}
 	for id, st := range there {
-		row := k.rowOf(Facts{ID: id, Address: k.Address, Registry: st}, now)
-		k.Over.keep(row, now)
-		rows = append(rows, row)
+		all = append(all, Facts{ID: id, Address: k.Address, Registry: st})
 	}
-	if k.Past.Listed {
-		return k.listPast(ctx, rows)
-	}
-	slices.SortStableFunc(rows, newestFirst)
-	return rows, nil
+	return all, over, nil
 }
 
 // ListAlso adds the apps of another state folder of this host. What may not be read there has none.
@@ -141,11 +162,11 @@ func (k Lookup) inRegistry(
 // listPatience bounds the listing of all apps of a registry: one read each.
 const listPatience = time.Minute
 
-func (k Lookup) rowOf(f Facts, now time.Time) Row {
+func rowOf(f Facts, now time.Time) Row {
 	row := Row{App: f.ID, Name: f.Name(), Phase: f.Phase(), Outcome: f.Outcome(), Registry: f.Address.String()}
 	if f.Here() {
 		row.WorkDir = f.Local.WorkDir
-		row.Owner = k.owner(f.ID)
+		row.Owner = f.Owner
 	}
 	row.Live = len(f.States)
 	row.User = row.Owner

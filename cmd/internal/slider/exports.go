@@ -10,11 +10,8 @@ import (
 	"strings"
 
 	"github.com/muster-agent/muster/cmd/internal/apps"
-	"github.com/muster-agent/muster/cmd/internal/view"
-	"github.com/muster-agent/muster/registry"
-	"github.com/muster-agent/muster/registry/consul"
+	"github.com/muster-agent/muster/cmd/internal/seeds"
 	"github.com/muster-agent/muster/shim/exit"
-	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/publisher"
 	"github.com/muster-agent/muster/shim/status"
 	"github.com/muster-agent/muster/shim/wording"
@@ -34,45 +31,10 @@ func (a *app) view(ctx context.Context) (apps.Facts, publisher.View, error) {
 	if err != nil {
 		return f, publisher.View{}, err
 	}
-	known := consul.Status{ID: a.name, Members: ended(&f)}
-	if f.Registry != nil {
-		known = *f.Registry
-		if known.Directive.Counts != nil {
-			app = app.WithCounts(known.Directive.Counts)
-		}
-	}
 	user, _, _ := strings.Cut(apps.Asker(), "@")
-	v := publisher.ViewOf(&app, known, user, func(in registry.Instance) plan.Request {
-		return plan.Request{
-			AppID: a.name, Run: known.App.Run, Component: in.Component, Index: in.Index,
-			Allocation: plan.Allocation{User: user},
-		}
-	})
+	v := seeds.SliderView(f, app, user)
 	v.Over = !isLive(yarnState(&f))
 	return f, v, nil
-}
-
-// ended are the instances of a run that is over, as its registry would have them. What ended after the verdict was told
-// to.
-func ended(f *apps.Facts) []consul.MemberStatus {
-	verdict := f.Verdict()
-	if verdict == nil {
-		return nil
-	}
-	var members []consul.MemberStatus
-	for _, row := range view.Of(*f).Instances {
-		m := consul.MemberStatus{Instance: registry.Instance{Component: row.Component, Index: row.Index}}
-		m.Attempt, m.Phase = row.Attempt, registry.PhaseLeft
-		switch {
-		case row.ExitInfo == nil || row.ExitInfo.At.After(verdict.At):
-		case row.Exit != nil && *row.Exit == 0:
-			m.Phase = registry.PhaseEnded
-		default:
-			m.Phase = registry.PhaseFailed
-		}
-		members = append(members, m)
-	}
-	return members
 }
 
 // askAgents asks the agents of the app on this host, one after the other, until one answers.

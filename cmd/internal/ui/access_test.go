@@ -107,6 +107,7 @@ func TestRights(t *testing.T) {
 		return w
 	}
 	const stopPath = "/api/v1/apps/d1/stop"
+	const signalPath = "/proxy/d1/ws/app/signal/10"
 	kind := "application/json"
 	for _, tt := range []struct {
 		what, method, path string
@@ -130,6 +131,19 @@ func TestRights(t *testing.T) {
 		{"a form acts", "POST", stopPath, head{"Cookie": cookieName + "=" + actor, "Content-Type": "text/plain", "Origin": "https://muster.test"}, 400, "want application/json"},
 		{"an app of no name", "POST", "/api/v1/apps/..%2fd1/stop", head{"Authorization": "Bearer " + actor, "Content-Type": kind}, 400, "app"},
 		{"another app", "POST", "/api/v1/apps/d9/stop", head{"Authorization": "Bearer " + actor, "Content-Type": kind}, 404, "d9"},
+		{"HBox's signal by who may look", "GET", signalPath, head{"Authorization": "Bearer " + reader}, 403, "ann may look at apps"},
+		{"HBox's signal by a program", "GET", signalPath, head{"Authorization": "Bearer " + actor}, 200, "FAILED"},
+		{"HBox's signal by a program with a cookie", "GET", signalPath, head{"Cookie": cookieName + "=" + actor}, 200, "FAILED"},
+		{"HBox's signal by a stranger's page", "GET", signalPath, head{"Cookie": cookieName + "=" + actor, "Sec-Fetch-Site": "cross-site"}, 403, "only this server's own page"},
+		{"HBox's signal by a page of a sister host", "GET", signalPath, head{"Cookie": cookieName + "=" + actor, "Sec-Fetch-Site": "same-site"}, 403, "only this server's own page"},
+		{"HBox's save by who may look", "GET", "/proxy/d1/ws/app/savemodel", head{"Authorization": "Bearer " + reader}, 403, "ann may look at apps"},
+		{"Slider's stop by who may look", "GET", "/proxy/d1/ws/v1/slider/application/action/stop", head{"Authorization": "Bearer " + reader}, 404, "kept no more"},
+		{"PAI's stop by who may look", "PUT", "/api/v1/jobs/d1/executionType", head{"Authorization": "Bearer " + reader}, 403, "ForbiddenUserError"},
+		{"PAI's submit", "POST", "/api/v1/jobs", head{"Authorization": "Bearer " + actor}, 501, "muster submit"},
+		{"PAI's list", "GET", "/api/v1/jobs", head{"Authorization": "Bearer " + reader}, 200, `"name":"d1"`},
+		{"PAI's list by nobody", "GET", "/api/v1/jobs", nil, 401, ""},
+		{"PAI's job", "GET", "/api/v1/jobs/d1", head{"Authorization": "Bearer " + reader}, 200, `"jobStatus"`},
+		{"PAI's job file", "GET", "/api/v1/jobs/d1/config", head{"Authorization": "Bearer " + reader}, 404, "NoJobConfigError"},
 		{"login", "GET", "/login", nil, 200, `name="token"`},
 	} {
 		w := do(tt.method, tt.path, "{}", tt.heads)

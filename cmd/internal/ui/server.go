@@ -104,6 +104,7 @@ func (s *Server) handler() http.Handler {
 		s.answerValue(w, callerOf(r.Context()))
 	})
 	s.acts(mux)
+	s.seeds(mux)
 	outer := http.NewServeMux()
 	outer.HandleFunc("GET "+loginPath, s.login)
 	outer.HandleFunc("POST "+loginPath, s.loginByToken)
