@@ -30,6 +30,7 @@ type uiFlags struct {
 	ask       flags.Ask
 	listen    string
 	url       string
+	appsURL   string
 	cert, key string
 	tokens    string
 	header    string
@@ -47,7 +48,10 @@ link that opens it once, and the next link when one was used. Ctrl-C ends it.
 
 At an address that others reach it is the page of a cluster: it shows the apps of --registry alone,
 over TLS, to who shows a token of --tokens (muster ui token makes one) or is named by a proxy in
---user-header. A token and a user have the right to look; acting is a right of its own.`,
+--user-header. A token and a user have the right to look; acting is a right of its own.
+
+Pages of apps, such as boards, are shown at *.localhost, and at --apps-url for a cluster: each has a
+name of its own, so that its scripts act with nobody's rights here.`,
 		Example: "  muster ui\n  muster ui --registry consul://127.0.0.1:8500 --listen 127.0.0.1:8080\n" +
 			"  muster ui --registry consul://consul.example.org:8501 --listen :8443 " +
 			"\\\n    --url https://muster.example.org:8443 --tls-cert ui.pem --tls-key ui.key --tokens ui.tokens",
@@ -59,6 +63,8 @@ over TLS, to who shows a token of --tokens (muster ui token makes one) or is nam
 	set.StringVar(&f.listen, "listen", "127.0.0.1:0",
 		"`ADDRESS` to listen at, or unix:PATH for a proxy on this host; port 0: any that is free")
 	set.StringVar(&f.url, "url", "", "where browsers reach it, such as https://muster.example.org")
+	set.StringVar(&f.appsURL, "apps-url", "",
+		"where browsers reach pages of apps, such as https://*.apps.example.org: a name for each, in place of *")
 	set.StringVar(&f.cert, "tls-cert", "", "`FILE` with the certificate, PEM; read again when it has changed")
 	set.StringVar(&f.key, "tls-key", "", "`FILE` with its key, PEM")
 	set.StringVar(&f.tokens, "tokens", "", "`FILE` with who may look and act, as muster ui token prints its lines")
@@ -102,7 +108,7 @@ func (f *uiFlags) serve(ctx context.Context, s console.Streams) error {
 	var over apps.Over
 	server := ui.Server{
 		Lookup: func(app string) (apps.Lookup, error) { return f.lookup(app, s, shared, &over) },
-		URL:    f.url, Log: slog.New(slog.NewTextHandler(s.Err, nil)),
+		URL:    f.url, AppsURL: strings.TrimSuffix(f.appsURL, "/"), Log: slog.New(slog.NewTextHandler(s.Err, nil)),
 		Access: ui.Access{Tokens: ui.TokenFile{Path: f.tokens}, Header: f.header, Actors: f.actors},
 	}
 	if server.Access.Proxies, err = prefixes(f.proxies); err != nil {
@@ -164,11 +170,11 @@ func (f *uiFlags) shared() (bool, error) {
 		return false, exit.Usagef("ui: --listen %q: want ADDRESS:PORT, such as 127.0.0.1:8080, or unix:PATH", f.listen)
 	case (f.cert == "") != (f.key == ""):
 		return false, exit.Usagef("ui: --tls-cert and --tls-key come together")
-	case alone && f.tokens == "" && f.header == "" && f.cert == "" && f.url == "":
+	case alone && f.tokens == "" && f.header == "" && f.cert == "" && f.url == "" && f.appsURL == "":
 		return false, nil
 	case alone:
 		return false, exit.Usagef("ui: --listen %s is for its own user, whom a link lets in: --tokens, --user-header, "+
-			"--url and --tls-cert are for an address that others reach, or for unix:PATH behind a proxy", f.listen)
+			"--url, --apps-url and --tls-cert are for an address that others reach, or for unix:PATH behind a proxy", f.listen)
 	case f.tokens == "" && f.header == "":
 		return false, exit.Usagef("ui: --listen %s is reached by others: want --tokens or --user-header, which say "+
 			"who they are", f.listen)
@@ -186,6 +192,11 @@ func (f *uiFlags) shared() (bool, error) {
 	if err != nil || to.Scheme != "https" || to.Host == "" || strings.Trim(to.Path, "/") != "" {
 		return false, exit.Usagef("ui: --url %q: want https://HOST or https://HOST:PORT, where browsers reach it",
 			f.url)
+	}
+	if to, err = url.Parse(f.appsURL); err != nil || f.appsURL != "" && (to.Scheme != "https" ||
+		!strings.HasPrefix(to.Host, "*.") || strings.Count(to.Host, "*") > 1 || strings.Trim(to.Path, "/") != "") {
+		return false, exit.Usagef("ui: --apps-url %q: want https://*.HOST or https://*.HOST:PORT; all names below HOST lead "+
+			"to this server, whose certificate is for *.HOST, too", f.appsURL)
 	}
 	return true, nil
 }

@@ -55,7 +55,7 @@ func (s *sessions) newLink() string {
 func (s *sessions) use(key string) (session string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.link == "" || subtle.ConstantTimeCompare([]byte(key), []byte(s.link)) != 1 {
+	if !equal(s.link, key) {
 		return "", false
 	}
 	s.link = ""
@@ -69,8 +69,13 @@ func (s *sessions) has(session string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.ContainsFunc(s.open, func(one string) bool {
-		return subtle.ConstantTimeCompare([]byte(one), []byte(session)) == 1
+		return equal(one, session)
 	})
+}
+
+// equal compares in a time that tells nothing. Nothing is equal to an empty secret.
+func equal(secret, shown string) bool {
+	return secret != "" && subtle.ConstantTimeCompare([]byte(secret), []byte(shown)) == 1
 }
 
 //go:embed login.html
@@ -177,6 +182,10 @@ func (s *Server) ownHost(next http.Handler) http.Handler {
 		names = append(names, net.JoinHostPort("localhost", port))
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if label, ok := s.pageOf(r.Host); ok {
+			s.pageHandler(w, r, label)
+			return
+		}
 		if !slices.Contains(names, cmp.Or(r.Host, "none")) {
 			http.Error(w, "This server answers as "+s.host+" only.", http.StatusMisdirectedRequest)
 			return

@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/net/netutil"
@@ -40,6 +41,9 @@ type Server struct {
 	Access Access
 	// URL is where browsers reach this server; "": http at the address that it listens at.
 	URL string
+	// AppsURL is where browsers reach pages of apps, such as https://*.apps.example.org, a name in place of * for each;
+	// "": at *.localhost, and not at all where others reach this server.
+	AppsURL string
 	// Log is told who acts; nil: nobody is.
 	Log *slog.Logger
 
@@ -47,6 +51,9 @@ type Server struct {
 	sessions   sessions
 	feeds      feeds
 	terminals  terminals
+	pages      pages
+	reach      sync.Once
+	onward     *http.Transport // to pages of apps
 }
 
 // Serve answers at l until ctx is done.
@@ -105,6 +112,8 @@ func (s *Server) handler() http.Handler {
 	})
 	s.acts(mux)
 	s.seeds(mux)
+	mux.HandleFunc("GET /apps/{app}/proxy/{instance}/{export}", s.openPage)
+	mux.HandleFunc("GET /apps/{app}/proxy/{instance}/{export}/{path...}", s.openPage)
 	outer := http.NewServeMux()
 	outer.HandleFunc("GET "+loginPath, s.login)
 	outer.HandleFunc("POST "+loginPath, s.loginByToken)

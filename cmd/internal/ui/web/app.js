@@ -81,6 +81,11 @@ export function showApp(main, id, me) {
       add("Generation", app.generation ? String(app.generation) : "");
       add("Started", moment(app.started));
       add("Missing", (app.missing || []).join(", "));
+      for (const row of app.verdict ? [] : app.instances) {
+        for (const [name, url] of Object.entries(row.exports || {})) {
+          if (url.startsWith("http://")) add("Page", make("a", { href: "/apps/" + [id, "proxy", row.instance, name].map(encodeURIComponent).join("/"), target: "_blank", rel: "noopener" }, row.instance + " " + name));
+        }
+      }
       for (const row of app.instances) {
         for (const warning of row.warnings || []) add("Warning", make("span", { className: "warn" }, row.instance + ": " + warning.text));
       }
