@@ -31,6 +31,9 @@ import (
 //go:embed web
 var web embed.FS
 
+//go:embed openapi.json
+var openAPI []byte
+
 // Server serves browsers, and programs that show a token.
 type Server struct {
 	// Lookup is where an app is looked for; "": all apps.
@@ -109,6 +112,10 @@ func (s *Server) handler() http.Handler {
 	mux.HandleFunc("GET /api/v1/apps/{app}/live", s.live)
 	mux.HandleFunc("GET /api/v1/me", func(w http.ResponseWriter, r *http.Request) {
 		s.answerValue(w, callerOf(r.Context()))
+	})
+	mux.HandleFunc("GET /api/v1/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(openAPI) // fails when the asker is gone
 	})
 	s.acts(mux)
 	s.seeds(mux)
