@@ -53,6 +53,16 @@ func TestProgressLine(t *testing.T) {
 	}
 }
 
+func TestPageLines(t *testing.T) {
+	got := submit.HBoxPages("worker-0", map[string]string{
+		"worker.url": "http://h1:5000", "worker.board": "http://h1:6006", "worker.host_port": "h1:5000",
+	})
+	want := []string{"board url: http://h1:6006", "Received digits server url from worker-0", "digits server url: http://h1:5000"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // In HBox's numbers a verdict that is no success is told from all that kept one from coming; who leaves a job does not fail it.
 func TestHBoxCodes(t *testing.T) {
 	for _, tt := range []struct {

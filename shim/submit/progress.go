@@ -2,6 +2,9 @@ package submit
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
@@ -31,4 +34,18 @@ func HBoxProgress(reported map[string]float64, workers []registry.Instance) stri
 		return ""
 	}
 	return fmt.Sprintf("reporter progress:%.2f%%", 100*sum/float64(len(workers)))
+}
+
+// HBoxPages are the lines of HBox's client about what an instance serves: a board, or DIGITS.
+func HBoxPages(instance string, exports map[string]string) []string {
+	var lines []string
+	for _, export := range slices.Sorted(maps.Keys(exports)) {
+		switch _, name, _ := strings.Cut(export, "."); name {
+		case "board":
+			lines = append(lines, "board url: "+exports[export])
+		case "url":
+			lines = append(lines, "Received digits server url from "+instance, "digits server url: "+exports[export])
+		}
+	}
+	return lines
 }

@@ -121,6 +121,7 @@ func (w *watcher) look(ctx context.Context) (over bool) {
 	w.seen.Store(&st)
 	w.report("phase", w.phase())
 	w.restarts(ctx)
+	w.pages()
 	if st.Directive.Act == registry.ActRun && st.Verdict == nil && time.Since(w.asked) >= progressEvery {
 		w.asked = time.Now()
 		w.progress(ctx)
@@ -220,6 +221,18 @@ func (w *watcher) restarts(ctx context.Context) {
 			why = m.Exit.Why
 		}
 		w.print(fmt.Sprintf("%s: attempt %d%s", m.Instance, m.Attempt, colon(why)))
+	}
+}
+
+// pages reports where the pages of an HBox job are.
+func (w *watcher) pages() {
+	for _, m := range w.st.Members {
+		if !w.hbox || !m.Live {
+			continue
+		}
+		for i, line := range HBoxPages(m.Instance.String(), m.Exports) {
+			w.report(fmt.Sprintf("page %d of %s", i, m.Instance), line)
+		}
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // Progress prints the progress of a job as hbox-submit does: the sum of what the workers report on stderr, by the
-// number of workers.
+// number of workers, and where their pages are.
 type Progress struct {
 	State   status.Dir
 	App     string
@@ -23,6 +23,7 @@ type Progress struct {
 	Out     io.Writer
 	Workers []registry.Instance
 	last    string
+	told    map[string]bool // lines about pages
 }
 
 // pollEvery is how often the agents are asked.
@@ -60,8 +61,12 @@ func (p *Progress) ask(ctx context.Context) map[string]float64 {
 	said := map[string]float64{}
 	for _, in := range p.Workers {
 		client := status.Dial(p.State.Socket(p.App, in.String()))
-		if st, err := client.State(ctx); err == nil && st.Progress != nil {
+		st, err := client.State(ctx)
+		if err == nil && st.Progress != nil {
 			said[in.String()] = *st.Progress
+		}
+		if err == nil {
+			p.tellPages(submit.HBoxPages(in.String(), st.Exports))
 		}
 		client.Close()
 	}
@@ -81,6 +86,18 @@ func (p *Progress) read() map[string]float64 {
 		}
 	}
 	return said
+}
+
+func (p *Progress) tellPages(lines []string) {
+	for _, line := range lines {
+		if !p.told[line] {
+			fmt.Fprintln(p.Out, line)
+		}
+		if p.told == nil {
+			p.told = map[string]bool{}
+		}
+		p.told[line] = true
+	}
 }
 
 func (p *Progress) tell(said map[string]float64) {

@@ -112,10 +112,16 @@ func (v *App) lines() [][2]string {
 		}
 	}
 	for _, row := range v.Instances { // what people open: TensorBoard's URL
-		if row.Role != "service" || v.Verdict != nil {
-			continue
+		if v.Verdict != nil {
+			break
 		}
 		for _, name := range slices.Sorted(maps.Keys(row.Exports)) {
+			if row.Role != "service" {
+				if isBoard(name) {
+					add("board", row.Instance+": "+row.Exports[name])
+				}
+				continue
+			}
 			add("service", strings.TrimSuffix(row.Instance+": "+row.Exports[name]+", in Consul "+row.DNSName,
 				", in Consul "))
 		}
@@ -123,6 +129,12 @@ func (v *App) lines() [][2]string {
 	add("work", v.WorkDir)
 	add("logs", v.LogDir)
 	return lines
+}
+
+// isBoard tells of an export that it is a board beside a process that trains: worker.board.
+func isBoard(export string) bool {
+	_, name, _ := strings.Cut(export, ".")
+	return strings.Contains(strings.ToLower(name), "board")
 }
 
 // Filled leaves out the columns in which no row has anything.

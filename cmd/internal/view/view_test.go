@@ -188,3 +188,20 @@ func TestManyInstancesAreCounted(t *testing.T) {
 		t.Errorf("of few: got %v\n%s", err, out.String())
 	}
 }
+
+// Where the board of a run is stands below its name, as long as it runs.
+func TestBoardLine(t *testing.T) {
+	v := App{Instances: []status.Instance{{
+		Identity: status.Identity{Instance: "worker-0", Role: "worker"}, Phase: "running",
+		Location: status.Location{Exports: map[string]string{"worker.board": "http://h1:6006", "worker.host_port": "h1:2222"}},
+	}}}
+	if got := v.lines(); !slices.Contains(got, [2]string{"board", "worker-0: http://h1:6006"}) {
+		t.Errorf("got %q", got)
+	}
+	v.Verdict = &registry.Verdict{Outcome: registry.Succeeded}
+	for _, line := range v.lines() {
+		if line[0] == "board" {
+			t.Errorf("after the end: %q", line)
+		}
+	}
+}
