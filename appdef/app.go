@@ -315,6 +315,7 @@ type Side struct {
 	Index   int    `json:"index"`          // the only instance to run beside; EveryIndex
 	Restart bool   `json:"restart"`        // it restarts after any end
 	Port    bool   `json:"port,omitempty"` // it gets a port, called side.NAME
+	HTTP    bool   `json:"http,omitempty"` // it serves HTTP there: one that does not answer is warned of, and restarts
 }
 
 // EveryIndex as Side.Index means beside every instance of the component.

@@ -86,7 +86,8 @@ func surroundingKeys() []Key {
 			Name: "muster.side.*",
 			Meaning: "muster.side.NAME: the shell text of a process beside the main one; it is supervised, and its " +
 				"end does not affect the verdict. NAME.index: the only instance to run beside; NAME.port=true: " +
-				"allocate a port, MUSTER_PORT_SIDE_NAME; NAME.restart=false: do not restart it",
+				"allocate a port, MUSTER_PORT_SIDE_NAME; NAME.http=true: it serves HTTP there, and is started again " +
+				"when it does not answer; NAME.restart=false: do not restart it",
 			component: (*Component).setSide,
 		},
 		{
@@ -159,7 +160,7 @@ func pythonKeys() []Key {
 	}
 }
 
-// setSide reads NAME, NAME.index, NAME.port and NAME.restart, in whatever order they come.
+// setSide reads NAME, NAME.index, NAME.port, NAME.http and NAME.restart, in whatever order they come.
 func (c *Component) setSide(name, text string) error {
 	base, field, _ := strings.Cut(name, ".")
 	if !ValidName(base) {
@@ -181,11 +182,13 @@ func (c *Component) setSide(name, text string) error {
 		side.Index, err = atLeast(EveryIndex, text)
 	case "port":
 		side.Port, err = parseBool(text)
+	case "http":
+		side.HTTP, err = parseBool(text)
 	case "restart":
 		side.Restart, err = parseBool(text)
 	default:
-		return wanted{got: quote(name), want: base + ", " + base + ".index, " + base + ".port or " + base +
-			".restart after muster.side."}
+		return wanted{got: quote(name), want: base + ", " + base + ".index, " + base + ".port, " + base +
+			".http or " + base + ".restart after muster.side."}
 	}
 	if err != nil {
 		return err

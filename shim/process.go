@@ -31,7 +31,7 @@ func (r stageRoom) begin(ctx context.Context, p plan.Plan, in registry.Instance)
 			Publisher: r.publisherURL(),
 		},
 		Park:    func(ctx context.Context) (*sandbox.Guard, error) { return r.park(ctx, p, in) },
-		Started: r.notify.Started, Warn: r.journal.Warn,
+		Started: r.notify.Started, Warn: r.journal.Warn, Mended: r.journal.Mended,
 		Ended:   r.over,
 		WorkDir: r.workDir, User: files.As(r.container.Owner()),
 		Secrets: r.container.Secrets(p).Read,

@@ -42,6 +42,7 @@ func (j *job) board() {
 	}
 	j.own(r.name, boardKey, command, at)
 	j.own(r.name, boardKey+".port", "true", at)
+	j.own(r.name, boardKey+".http", "true", at)
 	j.own(r.name, boardKey+".index", strconv.Itoa(local), place("--board-index"))
 	if !j.said(r.name, boardKey+".port") { // the instance beside it publishes its URL
 		j.draft.Export(r.name, "board", "http://${"+r.name+"_HOST}:${site."+appdef.SidePort("board")+"}")

@@ -38,8 +38,26 @@ func (j *job) command() {
 	text = j.paths(text)
 	for _, r := range j.roles {
 		j.own(r.name, "muster.command", text, at)
+		if j.kind.name == "DIGITS" {
+			j.digits(r)
+		}
 	}
 }
+
+// digits runs the server beside the wait for the job's end: one that dies, or does not answer, is started again. HBox
+// does not see it.
+func (j *job) digits(r role) {
+	const key = "muster.side." + digitsSide
+	at := place("--app-type")
+	j.own(r.name, key, j.paths(`exec python -m digits -p "$MUSTER_PORT_SIDE_DIGITS"`), at)
+	j.own(r.name, key+".port", "true", at)
+	j.own(r.name, key+".http", "true", at)
+	address := "${" + r.name + "_HOST}:${site." + appdef.SidePort(digitsSide) + "}"
+	j.draft.Export(r.name, "host_port", address)
+	j.draft.Export(r.name, "url", "http://"+address)
+}
+
+const digitsSide = "digits"
 
 // everyCommand tells whether --conf muster.command gives the command of all roles.
 func (j *job) everyCommand() bool {
@@ -67,9 +85,6 @@ func (j *job) life(commanded bool, at appdef.Place) string {
 	}
 	if strings.Trim(strings.TrimRight(length, "smhd"), "0.") == "" {
 		length = forever
-	}
-	if j.kind.name == "DIGITS" {
-		return `python -m digits -p "$MUSTER_PORT" & sleep ` + length
 	}
 	return "sleep " + length
 }

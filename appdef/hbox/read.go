@@ -74,14 +74,10 @@ func (j *job) component(r role) {
 	if r.name == roleScheduler {
 		j.own(r.name, "muster.role", "ps", place("--app-type"))
 	}
-	if !j.single || j.kind.name == "DIGITS" {
+	if !j.single && j.kind.name != "DIGITS" {
 		port := "site.global." + r.name + ".port"
 		j.draft.Set("", port, "${"+r.name+".ALLOCATED_PORT}{PER_CONTAINER}", place("--app-type"))
-		address := "${" + r.name + "_HOST}:${" + port + "}"
-		j.draft.Export(r.name, "host_port", address)
-		if j.kind.name == "DIGITS" {
-			j.draft.Export(r.name, "url", "http://"+address)
-		}
+		j.draft.Export(r.name, "host_port", "${"+r.name+"_HOST}:${"+port+"}")
 	}
 	conf, at := confWorkerAutoscale, place("--conf", confWorkerAutoscale)
 	if j.prefix(r) == rolePS {

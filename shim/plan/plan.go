@@ -277,6 +277,7 @@ type Side struct {
 	Argv    []string          `json:"argv"`
 	Env     map[string]string `json:"env,omitempty"`  // over that of the process
 	Port    string            `json:"port,omitempty"` // name of its port among Ports; empty: none
+	HTTP    bool              `json:"http,omitempty"` // it serves HTTP there: one that does not answer is started again
 	Restart bool              `json:"restart"`
 	// an end with 0 is its last one, and the instance waits for it after the process has ended with 0
 	Finishes bool   `json:"finishes,omitempty"`

@@ -33,7 +33,10 @@ func (b *builder) side(p Plan, s beside) Side {
 	key := "muster.side." + s.Name
 	out := Side{Name: s.Name, Restart: s.Restart, Finishes: s.framework && s.Name != SideRendezvous, Why: key}
 	if s.Port {
-		out.Port = appdef.SidePort(s.Name)
+		out.Port, out.HTTP = appdef.SidePort(s.Name), s.HTTP
+	}
+	if s.HTTP && !s.Port {
+		b.problem(b.key(key+".http"), key+".http=true without a port", key+".port=true, too", "")
 	}
 	if s.framework {
 		out.Why = "muster.framework=" + b.app.Settings.Framework

@@ -35,8 +35,8 @@ type Config struct {
 	Secrets func(refs map[string]string) (map[string]string, error)
 	// Park starts a guard for the instance.
 	Park func(context.Context) (*sandbox.Guard, error)
-	// Warn has status show a warning of a kind.
-	Warn func(kind, text string)
+	// Warn has status show a warning of a kind, and Mended takes it back.
+	Warn, Mended func(kind, text string)
 	// Started is called at each start.
 	Started func()
 	// Ended takes the event of an attempt that has ended, and tells the machine when its last files are stored.

@@ -40,8 +40,11 @@ type sideGroup struct {
 	log   *slog.Logger
 	ports *ports.Instance
 	guard *sandbox.Guard
-	all   []*sideProcess
-	lives sync.WaitGroup
+	host  string // the instance's address
+	// warn and mended have status tell of one that serves HTTP and does not answer.
+	warn, mended func(kind, text string)
+	all          []*sideProcess
+	lives        sync.WaitGroup
 
 	over    chan struct{} // closed when the instance's process has ended: no side starts any more
 	leave   chan struct{} // closed when the sides are to end
@@ -75,7 +78,7 @@ func (p *Process) beginSides(
 	p.endSides()
 	g := &sideGroup{
 		life: p.life, log: p.Log, ports: p.Ports, guard: guard, over: make(chan struct{}),
-		leave: make(chan struct{}),
+		leave: make(chan struct{}), host: p.Reach.Host, warn: p.Warn, mended: p.Mended,
 	}
 	for _, s := range p.Plan.Sides {
 		argv, env := plan.FinishSide(p.Plan, s, r, facts, start, frameworks.SideEnv)
@@ -150,6 +153,7 @@ func (g *sideGroup) resolve() {
 func (s *sideProcess) live() {
 	defer s.out.close()
 	defer s.err.close()
+	defer s.tellMended("the process beside it has ended")
 	rule, past := side.Rule{Restart: s.plan.Restart, Finishes: s.plan.Finishes}, side.State{}
 	for {
 		if isClosed(s.group.over) {
@@ -165,6 +169,9 @@ func (s *sideProcess) live() {
 		if past.Over() {
 			log.Info("side process ended", "side", s.plan.Name, "how", why)
 			return
+		}
+		if s.plan.HTTP {
+			s.group.warn(s.warning(), s.plan.Name+" "+why+", and is started again; what it wrote: "+s.err.path)
 		}
 		log.Warn("side process ended, and is started again", "side", s.plan.Name, "how", why, "pause", pause)
 		s.hold()
@@ -206,24 +213,60 @@ func (s *sideProcess) run() (end side.End, how string) {
 	var said sync.WaitGroup
 	said.Go(func() { _, _ = io.Copy(s.out, session.Stdout) }) // sideLog logs its own failures
 	said.Go(func() { _, _ = io.Copy(s.err, session.Stderr) })
+	mute := s.listen(session)
 	select {
 	case <-session.Done():
 	case <-s.group.over:
 		s.partWith(session)
 	}
+	deaf := mute()
 	exit, err := session.Wait(s.group.life) // it ends with the guard at the latest
 	said.Wait()
 	s.clear(session)
 	end = side.End{OK: err == nil && exit.Code != nil && *exit.Code == 0, Lived: max(time.Since(begun), 1)}
 	switch {
+	case deaf != nil:
+		end.OK, how = false, deaf.Error()
 	case err != nil:
 		how = err.Error()
 	case exit.Code != nil:
-		how = fmt.Sprintf("exit code %d", *exit.Code)
+		how = fmt.Sprintf("ended with exit code %d", *exit.Code)
 	default:
-		how = fmt.Sprintf("signal %d", exit.Signal)
+		how = fmt.Sprintf("ended by signal %d", exit.Signal)
 	}
 	return end, how
+}
+
+// listen ends a side process that serves HTTP when it answers no more. mute ends that, and says why it has ended it.
+func (s *sideProcess) listen(session *sandbox.Session) (mute func() error) {
+	if !s.plan.HTTP {
+		return func() error { return nil }
+	}
+	ctx, cancel := context.WithCancel(s.group.life)
+	deaf := make(chan error, 1)
+	go func() {
+		err := earOf(s.group.host, s.group.ports.Numbers()[s.plan.Port]).hear(ctx, func() {
+			s.tellMended(s.plan.Name + " answers again")
+		})
+		if err != nil {
+			s.kill(session)
+		}
+		deaf <- err
+	}()
+	return func() error {
+		cancel()
+		return <-deaf
+	}
+}
+
+// warning is the kind of the warning about this one.
+func (s *sideProcess) warning() string { return "side-" + s.plan.Name }
+
+// tellMended takes the warning back, where there is one.
+func (s *sideProcess) tellMended(text string) {
+	if s.plan.HTTP {
+		s.group.mended(s.warning(), text)
+	}
 }
 
 func (s *sideProcess) born(pid int) {

@@ -63,3 +63,20 @@ func TestStep(t *testing.T) {
 		})
 	}
 }
+
+func TestDeaf(t *testing.T) {
+	for _, tt := range []struct {
+		answered bool
+		silent   time.Duration
+		want     bool
+	}{
+		{false, 119 * time.Second, false},
+		{false, 2 * time.Minute, true},
+		{true, 29 * time.Second, false},
+		{true, 30 * time.Second, true},
+	} {
+		if got := side.Deaf(tt.answered, tt.silent); got != tt.want {
+			t.Errorf("%+v: %t", tt, got)
+		}
+	}
+}

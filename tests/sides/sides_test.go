@@ -64,7 +64,7 @@ func TestBoard(t *testing.T) {
 			j := newJob(t, object{
 				"muster.framework": "none", "muster.command": "exec python3 " + files + "reader.py",
 				"muster.side.board": "exec python3 " + files + "board.py", "muster.side.board.index": "0", "muster.side.board.port": "true",
-				"muster.side.flash": "echo here; exit 3", "muster.side.flash.index": "1",
+				"muster.side.board.http": "true", "muster.side.flash": "echo here; exit 3", "muster.side.flash.index": "1",
 				"muster.side.once": "echo once", "muster.side.once.restart": "false",
 			}, map[string]string{"board.py": board, "reader.py": reader}, component{name: "worker", instances: 2})
 			began := time.Now()
@@ -76,7 +76,14 @@ func TestBoard(t *testing.T) {
 				t.Fatalf("boards %v, want one", pids)
 			}
 			j.must(syscall.Kill(pids[0], syscall.SIGKILL))
+			warned := func() bool {
+				return slices.ContainsFunc(j.instance("worker-0").Warnings, func(w status.Warning) bool {
+					return w.Kind == "side-board" && strings.Contains(w.Text, "ended by signal 9, and is started again")
+				})
+			}
+			j.await("a warning that the board has ended", warned)
 			j.says("worker-0", "stdout.log", "board 2")
+			j.await("the warning taken back", func() bool { return !warned() })
 			j.says("worker-1", "stdout.log", "board 2")
 			j.says("worker-1", "agent.log", "pause=2s")
 			first := j.instance("worker-0")

@@ -199,6 +199,9 @@ func (s *sheet) component(app *appdef.App, p plan.Plan) {
 		if side.Port != "" {
 			text += ", with the port " + side.Port
 		}
+		if side.HTTP {
+			text += ", asked for an answer there"
+		}
 		if !side.Restart {
 			text += ", started once"
 		}
