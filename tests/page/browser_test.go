@@ -57,7 +57,13 @@ func newBrowser(t testing.TB) *browser {
 	if err := os.WriteFile(fonts, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	profile := t.TempDir()
+	profile, err := os.MkdirTemp("", "profile-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { // its helpers write there for a moment longer than it lives
+		await(t, "the end of Chromium's helpers", func() bool { return os.RemoveAll(profile) == nil })
+	})
 	cmd := exec.Command(filepath.Join(folder, "usr/lib/chromium/chromium"), "--headless=new", "--no-sandbox", // root has none
 		"--remote-debugging-port=0", "--user-data-dir="+profile, "--no-first-run", "--disable-gpu", "--disable-dev-shm-usage",
 		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--window-size=1280,900",
