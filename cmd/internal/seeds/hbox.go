@@ -42,7 +42,7 @@ type HBoxOutputs struct {
 }
 
 // HBox says what was asked for: the parameter servers, and all that HBox counts as workers.
-func (a App) HBox() hboxApp {
+func (a App) HBox() any {
 	h := hboxApp{
 		AppID: a.facts.ID, AppType: a.def.Settings.HBox.Type, AppUser: a.user(), WorkerMem: gigabytes(0),
 		PSMem: gigabytes(0),
@@ -77,20 +77,22 @@ func gigabytes(mb int) string {
 }
 
 // HBoxContainers lists the containers: parameter servers, then the others. There is no application master.
-func (a App) HBoxContainers() hboxContainers {
+func (a App) HBoxContainers() any {
 	list := hboxContainers{All: []hboxContainer{}}
 	for _, ps := range []bool{true, false} {
 		for _, row := range a.view.Instances {
 			if row.Phase != "missing" && (row.Role == string(appdef.RolePS)) == ps {
-				list.All = append(list.All, a.HBoxContainer(row))
+				list.All = append(list.All, a.hboxContainer(row))
 			}
 		}
 	}
 	return list
 }
 
-// hboxContainer is one of them.
-func (a App) HBoxContainer(row status.Instance) hboxContainer {
+// HBoxContainer is one of them.
+func (a App) HBoxContainer(row status.Instance) any { return a.hboxContainer(row) }
+
+func (a App) hboxContainer(row status.Instance) hboxContainer {
 	c := hboxContainer{ID: a.container(row), Status: "INITIALIZING"}
 	switch a.endOf(row) {
 	case succeeded:

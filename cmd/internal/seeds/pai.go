@@ -156,7 +156,7 @@ func (a App) job() paiJob {
 		j.State, j.AppExitCode = paiSucceeded, new(0)
 	case registry.Stopped:
 		j.State, j.AppExitCode = paiStopped, new(stoppedByUser)
-	default:
+	case registry.Failed:
 		j.State = paiFailed
 		if row, ok := a.first(); ok && row.PAI != nil {
 			j.AppExitCode = &row.PAI.Code
@@ -183,7 +183,9 @@ func millis(t *time.Time) *int64 {
 }
 
 // PAIList are jobs as PAI lists them, the newest first; user: only those of one.
-func PAIList(all []App, user string) []paiSummary {
+func PAIList(all []App, user string) any { return paiList(all, user) }
+
+func paiList(all []App, user string) []paiSummary {
 	jobs := []paiSummary{}
 	for _, a := range all {
 		s := paiSummary{paiJob: a.job(), TotalTaskRoleNumber: len(a.def.Components)}
@@ -212,7 +214,7 @@ func number(n *int64) int64 {
 }
 
 // PAI is the job as PAI's page shows it. base is the URL of this server.
-func (a App) PAI(base string) paiDetail {
+func (a App) PAI(base string) any {
 	s := paiStatus{
 		paiJob: a.job(), AppID: a.view.Run, AppTrackingURL: base + "/apps/" + a.facts.ID,
 		AppLaunchedTime: millis(a.view.Started),
@@ -309,8 +311,8 @@ func (a App) PAIConfig() (job []byte, ok bool) {
 }
 
 // PAISSH is how the job's containers are logged in to; ok is false where none has a port for that.
-func (a App) PAISSH() (s paiSSH, ok bool) {
-	s.Containers = []paiLogin{}
+func (a App) PAISSH() (answer any, ok bool) {
+	s := paiSSH{Containers: []paiLogin{}}
 	for _, row := range a.view.Instances {
 		if port := paiPorts(row.Ports)["ssh"]; port != "" && a.endOf(row) == goesOn {
 			s.Containers = append(s.Containers, paiLogin{ID: a.container(row), IP: row.Host, Port: port})

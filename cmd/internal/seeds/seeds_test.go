@@ -167,16 +167,16 @@ func TestWithoutDefinition(t *testing.T) {
 	if _, ok := a.PAISSH(); ok {
 		t.Error("a login from nowhere")
 	}
-	if got := len(a.HBoxContainers().All); got != 0 {
+	if got := len(a.HBoxContainers().(hboxContainers).All); got != 0 {
 		t.Errorf("%d containers from nowhere", got)
 	}
 }
 
 func TestListOfOneUser(t *testing.T) {
-	if got := PAIList([]App{training(t, false)}, "bob"); len(got) != 0 {
+	if got := paiList([]App{training(t, false)}, "bob"); len(got) != 0 {
 		t.Errorf("jobs of bob: %+v", got)
 	}
-	if got := PAIList([]App{training(t, false)}, "ada"); len(got) != 1 {
+	if got := paiList([]App{training(t, false)}, "ada"); len(got) != 1 {
 		t.Errorf("jobs of ada: %+v", got)
 	}
 }

@@ -51,10 +51,7 @@ func (s *Server) seeds(mux *http.ServeMux) {
 		text, ok := a.PAIConfig()
 		return json.RawMessage(text), ok
 	}))
-	mux.HandleFunc("GET"+job+"/ssh", s.pai(func(a seeds.App) (any, bool) {
-		answer, ok := a.PAISSH()
-		return answer, ok
-	}))
+	mux.HandleFunc("GET"+job+"/ssh", s.pai(seeds.App.PAISSH))
 	mux.HandleFunc("PUT"+job+"/executionType", s.paiExecution)
 	for _, route := range []string{"POST /api/v1/jobs", "PUT" + job, "DELETE" + job} {
 		mux.HandleFunc(route, func(w http.ResponseWriter, _ *http.Request) {
