@@ -22,6 +22,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/muster-agent/muster/tests/child"
+	"github.com/muster-agent/muster/tests/folder"
 	"github.com/muster-agent/muster/tests/need"
 )
 
@@ -50,6 +51,13 @@ type browser struct {
 // newBrowser starts Debian's Chromium, which ends with the test.
 func newBrowser(t testing.TB) *browser {
 	t.Helper()
+	profile, err := folder.Make("profile-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { // its helpers write there for a moment longer than it lives
+		await(t, "the end of Chromium's helpers", func() bool { return os.RemoveAll(profile) == nil })
+	})
 	folder := script(t, "lab/debian", "chromium", "chromium", "fonts-dejavu-core")
 	libraries := filepath.Join(folder, "usr/lib", triplet())
 	fonts := filepath.Join(t.TempDir(), "fonts.conf")
@@ -57,13 +65,6 @@ func newBrowser(t testing.TB) *browser {
 	if err := os.WriteFile(fonts, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	profile, err := os.MkdirTemp("", "profile-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { // its helpers write there for a moment longer than it lives
-		await(t, "the end of Chromium's helpers", func() bool { return os.RemoveAll(profile) == nil })
-	})
 	cmd := exec.Command(filepath.Join(folder, "usr/lib/chromium/chromium"), "--headless=new", "--no-sandbox", // root has none
 		"--remote-debugging-port=0", "--user-data-dir="+profile, "--no-first-run", "--disable-gpu", "--disable-dev-shm-usage",
 		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--window-size=1280,900",
