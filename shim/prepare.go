@@ -33,6 +33,7 @@ import (
 	"github.com/muster-agent/muster/shim/ports"
 	"github.com/muster-agent/muster/shim/prepare"
 	"github.com/muster-agent/muster/shim/process"
+	"github.com/muster-agent/muster/shim/progress"
 	"github.com/muster-agent/muster/shim/samples"
 	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/sandbox/proc"
@@ -54,7 +55,7 @@ type agent struct {
 	planDigest string           // sha256 of the plan as printed
 	process    *process.Process // one that never runs until the instance has been prepared
 	publisher  string           // URL of the exports, for scripts
-	progress   *float64
+	progress   progress.Reader
 	resumed    *int64       // step that the current attempt resumed from
 	silent     *time.Time   // when the process last showed a sign of life; nil: it does
 	settle     func()       // ends the watching of checkpoints and progress, after a last look

@@ -1,7 +1,6 @@
 package shim
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -11,8 +10,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -24,7 +21,6 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/samples"
 	"github.com/muster-agent/muster/shim/status"
-	"github.com/muster-agent/muster/shim/tail"
 	"github.com/muster-agent/muster/shim/wording"
 )
 
@@ -67,13 +63,14 @@ func (a *agent) work(ctx context.Context, p plan.Plan, logDir string) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
 	endWatch := a.checkpoints.Watch()
-	wg.Go(func() {
-		path := filepath.Join(logDir, "stderr.log")
-		err := status.Watch(ctx, path, files.PlainSize(path), &progressReader{set: a.setProgress})
-		if err != nil {
-			a.log.Warn("stderr not followed for progress", "err", err)
-		}
-	})
+	for _, name := range []string{"stdout.log", "stderr.log"} {
+		path := filepath.Join(logDir, name)
+		wg.Go(func() {
+			if err := status.Watch(ctx, path, files.PlainSize(path), a.progress.Stream()); err != nil {
+				a.log.Warn("output not followed for progress", "file", path, "err", err)
+			}
+		})
+	}
 	wg.Go(func() { a.watchSilence(ctx, p, logDir) })
 	endTee := func() {}
 	if a.tees() {
@@ -85,37 +82,6 @@ func (a *agent) work(ctx context.Context, p plan.Plan, logDir string) {
 	defer a.mu.Unlock()
 	a.settle = sync.OnceFunc(func() { endWatch(); cancel(); wg.Wait(); a.samples.Close(); endTee() })
 	a.closers = append(a.closers, a.settle)
-}
-
-// progressReader finds `reporter progress:0.20` in a stream (HBox's form).
-type progressReader struct {
-	rest []byte
-	set  func(float64)
-}
-
-func (r *progressReader) Write(b []byte) (int, error) {
-	r.rest = append(r.rest, b...)
-	for {
-		line, rest, ok := bytes.Cut(r.rest, []byte("\n"))
-		if !ok {
-			if len(r.rest) > 64<<10 { // no progress line is that long
-				r.rest = nil
-			}
-			return len(b), nil
-		}
-		r.rest = rest
-		if text, ok := strings.CutPrefix(strings.TrimSpace(string(line)), tail.Progress); ok {
-			if f, err := strconv.ParseFloat(strings.TrimSpace(text), 64); err == nil && f >= 0 && f <= 1 {
-				r.set(f)
-			}
-		}
-	}
-}
-
-func (a *agent) setProgress(f float64) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.progress = &f
 }
 
 // source is the agent as the local API's source.
@@ -177,7 +143,7 @@ func (a *agent) snapshot() status.State {
 		Starts: status.Starts{
 			Generation: s.Gen, Attempt: s.Attempt, Restarts: max(0, s.Attempt-1), Failures: report.Failures,
 		},
-		Advance:  status.Advance{Progress: a.progress, ResumedStep: a.resumed, NoOutputSince: a.silent},
+		Advance:  status.Advance{Progress: a.progress.Fraction(), ResumedStep: a.resumed, NoOutputSince: a.silent},
 		Conducts: s.Conducts,
 		Cause:    s.Why(), Unenforced: []string{},
 	}

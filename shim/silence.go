@@ -36,10 +36,8 @@ func (a *agent) signs(logDir string) silence.Signs {
 		Stdout: files.PlainSize(filepath.Join(logDir, "stdout.log")),
 		Stderr: files.PlainSize(filepath.Join(logDir, "stderr.log")),
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.progress != nil {
-		signs.Progress = *a.progress
+	if f := a.progress.Fraction(); f != nil {
+		signs.Progress = *f
 	}
 	return signs
 }

@@ -96,7 +96,8 @@ var rooms = []room{
 	},
 	{path: "shim/keyring"},
 	{path: "shim/signals"},
-	{path: "shim/tail", may: []string{"shim/files", "shim/wording"}},
+	{path: "shim/progress", pure: true},
+	{path: "shim/tail", may: []string{"shim/files", "shim/progress", "shim/wording"}},
 	{path: "shim/wait"},
 	{path: "shim/wording", pure: true},
 	{path: "shim/hadoop", may: []string{"shim/store/schemes", "shim/store", "shim/store/hdfs", "shim/exit", "shim/files", "shim/plan"}},
@@ -201,7 +202,7 @@ var rooms = []room{
 	{path: "cmd/internal/run", may: []string{
 		"cmd/internal/apps", "cmd/internal/console", "cmd/internal/detach", "cmd/internal/flags", "appdef", "appdef/pai", "registry", "registry/consul", "shim/mask", "shim/wording",
 		"registry/embedded", "shim", "shim/data", "shim/exit", "shim/fault", "shim/files", "shim/hadoop", "shim/journal", "shim/launcher", "shim/machine",
-		"shim/openapp", "shim/plan", "shim/policy", "shim/prepare", "shim/signals", "shim/status", "shim/tail", "shim/paireport", "shim/wait", "shim/workdir",
+		"shim/openapp", "shim/plan", "shim/policy", "shim/prepare", "shim/progress", "shim/signals", "shim/status", "shim/tail", "shim/paireport", "shim/wait", "shim/workdir",
 	}},
 	{path: "cmd/internal/troubles", may: []string{"registry", "shim/exit", "shim/wording"}, pure: true},
 	{path: "cmd/internal/console", may: []string{"shim/exit", "shim/wording"}},

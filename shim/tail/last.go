@@ -5,11 +5,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/muster-agent/muster/shim/progress"
 	"github.com/muster-agent/muster/shim/wording"
 )
-
-// Progress begins a line of progress, HBox's form of it: it is for the agent, and says nothing of a failure.
-const Progress = "reporter progress:"
 
 // Last are the last lines of a text that have words, as one text without what steers a terminal: at most so many lines
 // and bytes. Of a line that a program wrote over again (with \r) the last state counts. The last line is there in any
@@ -19,8 +17,8 @@ func Last(text string, lines, most int) string {
 	for _, line := range slices.Backward(strings.Split(text, "\n")) {
 		line = strings.TrimRight(line, "\r\t ")
 		line = wording.Printable(line[strings.LastIndexByte(line, '\r')+1:])
-		if line = strings.TrimRight(line, " "); strings.TrimSpace(line) == "" ||
-			strings.HasPrefix(strings.TrimSpace(line), Progress) {
+		_, reported := progress.Reported(line)
+		if line = strings.TrimRight(line, " "); strings.TrimSpace(line) == "" || reported {
 			continue
 		}
 		if len(line) > most {

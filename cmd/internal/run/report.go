@@ -7,8 +7,8 @@ import (
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/files"
+	"github.com/muster-agent/muster/shim/progress"
 	"github.com/muster-agent/muster/shim/status"
-	"github.com/muster-agent/muster/shim/tail"
 )
 
 // reportLines is how much of a log a report shows, and besideLines how much of a second one.
@@ -136,7 +136,8 @@ func everyday(line string) bool {
 
 // ofProgress tells a line that is for the agent, not for a person.
 func ofProgress(line string) bool {
-	return strings.HasPrefix(strings.TrimSpace(line), tail.Progress)
+	_, reported := progress.Reported(line)
+	return reported
 }
 
 // without are the last n lines of a text that are not to be left out.

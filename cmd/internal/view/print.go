@@ -81,6 +81,9 @@ func (v *App) lines() [][2]string {
 	if v.Generation > 0 {
 		add("generation", strconv.Itoa(v.Generation))
 	}
+	if reported, all := v.workers(); len(reported) > 0 && all > 1 {
+		add("progress", fmt.Sprintf("%.0f%% (mean of %d of %d workers)", *v.Progress*100, len(reported), all))
+	}
 	if v.Verdict == nil {
 		if d := v.Directive; d != nil {
 			add("directive", strings.TrimSuffix(string(d.Act)+": "+d.Why, ": "))

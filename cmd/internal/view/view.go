@@ -34,10 +34,16 @@ type App struct {
 	AwaySince  *time.Time        `json:"registry_unreachable_since"`
 	Verdict    *registry.Verdict `json:"verdict"`
 	Instances  []status.Instance `json:"instances"`
-	Registry   string            `json:"registry"`
-	WorkDir    string            `json:"work_dir"`
-	LogDir     string            `json:"log_dir"`
+	Progress   *float64          `json:"progress"` // the mean of the workers that report; null: none does
+	places
 	mixture
+}
+
+// places are where the run is kept.
+type places struct {
+	Registry string `json:"registry"`
+	WorkDir  string `json:"work_dir"`
+	LogDir   string `json:"log_dir"`
 }
 
 // mixture is what builds the run takes and has.
@@ -64,8 +70,8 @@ type directiveView struct {
 func Of(f apps.Facts) App {
 	v := App{
 		Version: 1, App: f.ID, Name: f.Name(), Run: f.Run(), Phase: f.Phase(), Outcome: f.Outcome(),
-		Missing: []string{}, Instances: []status.Instance{}, Registry: f.Address.String(), Verdict: f.Verdict(),
-		mixture: mixture{Builds: []build{}},
+		Missing: []string{}, Instances: []status.Instance{}, Verdict: f.Verdict(),
+		places: places{Registry: f.Address.String()}, mixture: mixture{Builds: []build{}},
 	}
 	if at := f.Started(); !at.IsZero() {
 		v.Started = new(status.Stamp(at))
@@ -158,11 +164,35 @@ func (v *App) addInstances(f apps.Facts) {
 	slices.SortFunc(v.Instances, func(a, b status.Instance) int {
 		return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Component, b.Component), cmp.Compare(a.Index, b.Index))
 	})
+	if reported, _ := v.workers(); len(reported) > 0 {
+		v.Progress = new(mean(reported))
+	}
 	for _, row := range v.Instances {
 		if row.Phase == missing && row.Role != string(appdef.RoleService) && v.Verdict == nil {
 			v.Missing = append(v.Missing, row.Instance)
 		}
 	}
+}
+
+// workers are the progress of the chiefs and workers that report one, and how many of these roles there are.
+func (v *App) workers() (reported []float64, all int) {
+	for _, row := range v.Instances {
+		if row.Role != string(appdef.RoleChief) && row.Role != string(appdef.RoleWorker) {
+			continue
+		}
+		if all++; row.Progress != nil {
+			reported = append(reported, *row.Progress)
+		}
+	}
+	return reported, all
+}
+
+func mean(of []float64) float64 {
+	sum := 0.0
+	for _, f := range of {
+		sum += f
+	}
+	return sum / float64(len(of))
 }
 
 // holds tells that the registry still has an index held by this life of an agent.

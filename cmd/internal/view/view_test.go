@@ -205,3 +205,44 @@ func TestBoardLine(t *testing.T) {
 		}
 	}
 }
+
+// The app's progress is the mean of the chiefs and workers that report one.
+func TestProgress(t *testing.T) {
+	row := func(role, name string, progress *float64) status.Instance {
+		return status.Instance{
+			Identity: status.Identity{Instance: name, Role: role}, Advance: status.Advance{Progress: progress},
+		}
+	}
+	for name, c := range map[string]struct {
+		rows []status.Instance
+		want *float64
+		line string
+	}{
+		"none reports": {[]status.Instance{row("worker", "worker-0", nil)}, nil, ""},
+		"one of one":   {[]status.Instance{row("worker", "worker-0", new(0.5))}, new(0.5), ""},
+		"two of three": {
+			[]status.Instance{
+				row("ps", "ps-0", new(0.9)), row("chief", "chief-0", new(0.5)), row("worker", "worker-0", new(0.25)),
+				row("worker", "worker-1", nil), row("service", "board-0", new(1.0)),
+			}, new(0.375), "38% (mean of 2 of 3 workers)",
+		},
+	} {
+		lasts := map[string]status.Instance{}
+		for _, r := range c.rows {
+			lasts[r.Instance] = r
+		}
+		v := Of(apps.Facts{Lasts: lasts})
+		if got := v.Progress; (got == nil) != (c.want == nil) || got != nil && *got != *c.want {
+			t.Errorf("%s: got %v, want %v", name, got, c.want)
+		}
+		line := ""
+		for _, l := range v.lines() {
+			if l[0] == "progress" {
+				line = l[1]
+			}
+		}
+		if line != c.line {
+			t.Errorf("%s: got line %q, want %q", name, line, c.line)
+		}
+	}
+}
