@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/shim/files"
+	"github.com/muster-agent/muster/shim/logtimes"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/notify"
 	"github.com/muster-agent/muster/shim/notify/message"
@@ -57,7 +58,7 @@ func (a *agent) heard(before machine.State, e machine.Event, after machine.State
 	}
 }
 
-// work watches the process's checkpoints, progress and output.
+// work watches the process's checkpoints, progress and output, and keeps when that was written.
 func (a *agent) work(ctx context.Context, p plan.Plan, logDir string) {
 	// The last output of the process is still read after a cancelled run: settle ends it.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -68,6 +69,11 @@ func (a *agent) work(ctx context.Context, p plan.Plan, logDir string) {
 		wg.Go(func() {
 			if err := status.Watch(ctx, path, files.PlainSize(path), a.progress.Stream()); err != nil {
 				a.log.Warn("output not followed for progress", "file", path, "err", err)
+			}
+		})
+		wg.Go(func() {
+			if err := logtimes.Keep(ctx, path); err != nil {
+				a.log.Warn("times of the output not kept: muster logs --since shows all of it", "err", err)
 			}
 		})
 	}

@@ -96,6 +96,7 @@ var rooms = []room{
 	},
 	{path: "shim/keyring"},
 	{path: "shim/signals"},
+	{path: "shim/logtimes", may: []string{"shim/files"}},
 	{path: "shim/progress", pure: true},
 	{path: "shim/tail", may: []string{"shim/files", "shim/progress", "shim/wording"}},
 	{path: "shim/wait"},
@@ -174,6 +175,7 @@ var rooms = []room{
 	{path: "shim/publisher", may: []string{"appdef", "shim/plan", "registry", "registry/consul"}},
 	{path: "shim/paireport", may: []string{"shim/plan", "registry"}, pure: true},
 	{path: "shim/status", may: []string{"shim/plan", "registry", "shim/files", "shim/samples", "shim/sandbox/proc", "shim/tail"}},
+	{path: "shim/status", may: []string{"shim/plan", "registry", "shim/files", "shim/logtimes", "shim/sandbox/proc", "shim/tail"}},
 	{path: "shim/member", may: []string{
 		"appdef", "registry", "registry/conductor", "registry/consul", "shim/exit", "shim/files", "shim/launcher", "shim/launcher/known", "shim/launcher/route", "shim/machine",
 		"shim/plan", "shim/ports", "shim/sandbox", "shim/status", "shim/wait", "shim/wording",

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"regexp"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,6 +23,9 @@ type logsFlags struct {
 	agent  bool
 	side   string
 	tail   int
+	since  string
+	grep   string
+	json   bool
 }
 
 func newLogs(s console.Streams) *cobra.Command {
@@ -28,14 +33,17 @@ func newLogs(s console.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "logs [APP/]INSTANCE|APP", Short: "Print the output of processes, also after their end",
 		Args: exactly("[APP/]INSTANCE or APP"),
-		Long: `Prints what an instance's process wrote to its standard output, then what it wrote to its standard
-error, which goes to standard error here too: all attempts in its last container on its host. The
+		Long: `Prints what an instance's process wrote to its standard output and, to standard error, what it wrote
+to its standard error, in the order of time: all attempts in its last container on its host. The
 agents of other hosts send theirs (--registry, where this host does not know the app).
 --stdout or --stderr prints one of them on standard output, --agent the log of its agent,
 --side NAME the output of a side process of this host. With APP alone all instances are printed
-one after the other, or with -f side by side, each line after the instance's name and | (standard
-output) or ! (standard error). -f follows restarts and rotations until the run ends.`,
-		Example:           "  muster logs d1/worker-0 -f\n  muster logs worker-0 --stderr --tail 20\n  muster logs d1",
+together, each line after the instance's name and | (standard output) or ! (standard error).
+-f prints lines as they come, over restarts and rotations until the run ends. --tail, --since and
+--grep leave out lines; with several of them a line must pass each. Times are known to the second.
+On a terminal, what would steer it is shown as text; a pipe gets the bytes as they are.`,
+		Example: "  muster logs d1/worker-0 -f\n  muster logs worker-0 --stderr --tail 20\n" +
+			"  muster logs d1 --since 10m --grep 'loss|nan'\n  muster logs d1 --json | jq -r .line",
 		ValidArgsFunction: completeLogs(&f.ask),
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.logs(cmd.Context(), s, args[0]) },
 	}
@@ -48,6 +56,9 @@ output) or ! (standard error). -f follows restarts and rotations until the run e
 	cmd.Flags().BoolVar(&f.agent, "agent", false, "print the agent's own log")
 	cmd.Flags().StringVar(&f.side, "side", "", "print the log of the side process `NAME`")
 	cmd.Flags().IntVar(&f.tail, "tail", -1, "only the last `N` lines of each log")
+	cmd.Flags().StringVar(&f.since, "since", "", "only lines since `TIME` (10m, 2d, 2026-01-02T15:04:05Z)")
+	cmd.Flags().StringVar(&f.grep, "grep", "", "only lines that match `RE` (Go's regular expressions)")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print an object for each line: app, instance, stream, at, line")
 	return cmd
 }
 
@@ -62,6 +73,10 @@ func (f *logsFlags) logs(ctx context.Context, s console.Streams, what string) er
 	case strings.ContainsAny(f.side, "/\x00"):
 		return exit.Usagef("logs: --side %q: want the name of a side process", f.side)
 	}
+	since, grep, err := f.filters(time.Now())
+	if err != nil {
+		return err
+	}
 	k, err := f.ask.Lookup(what, s.Err)
 	if err != nil {
 		return err
@@ -75,7 +90,10 @@ func (f *logsFlags) logs(ctx context.Context, s console.Streams, what string) er
 		return err
 	}
 	defer end()
-	l.Streams, l.Follow, l.Tail = f.files(s), f.follow, f.tail
+	l.Streams, l.Follow, l.Tail, l.Since, l.Grep = f.files(s), f.follow, f.tail, since, grep
+	if f.json {
+		l.JSON = console.Raw(s.Out)
+	}
 	if f.side != "" && l.Facts.Past != nil {
 		return exit.Usagef("logs: --side %s: the history store keeps no logs of side processes", f.side)
 	}
@@ -86,6 +104,38 @@ func (f *logsFlags) logs(ctx context.Context, s console.Streams, what string) er
 		return l.One(ctx, t.Instance.String())
 	}
 	return l.All(ctx)
+}
+
+// filters are what --since and --grep ask for.
+func (f *logsFlags) filters(now time.Time) (since time.Time, grep *regexp.Regexp, err error) {
+	if f.since != "" {
+		if since, err = parseSince(f.since, now); err != nil {
+			return since, nil, err
+		}
+	}
+	if f.grep != "" {
+		if grep, err = regexp.Compile(f.grep); err != nil {
+			return since, nil, exit.Usagef("logs: --grep %q: %v; want a regular expression of Go's, such as 'loss|nan'",
+				f.grep, err)
+		}
+	}
+	return since, grep, nil
+}
+
+// parseSince reads an age or a time. One without a zone is of this host's.
+func parseSince(text string, now time.Time) (time.Time, error) {
+	if age, err := parseAge(text); err == nil {
+		return now.Add(-age), nil
+	}
+	for _, layout := range []string{
+		time.RFC3339, "2006-01-02T15:04:05", time.DateTime, "2006-01-02 15:04", time.DateOnly,
+	} {
+		if at, err := time.ParseInLocation(layout, text, time.Local); err == nil {
+			return at, nil
+		}
+	}
+	return time.Time{}, exit.Usagef("logs: --since %q: want an age such as 90s, 10m, 36h or 7d, or a time such as %s",
+		text, now.UTC().Format(time.RFC3339))
 }
 
 // streams are the names of the process's streams to print.
@@ -100,7 +150,7 @@ func (f *logsFlags) streams() []string {
 }
 
 func (f *logsFlags) files(s console.Streams) []logs.Stream {
-	out := console.Raw(s.Out)
+	out := console.Output(s.Out)
 	if f.agent {
 		return []logs.Stream{{File: "agent.log", Out: out, Mark: "|"}}
 	}
@@ -111,7 +161,7 @@ func (f *logsFlags) files(s console.Streams) []logs.Stream {
 			o.File = process.SideLogName(f.side, name)
 		}
 		if len(all) > 0 {
-			o.Out, o.Mark = console.Raw(s.Err), "!"
+			o.Out, o.Mark = console.Output(s.Err), "!"
 		}
 		all = append(all, o)
 	}

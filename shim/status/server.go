@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"maps"
 	"net"
 	"net/http"
@@ -234,30 +235,49 @@ func (s Source) sendLog(w http.ResponseWriter, r *http.Request, patience time.Du
 		return
 	}
 	parts := maps.All(map[string]int64{path: offset})
+	q := LogQuery{Tail: -1, Follow: query.Get("follow") == "true" || query.Get("follow") == "1"}
 	if query.Has("tail") {
-		n, err := strconv.Atoi(query.Get("tail"))
-		if err != nil || n < -1 {
+		if q.Tail, err = strconv.Atoi(query.Get("tail")); err != nil || q.Tail < -1 {
 			text := "tail " + strconv.Quote(query.Get("tail"))
 			refuse(w, http.StatusBadRequest, text, "a number of lines, or -1 for all")
 			return
 		}
-		parts = tail.Parts(path, n)
+		parts = tail.Parts(path, q.Tail)
 	}
-	follow := query.Get("follow") == "true" || query.Get("follow") == "1"
+	if query.Has("since") {
+		if q.Since, err = time.Parse(time.RFC3339Nano, query.Get("since")); err != nil {
+			refuse(w, http.StatusBadRequest, "since "+strconv.Quote(query.Get("since")), "a time of RFC 3339")
+			return
+		}
+	}
+	timed := query.Get("times") == "true"
 	w.Header().Set("Content-Type", "application/octet-stream")
+	if timed {
+		w.Header().Set("Content-Type", linesType)
+	}
 	out := &flusher{w: w, patience: patience}
-	if follow {
+	if q.Follow {
 		out.flush() // the follower of an empty log must see at once that it is connected
 	}
-	for part, from := range parts {
-		err = Follow(r.Context(), part, from, follow && part == path, out)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			break
-		}
+	if timed {
+		err = q.send(r.Context(), path, out)
+	} else {
+		err = sendParts(r.Context(), parts, path, q.Follow, out)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && r.Context().Err() == nil && !out.begun {
 		refuse(w, http.StatusInternalServerError, err.Error(), "")
 	}
+}
+
+// sendParts sends the bytes of a log.
+func sendParts(ctx context.Context, parts iter.Seq2[string, int64], path string, follow bool, out io.Writer) error {
+	for part, from := range parts {
+		err := Follow(ctx, part, from, follow && part == path, out)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 // flusher sends each part at once. An answer that has begun as a log cannot become an error.

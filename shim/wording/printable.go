@@ -53,27 +53,31 @@ func Line(text string) string {
 
 // Program is a line that a program wrote, as it may stand beside muster's own: its colours stay, and end with the line.
 func Program(line string) string {
+	text := Colored(line)
+	if strings.Contains(text, "\x1b") {
+		text += "\x1b[0m"
+	}
+	return text
+}
+
+// Colored is Printable but for colours, which stay.
+func Colored(text string) string {
 	var b strings.Builder
-	coloured := false
 	for {
-		before, after, found := strings.Cut(line, "\x1b[")
+		before, after, found := strings.Cut(text, "\x1b[")
 		b.WriteString(Printable(before))
 		if !found {
-			break
+			return b.String()
 		}
 		numbers := strings.IndexFunc(after, func(r rune) bool { return (r < '0' || r > '9') && r != ';' })
 		if numbers >= 0 && after[numbers] == 'm' && visible(after[:numbers]) {
 			b.WriteString("\x1b[" + after[:numbers+1])
-			coloured, line = true, after[numbers+1:]
+			text = after[numbers+1:]
 			continue
 		}
 		b.WriteString(`\u001b[`)
-		line = after
+		text = after
 	}
-	if coloured {
-		b.WriteString("\x1b[0m")
-	}
-	return b.String()
 }
 
 // visible tells that text of these attributes can be seen: 8 conceals it.

@@ -33,6 +33,10 @@ func logsElsewhere(t *testing.T, at place) {
 	if code := one.wait(); code != 0 || one.out() != "two of worker-1\n" {
 		t.Errorf("one: code %d\n%s%s", code, one.out(), one.err())
 	}
+	timed := g.elsewhere("logs", g.app+"/worker-1", "--stderr", "--since", "1h", "--json", "--tail", "1")
+	if code := timed.wait(); code != 0 || !strings.Contains(timed.out(), `"stream":"stderr","at":"20`) {
+		t.Errorf("logs --since --json: code %d\n%s%s", code, timed.out(), timed.err())
+	}
 	all := g.elsewhere("logs", g.app, "--stderr")
 	code := all.wait()
 	for _, line := range []string{"worker-0     | one of worker-0\n", "worker-1     | two of worker-1\n"} {

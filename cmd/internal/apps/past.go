@@ -1,6 +1,7 @@
 package apps
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,7 @@ type Past struct {
 type Agent interface {
 	Tail(ctx context.Context, log string, lines int, follow bool, to io.Writer) error
 	Logs(ctx context.Context, name string, offset int64, follow bool, to io.Writer) error
+	Lines(ctx context.Context, log string, q status.LogQuery, show func(status.LogLine) error) error
 	Close()
 }
 
@@ -120,6 +122,44 @@ func (a keptAgent) Tail(ctx context.Context, log string, lines int, _ bool, to i
 		all.open = false
 	}
 	return missingLog(a.kept.Log(ctx, a.instance, log, &lineSkipper{to: to, skip: all.lines - lines, all: lines < 0}))
+}
+
+// Lines are lines of times that are not known: the store keeps the log alone.
+func (a keptAgent) Lines(
+	ctx context.Context, log string, q status.LogQuery, show func(status.LogLine) error,
+) error {
+	w := &lineShower{show: show}
+	if err := a.Tail(ctx, log, q.Tail, false, w); err != nil || len(w.rest) == 0 {
+		return err
+	}
+	return show(status.LogLine{Text: w.rest})
+}
+
+// lineShower cuts what is written to it into lines.
+type lineShower struct {
+	show func(status.LogLine) error
+	rest []byte
+}
+
+// mostLine is how much of a line is held, in bytes.
+const mostLine = 1 << 20
+
+func (w *lineShower) Write(b []byte) (int, error) {
+	w.rest = append(w.rest, b...)
+	for len(w.rest) > 0 {
+		end := bytes.IndexByte(w.rest, '\n') + 1
+		if end == 0 && len(w.rest) < mostLine {
+			break
+		}
+		if end == 0 {
+			end = mostLine
+		}
+		if err := w.show(status.LogLine{Text: bytes.Clone(w.rest[:end])}); err != nil {
+			return 0, err
+		}
+		w.rest = w.rest[end:]
+	}
+	return len(b), nil
 }
 
 func missingLog(err error) error {

@@ -21,20 +21,25 @@ type printable struct {
 
 func (p *printable) Write(text []byte) (int, error) {
 	whole := append(p.half, text...)
-	end := len(whole)
-	for back := 1; back < utf8.UTFMax && back <= len(whole); back++ {
-		if b := whole[len(whole)-back]; utf8.RuneStart(b) {
-			if b >= utf8.RuneSelf && !utf8.FullRune(whole[len(whole)-back:]) {
-				end = len(whole) - back
-			}
-			break
-		}
-	}
+	end := unfinished(whole)
 	p.half = append([]byte(nil), whole[end:]...)
 	if _, err := io.WriteString(p.to, wording.Printable(string(whole[:end]))); err != nil {
 		return 0, err
 	}
 	return len(text), nil
+}
+
+// unfinished is where the character begins that a text ends in the middle of; its end, if there is none.
+func unfinished(text []byte) int {
+	for back := 1; back < utf8.UTFMax && back <= len(text); back++ {
+		if b := text[len(text)-back]; utf8.RuneStart(b) {
+			if b >= utf8.RuneSelf && !utf8.FullRune(text[len(text)-back:]) {
+				return len(text) - back
+			}
+			break
+		}
+	}
+	return len(text)
 }
 
 // Raw is the writer below Printable, for what is a program's or a file's own.

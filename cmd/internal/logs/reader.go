@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -29,7 +30,10 @@ type Reader struct {
 	Facts   apps.Facts
 	Streams []Stream
 	Follow  bool
-	Tail    int // lines of each log; -1: all
+	Tail    int            // lines of each log; -1: all
+	Since   time.Time      // zero: whenever they were written
+	Grep    *regexp.Regexp // nil: all lines
+	JSON    io.Writer      // one object for each line goes there; nil: to the streams as they are
 	// Elsewhere are the agents of instances on other hosts, which send their logs, or the history store.
 	Elsewhere map[string]apps.Agent
 }
@@ -41,8 +45,11 @@ type Stream struct {
 	Mark string // between an instance's name and a line
 }
 
-// One prints one instance's logs as they are: one after the other, or side by side as they grow.
+// One prints one instance's logs as they are: in the order of time, or side by side as they grow.
 func (l Reader) One(ctx context.Context, instance string) error {
+	if !l.Follow || !l.Since.IsZero() || l.Grep != nil || l.JSON != nil {
+		return l.oneByLines(ctx, instance)
+	}
 	if agent := l.Elsewhere[instance]; agent != nil {
 		_, err := l.each(func(o Stream) (bool, error) { return true, l.fetch(ctx, agent, instance, o, o.Out) })
 		return err
@@ -156,29 +163,22 @@ func (l Reader) names() []string {
 	return names
 }
 
-// All prints every instance's logs with its name in front of each line. Lines keep their colours, and steer no terminal
-// otherwise.
+// All prints every instance's logs with its name in front of each line, in the order of time, or as they come. Lines
+// keep their colours, and steer no terminal otherwise.
 func (l Reader) All(ctx context.Context) error {
-	var mu sync.Mutex
-	show := func(instance string, o Stream) func(string) {
-		return func(line string) {
-			mu.Lock()
-			defer mu.Unlock()
-			fmt.Fprintf(o.Out, "%-12s %s %s\n", instance, o.Mark, wording.Program(line))
-		}
-	}
 	names := l.names()
 	if !l.Follow {
 		if len(names) == 0 {
 			return fmt.Errorf("no logs of %s on this host; its instances may run elsewhere: muster status %[1]s",
 				l.Facts.ID)
 		}
-		var errs []error
 		for _, name := range names {
-			errs = append(errs, l.lines(ctx, name, show))
+			l.explain(name)
 		}
-		return errors.Join(errs...)
+		_, err := l.merge(ctx, names, l.named)
+		return err
 	}
+	show := inTurn(l.named)
 	if l.Facts.Local == nil {
 		return l.fetchAll(ctx, names, show)
 	}
@@ -186,7 +186,7 @@ func (l Reader) All(ctx context.Context) error {
 }
 
 // fetchAll follows what the agents of other hosts send, until each has ended.
-func (l Reader) fetchAll(ctx context.Context, names []string, show func(string, Stream) func(string)) error {
+func (l Reader) fetchAll(ctx context.Context, names []string, show func(entry) error) error {
 	errs := make([]error, len(names))
 	var wg sync.WaitGroup
 	for i, name := range names {
@@ -197,7 +197,7 @@ func (l Reader) fetchAll(ctx context.Context, names []string, show func(string, 
 }
 
 // followAll follows those that are there and those that come, until the run is over.
-func (l Reader) followAll(ctx context.Context, show func(string, Stream) func(string)) error {
+func (l Reader) followAll(ctx context.Context, show func(entry) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var wg sync.WaitGroup
@@ -234,26 +234,20 @@ func (l Reader) followAll(ctx context.Context, show func(string, Stream) func(st
 	return errors.Join(errs...)
 }
 
-func (l Reader) lines(ctx context.Context, instance string, show func(string, Stream) func(string)) error {
-	if agent := l.Elsewhere[instance]; agent != nil {
-		_, err := l.each(func(o Stream) (bool, error) {
-			w := &tail.Lines{Show: show(instance, o)}
-			defer w.Flush()
-			return true, l.fetch(ctx, agent, instance, o, w)
-		})
-		return err
-	}
-	dir, err := l.dir(instance)
-	if err != nil {
-		return err
-	}
-	l.pointOut(instance, dir)
-	_, err = l.each(func(o Stream) (bool, error) {
-		w := &tail.Lines{Show: show(instance, o)}
-		defer w.Flush()
-		return l.copy(ctx, filepath.Join(dir, o.File), w)
-	})
+func (l Reader) lines(ctx context.Context, instance string, show func(entry) error) error {
+	l.explain(instance)
+	_, err := l.each(func(o Stream) (bool, error) { return l.read(ctx, instance, o, show) })
 	return err
+}
+
+// explain is pointOut where the instance ran here.
+func (l Reader) explain(instance string) {
+	if l.Elsewhere[instance] != nil {
+		return
+	}
+	if dir, err := l.dir(instance); err == nil {
+		l.pointOut(instance, dir)
+	}
 }
 
 // pointOut says where the text is of an instance whose INSTALL failed.
