@@ -37,7 +37,7 @@ type Lookup struct {
 	Who      string // in whose name it asks; "": Asker()
 	// Over keeps rows for who lists again and again; nil: all are read each time.
 	Over *Over
-	Past     Past
+	Past Past
 }
 
 // Facts are all that could be found out about one app.
