@@ -228,6 +228,9 @@ var rooms = []room{
 		"shim/journal", "shim/journal/timeline", "shim/status", "shim/tail", "shim/wording",
 	}},
 	{path: "cmd/internal/flags", may: []string{"shim/ports", "cmd/internal/apps", "registry", "registry/consul", "shim/exit", "shim/hadoop", "shim/history", "shim/openapp", "shim/policy", "shim/status"}},
+	{path: "cmd/internal/top", may: []string{
+		"cmd/internal/apps", "cmd/internal/console", "cmd/internal/view", "shim/samples", "shim/status",
+	}},
 	{path: "cmd/internal/view", may: []string{"cmd/internal/apps", "cmd/internal/console", "appdef", "registry", "registry/consul", "shim/exit", "shim/machine", "shim/member", "shim/plan", "shim/status", "shim/wording"}},
 	{path: "cmd/internal/detach", may: []string{
 		"cmd/internal/apps", "cmd/internal/console", "cmd/internal/flags", "appdef", "registry", "shim/exit", "shim/fault", "shim/machine", "shim/mask", "shim/status",

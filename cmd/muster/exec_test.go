@@ -125,6 +125,37 @@ func TestExecOnATerminal(t *testing.T) {
 	_ = end.Close() // nothing is to be written
 }
 
+// On a terminal top draws until q is typed, and leaves the terminal as it was.
+func TestTopOnATerminal(t *testing.T) {
+	master, end := consoletest.Terminal(t, 80, 24)
+	before, err := unix.IoctlGetTermios(int(end.Fd()), unix.TCGETS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := make(chan int, 1)
+	go func() {
+		code <- execute(t.Context(), []string{"top", "--state-dir", t.TempDir()}, console.Streams{In: end, Out: end, Err: end})
+	}()
+	dog := time.AfterFunc(scriptWatchdog, func() { _ = master.Close() })
+	defer dog.Stop()
+	shown := bufio.NewReader(master)
+	if got, err := shown.ReadString('\n'); err != nil || !strings.Contains(got, "\x1b[?1049h") || !strings.Contains(got, "nothing runs") {
+		t.Fatalf("terminal shows %q (%v)", got, err)
+	}
+	if _, err := io.WriteString(master, "xq"); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-code; got != 0 {
+		t.Errorf("exit code %d", got)
+	}
+	if got, err := shown.ReadString('l'); err != nil || !strings.HasSuffix(got, "l") {
+		t.Errorf("terminal shows %q (%v), want its first screen again", got, err)
+	}
+	if after, err := unix.IoctlGetTermios(int(end.Fd()), unix.TCGETS); err != nil || *after != *before {
+		t.Errorf("the terminal is left as %+v (%v), want %+v", after, err, *before)
+	}
+}
+
 // With -t a program that reads a file has a terminal too, and finds the file's end.
 func TestExecTerminalWithoutOne(t *testing.T) {
 	state := execAgent(t)

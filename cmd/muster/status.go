@@ -28,7 +28,7 @@ func newStatus(s console.Streams) *cobra.Command {
 	f := statusFlags{ask: &flags.Ask{}}
 	cmd := &cobra.Command{
 		Use: "status APP", Short: "Print the state of a run: instances, conductor, missing members, verdict",
-		SuggestFor: []string{"top", "list", "describe", "info"},
+		SuggestFor: []string{"list", "describe", "info"},
 		Args:       exactly("APP"),
 		Long: `Asks the registry, the agents on this host, and up to 256 reachable agents on others. When there is no
 registry any more, as after the end of muster run, the files of the run are read instead.

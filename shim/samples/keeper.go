@@ -85,8 +85,12 @@ func coresOf(used, passed time.Duration) float64 {
 	return used.Seconds() / passed.Seconds()
 }
 
-// Table is the samples after a moment of Unix time, without the instance's name and limits.
+// Table is the samples after a second of Unix time, or, below 0, those of the last so many seconds; without the
+// instance's name and limits.
 func (k *Keeper) Table(since int64) Table {
+	if since < 0 {
+		since += k.now().Unix()
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return tableOf(k.ring.after(since))

@@ -167,5 +167,8 @@ func TestKeeper(t *testing.T) {
 		if got := k.Table(begun.Unix() + 25); len(got.At) != 2 {
 			t.Errorf("since: %v", got.At)
 		}
+		if got := k.Table(-18); len(got.At) != 2 { // 47 s have passed
+			t.Errorf("of the last 18 s: %v", got.At)
+		}
 	})
 }
