@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -15,8 +16,10 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/shim/files"
+	"github.com/muster-agent/muster/shim/journal/timeline"
 	"github.com/muster-agent/muster/shim/logtimes"
 	"github.com/muster-agent/muster/shim/machine"
+	"github.com/muster-agent/muster/shim/metrics"
 	"github.com/muster-agent/muster/shim/notify"
 	"github.com/muster-agent/muster/shim/notify/message"
 	"github.com/muster-agent/muster/shim/plan"
@@ -100,7 +103,7 @@ func (a *agent) source(logDir string) status.Source {
 	return status.Source{
 		State:   a.snapshot,
 		LogDir:  logDir,
-		Samples: a.sampled,
+		Samples: a.sampled, Metrics: a.metrics, MetricsType: metrics.ContentType,
 		Silence: func() status.Silence { return a.member.Fence().Answer() },
 		Roster:  a.member.GiveRoster,
 		Adopt:   a.member.Adopt,
@@ -309,10 +312,33 @@ func (a *agent) reading(ctx context.Context) (samples.Reading, bool) {
 	return r, true
 }
 
+// metrics writes what is known of the instance. The driver of GPUs is not asked again: its word is in the samples.
+func (a *agent) metrics(_ context.Context, to io.Writer) error {
+	now, report := time.Now(), a.runs().Report()
+	i := metrics.Instance{
+		State: a.snapshot(), Silence: a.member.Fence().Answer(), Limits: a.limits(), CheckpointAt: a.journal.Saved(),
+		Counts: metrics.Counts{OOM: int64(report.OutOfMemory), RegistryErrors: a.client.Failed()},
+	}
+	if load, ok := a.runs().Load(); ok {
+		i.Running, i.Use = true, samples.Reading{Memory: load.Memory, CPU: load.CPU, GPUs: a.samples.GPUs()}
+	}
+	if lines, all := a.journal.Lines(); all {
+		i.Spent = new(timeline.Of(lines, now))
+	}
+	var set metrics.Set
+	set.AddInstance(i, now)
+	return set.Write(to)
+}
+
+// limits are those that samples and metrics stand against.
+func (a *agent) limits() samples.Limits {
+	return samples.Limits{Memory: int64(a.runs().Report().MemoryMB) << 20, Cores: a.currentPlan().Limits.VCores}
+}
+
 // sampled are the samples later than a moment of Unix time, with the limits of now.
 func (a *agent) sampled(since int64) samples.Table {
 	t := a.samples.Table(since)
 	t.Instance = a.loop.State().Instance.String()
-	t.Limits = samples.Limits{Memory: int64(a.runs().Report().MemoryMB) << 20, Cores: a.currentPlan().Limits.VCores}
+	t.Limits = a.limits()
 	return t
 }

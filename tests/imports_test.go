@@ -128,6 +128,7 @@ var rooms = []room{
 	{path: "shim/notify"},
 	{path: "shim/silence"},
 	{path: "shim/samples"},
+	{path: "shim/metrics", may: []string{"shim/journal/timeline", "shim/samples", "shim/status"}, pure: true},
 	{path: "shim/notices", may: []string{"registry", "shim/machine"}, pure: true},
 	{path: "shim/notices/delivery", may: []string{"shim/notices", "shim/ownfolder", "shim/tail", "shim/wait"}},
 	{path: "shim/notify/message", may: []string{
@@ -216,8 +217,8 @@ var rooms = []room{
 	}},
 	{path: "cmd/internal/ui", may: []string{
 		"appdef", "cmd/internal/apps", "cmd/internal/ask", "cmd/internal/console", "cmd/internal/logs", "cmd/internal/view",
-		"cmd/internal/seeds", "registry", "shim/exit", "shim/journal", "shim/journal/timeline", "shim/publisher", "shim/samples",
-		"shim/status",
+		"cmd/internal/seeds", "registry", "shim/exit", "shim/journal", "shim/journal/timeline", "shim/metrics", "shim/publisher",
+		"shim/samples", "shim/status",
 	}},
 	{path: "cmd/internal/seeds", may: []string{
 		"appdef", "appdef/pai", "cmd/internal/apps", "cmd/internal/view", "registry", "registry/consul", "shim/plan",

@@ -63,6 +63,15 @@ func (c *Client) Close() {
 	}
 }
 
+// Failed is how many requests the registry has not answered, or has refused for rights or rate.
+func (c *Client) Failed() int64 {
+	var n int64
+	for _, l := range []*connection{c.calls, c.bulk, c.watch, c.ready, c.asks} {
+		n += l.failed.Load()
+	}
+	return n
+}
+
 // Ping checks that the registry answers, has a leader and knows the token. The token's rights show later. The error is
 // registry.ErrUnreachable, ErrForbidden or ErrTooManyConnections.
 func (c *Client) Ping(ctx context.Context) error {

@@ -61,6 +61,15 @@ func (c consistency) options(ctx context.Context) *api.QueryOptions {
 // named turns errors of the client library into conditions that callers know. before is connection.limited at the start
 // of the request.
 func (l *connection) named(ctx context.Context, act string, before int64, err error) error {
+	err = l.condition(ctx, act, before, err)
+	if errors.Is(err, registry.ErrUnreachable) || errors.Is(err, registry.ErrForbidden) ||
+		errors.Is(err, registry.ErrTooManyConnections) {
+		l.failed.Add(1)
+	}
+	return err
+}
+
+func (l *connection) condition(ctx context.Context, act string, before int64, err error) error {
 	if err == nil {
 		return nil
 	}

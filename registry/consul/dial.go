@@ -22,6 +22,7 @@ type connection struct {
 	base    string        // scheme://host
 	large   time.Duration // limits the reading of lists and raw keys
 	limited atomic.Int64  // connections that the server refused with 429 before any request
+	failed  atomic.Int64  // requests that the registry has not answered, or has refused for rights or rate
 }
 
 // connect makes a connection for small answers. It connects at the first request.

@@ -51,6 +51,8 @@ type Journal struct {
 	warnings map[string]status.Warning // that stand, by kind
 	told     map[string]time.Time      // when a kind was last told of
 	saved    time.Time                 // when a checkpoint was last told of
+	newest   time.Time                 // when the newest checkpoint was complete
+	written  []Line                    // of this agent, for Lines
 }
 
 // New begins with nothing. state is where the machine stands; hide takes secret values out of a text.
@@ -154,6 +156,7 @@ const checkpointAgain = 10 * time.Second
 // Checkpoint tells of a newer complete checkpoint.
 func (j *Journal) Checkpoint(step int64, at time.Time) {
 	j.mu.Lock()
+	j.newest = at
 	quiet := at.Sub(j.saved) < checkpointAgain
 	if !quiet {
 		j.saved = at
@@ -162,6 +165,23 @@ func (j *Journal) Checkpoint(step int64, at time.Time) {
 	if !quiet {
 		j.Event(EventCheckpoint, fmt.Sprintf("step %d is complete", step), at)
 	}
+}
+
+// Saved is when the newest checkpoint was complete; zero: this agent has seen none.
+func (j *Journal) Saved() time.Time {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.newest
+}
+
+// mostLines is how many events are remembered, a few MB.
+const mostLines = 10_000
+
+// Lines are the events of this agent; false: there were too many to remember them all.
+func (j *Journal) Lines() ([]Line, bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.written), len(j.written) < mostLines
 }
 
 // Warnings are those that stand, by their kind.
@@ -181,13 +201,25 @@ func (j *Journal) Event(kind, cause string, at time.Time) {
 
 // write adds a line for the instance of a state; an agent without an index has none.
 func (j *Journal) write(s machine.State, l Line) {
-	if s.Instance.Component != "" {
-		j.queue().Add(encode(s, l))
+	if s.Instance.Component == "" {
+		return
 	}
+	l = of(s, l)
+	j.mu.Lock()
+	if len(j.written) < mostLines {
+		j.written = append(j.written, l)
+	}
+	j.mu.Unlock()
+	j.queue().Add(encode(l))
 }
 
-func encode(s machine.State, l Line) []byte {
+// of is a line of the instance of a state.
+func of(s machine.State, l Line) Line {
 	l.Instance, l.Generation, l.Attempt = s.Instance.String(), s.Gen, s.Attempt
+	return l
+}
+
+func encode(l Line) []byte {
 	text, err := json.Marshal(l)
 	if err != nil {
 		panic("event without JSON: " + err.Error())
@@ -198,10 +230,10 @@ func encode(s machine.State, l Line) []byte {
 // dropped is the line in place of n events. The queue calls it within Add or Close.
 func (j *Journal) dropped(n int) []byte {
 	s := j.state()
-	return encode(s, Line{
+	return encode(of(s, Line{
 		At: status.Stamp(time.Now()), Event: eventDropped, From: s.Phase, To: s.Phase,
 		Cause: fmt.Sprintf("%d events were dropped: the file could not be written", n),
-	})
+	}))
 }
 
 // append writes a line into the file of the instance, which never changes once it is known.

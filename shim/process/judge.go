@@ -220,11 +220,12 @@ func (p *Process) Tail(name string, from, most int64) string { return p.logs.Tai
 
 // Report is the state of the process beside the machine's.
 type Report struct {
-	MemoryMB   int    // the limit in force
-	Failures   int    // ends of the process that nobody had asked for
-	LastEnd    string // how the last attempt ended; "": none has
-	Sides      []status.Side
-	Installing bool // a command of the package was run
+	MemoryMB    int    // the limit in force
+	Failures    int    // ends of the process that nobody had asked for
+	OutOfMemory int    // ends for want of memory
+	LastEnd     string // how the last attempt ended; "": none has
+	Sides       []status.Side
+	Installing  bool // a command of the package was run
 }
 
 // Report reports the state of the process.
@@ -232,5 +233,5 @@ func (p *Process) Report() Report {
 	sides := p.currentSides().seen()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return Report{MemoryMB: p.memory, Failures: p.failures, LastEnd: p.lastEnd, Sides: sides, Installing: p.task > 0}
+	return Report{MemoryMB: p.memory, Failures: p.failures, OutOfMemory: p.starved, LastEnd: p.lastEnd, Sides: sides, Installing: p.task > 0}
 }

@@ -85,6 +85,16 @@ func coresOf(used, passed time.Duration) float64 {
 	return used.Seconds() / passed.Seconds()
 }
 
+// GPUs are those of the newest sample.
+func (k *Keeper) GPUs() []GPU {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if newest := k.ring.levels[0].all; len(newest) > 0 && !k.at.IsZero() {
+		return newest[len(newest)-1].GPUs
+	}
+	return nil
+}
+
 // Table is the samples after a second of Unix time, or, below 0, those of the last so many seconds; without the
 // instance's name and limits.
 func (k *Keeper) Table(since int64) Table {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -47,6 +48,7 @@ func FuzzAsk(f *testing.F) {
 		asked := 0
 		handler := Handler(Source{
 			LogDir: logs, State: func() State { return State{} }, Silence: func() Silence { return Silence{} },
+			Metrics: func(context.Context, io.Writer) error { return nil },
 			Samples: func(int64) samples.Table { return samples.Table{} },
 			Signal: func(n int) error {
 				if asked++; n < 1 || n > 64 {

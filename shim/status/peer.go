@@ -137,9 +137,9 @@ func upgrades(w http.ResponseWriter, r *http.Request) bool {
 // switching is the answer that makes a connection a program's streams.
 const switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + execProtocol + "\r\n\r\n"
 
-// PeerHandler is the part of the agent's API that other hosts may ask, with the run's token: its state, samples and
-// logs, how long it has heard nothing of the registry, the roster, and programs in this instance. Whoever has no token
-// learns nothing, not even which routes there are.
+// PeerHandler is the part of the agent's API that other hosts may ask, with the run's token: its state, samples,
+// metrics and logs, how long it has heard nothing of the registry, the roster, and programs in this instance. Whoever
+// has no token learns nothing, not even which routes there are.
 func PeerHandler(s Source, token string) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/state", func(w http.ResponseWriter, _ *http.Request) { answer(w, s.State()) })
@@ -147,6 +147,7 @@ func PeerHandler(s Source, token string) http.Handler {
 	mux.HandleFunc(rosterRoute, s.roster)
 	mux.HandleFunc(logsRoute, s.peerLogs)
 	mux.HandleFunc(samplesRoute, s.samples)
+	mux.HandleFunc(metricsRoute, s.metrics)
 	mux.HandleFunc(signalRoute, s.granted(s.signal))
 	mux.HandleFunc(execRoute, s.granted(s.exec))
 	mux.HandleFunc(commandRoute, s.granted(s.command))
@@ -161,7 +162,8 @@ func PeerHandler(s Source, token string) http.Handler {
 		}
 	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		notFound(w, r, "GET /v1/state; "+samplesRoute+"; "+silenceRoute+"; "+rosterRoute+"; "+logsRoute+"; "+peerRoute+
+		notFound(w, r, "GET /v1/state; "+samplesRoute+"; "+metricsRoute+"; "+silenceRoute+"; "+rosterRoute+"; "+
+			logsRoute+"; "+peerRoute+
 			"; with a grant "+signalRoute+"; "+execRoute+"; "+commandRoute)
 	})
 	want := sha256.Sum256([]byte(bearer + token))

@@ -42,6 +42,10 @@ func servePeer(t *testing.T, main func(*program, io.Reader, io.Writer, io.Writer
 		Samples: func(since int64) samples.Table {
 			return samples.Table{Version: 1, Instance: "worker-1", At: []int64{since + 5}}
 		},
+		Metrics: func(_ context.Context, w io.Writer) error {
+			_, err := io.WriteString(w, "muster_attempt 1\n")
+			return err
+		},
 		Silence: func() Silence {
 			return Silence{Instance: "worker-1", Inc: "i", Gen: 2, Silence: 31, Fenced: true}
 		},
@@ -201,6 +205,8 @@ func TestOtherHostsNeedTheToken(t *testing.T) {
 		{"no token", "GET", "/v1/state", "", http.StatusUnauthorized},
 		{"samples", "GET", "/v1/samples?since=7", "Bearer " + token, http.StatusOK},
 		{"samples without", "GET", "/v1/samples", "", http.StatusUnauthorized},
+		{"metrics", "GET", "/v1/metrics", "Bearer " + token, http.StatusOK},
+		{"metrics without", "GET", "/v1/metrics", "", http.StatusUnauthorized},
 		{"silence", "GET", "/v1/peer/silence", "Bearer " + token, http.StatusOK},
 		{"silence without", "GET", "/v1/peer/silence", "", http.StatusUnauthorized},
 		{"roster", "GET", "/v1/peer/roster/7-ab%2fc?rank=1", "Bearer " + token, http.StatusOK},
@@ -237,12 +243,16 @@ func TestOtherHostsNeedTheToken(t *testing.T) {
 	}
 }
 
-func TestSamplesOfAPeer(t *testing.T) {
+func TestSamplesAndMetricsOfAPeer(t *testing.T) {
 	p := servePeer(t, func(*program, io.Reader, io.Writer, io.Writer) ExecExit { return ExecExit{} })
 	for _, c := range []*Client{Dial(p.socket), DialPeer(p.address, token)} {
 		got, err := c.Samples(t.Context(), 7)
 		if err != nil || got.Instance != "worker-1" || len(got.At) != 1 || got.At[0] != 12 {
 			t.Errorf("got %+v, %v", got, err)
+		}
+		var text strings.Builder
+		if err := c.Metrics(t.Context(), &text); err != nil || text.String() != "muster_attempt 1\n" {
+			t.Errorf("metrics: %q, %v", &text, err)
 		}
 		c.Close()
 	}

@@ -35,6 +35,9 @@ type Source struct {
 	Roster func(ctx context.Context, id string, rank int) (packed []byte, next string, err error)
 	// Samples are what the instance used after a second of Unix time.
 	Samples func(since int64) samples.Table
+	// Metrics writes what the agent knows of its instance, in a form of MetricsType.
+	Metrics     func(context.Context, io.Writer) error
+	MetricsType string
 	// View is the app as Slider's REST shows it, with the values that this agent has.
 	View func(context.Context) (any, error)
 	// Exec runs a program beside the app; the context bounds its start only.
@@ -106,6 +109,7 @@ func Handler(s Source) http.Handler {
 	mux.HandleFunc(silenceRoute, func(w http.ResponseWriter, _ *http.Request) { answer(w, s.Silence()) })
 	mux.HandleFunc(logsRoute, s.logs)
 	mux.HandleFunc(samplesRoute, s.samples)
+	mux.HandleFunc(metricsRoute, s.metrics)
 	mux.HandleFunc("GET /v1/view", s.view)
 	mux.HandleFunc(signalRoute, s.signal)
 	mux.HandleFunc("POST /v1/stop", s.stop)
@@ -114,7 +118,7 @@ func Handler(s Source) http.Handler {
 	mux.HandleFunc(peerRoute, s.peerExec)
 	mux.HandleFunc(commandRoute, s.command)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		notFound(w, r, "GET /v1/state, /v1/samples, /v1/view, /v1/logs/{stdout|stderr|agent|events}; "+
+		notFound(w, r, "GET /v1/state, /v1/samples, /v1/metrics, /v1/view, /v1/logs/{stdout|stderr|agent|events}; "+
 			"POST /v1/signal, /v1/stop, /v1/adopt, /v1/exec, /v1/command")
 	})
 	return mux

@@ -2,10 +2,12 @@ package ui
 
 import (
 	"context"
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/muster-agent/muster/shim/metrics"
 	"github.com/muster-agent/muster/shim/samples"
 	"github.com/muster-agent/muster/shim/status"
 )
@@ -60,6 +62,48 @@ func TestSamples(t *testing.T) {
 		t.Errorf("no number: %d %s", code, text)
 	}
 	if code, _, _ := get(t, browser(t), base+"/api/v1/apps/d1/samples", ""); code != 401 {
+		t.Errorf("without a session: %d", code)
+	}
+}
+
+// All apps' metrics are in one text: those of each agent under its own labels, and the app's.
+func TestMetrics(t *testing.T) {
+	base, state, links := serve(t)
+	c := browser(t)
+	get(t, c, <-links, "")
+	addApp(t, state, "d2")
+	says := func(text string) status.Source {
+		return status.Source{MetricsType: "text/plain", Metrics: func(_ context.Context, w io.Writer) error {
+			_, err := io.WriteString(w, "# TYPE muster_attempt gauge\n"+text)
+			return err
+		}}
+	}
+	addAgent(t, state, "d1", "worker-1", says(`muster_attempt{app="d2",index="7"} 4`+"\nup 1\n"))
+	addAgent(t, state, "d1", "worker-0", says("muster_attempt 3\n"))
+	addAgent(t, state, "d2", "worker-0", says("muster_attempt{ 3\n"))
+	addAgent(t, state, "d2", "worker-1", says(strings.Repeat("#\n", metrics.MostText)))
+	code, text, head := get(t, c, base+"/metrics", "")
+	const want = `muster_attempt{app="d1",component="worker",index="0"} 3
+muster_attempt{app="d1",component="worker",index="1"} 4
+muster_app_phase{app="d1",phase="running"} 1
+muster_app_phase{app="d2",phase="running"} 1
+muster_app_live_instances{app="d1"} 2
+muster_app_live_instances{app="d2"} 2
+muster_app_silent_agents{app="d1"} 0
+muster_app_silent_agents{app="d2"} 2
+muster_app_start_time_seconds{app="d1"} 1.767323045e+09
+muster_app_start_time_seconds{app="d2"} 1.767323045e+09
+`
+	var got strings.Builder
+	for line := range strings.Lines(text) {
+		if line[0] != '#' {
+			got.WriteString(line)
+		}
+	}
+	if code != 200 || got.String() != want || !strings.HasPrefix(head.Get("Content-Type"), "text/plain; version=0.0.4") {
+		t.Errorf("got %d %v\n%s", code, head, text)
+	}
+	if code, _, _ := get(t, browser(t), base+"/metrics", ""); code != 401 {
 		t.Errorf("without a session: %d", code)
 	}
 }

@@ -108,6 +108,7 @@ func (s *Server) handler() http.Handler {
 	mux.HandleFunc("GET /api/v1/apps/{app}/logs/{instance}/{stream}", s.logs)
 	mux.HandleFunc("GET /api/v1/apps/{app}/timeline", s.timeline)
 	mux.HandleFunc("GET /api/v1/apps/{app}/samples", s.samples)
+	mux.HandleFunc("GET /metrics", s.metrics)
 	mux.HandleFunc("GET /api/v1/live", s.live)
 	mux.HandleFunc("GET /api/v1/apps/{app}/live", s.live)
 	mux.HandleFunc("GET /api/v1/me", func(w http.ResponseWriter, r *http.Request) {
