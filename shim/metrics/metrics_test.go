@@ -14,6 +14,7 @@ import (
 	"github.com/muster-agent/muster/shim/journal/timeline"
 	"github.com/muster-agent/muster/shim/samples"
 	"github.com/muster-agent/muster/shim/status"
+	"github.com/muster-agent/muster/tests/servers/promtool"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -197,4 +198,13 @@ func rows() string {
 		b.WriteString("| `" + k.Name + "` | " + sort + " | " + labels + " | " + k.Help + " |\n")
 	}
 	return b.String() + "\n"
+}
+
+// Prometheus' own tool finds nothing to say against the text, and the alerts fire as their tests want.
+func TestPromtool(t *testing.T) {
+	if out := promtool.Run(t, "", strings.NewReader(everything(t)), "check", "metrics"); out != "" {
+		t.Error(out)
+	}
+	promtool.Run(t, "../../doc/prometheus", nil, "check", "rules", "alerts.yml")
+	promtool.Run(t, "../../doc/prometheus", nil, "test", "rules", "alerts_test.yml")
 }

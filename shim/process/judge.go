@@ -233,5 +233,8 @@ func (p *Process) Report() Report {
 	sides := p.currentSides().seen()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return Report{MemoryMB: p.memory, Failures: p.failures, OutOfMemory: p.starved, LastEnd: p.lastEnd, Sides: sides, Installing: p.task > 0}
+	return Report{
+		MemoryMB: p.memory, Failures: p.failures, OutOfMemory: p.starved, LastEnd: p.lastEnd, Sides: sides,
+		Installing: p.task > 0,
+	}
 }

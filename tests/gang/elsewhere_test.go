@@ -1,10 +1,19 @@
 package gang
 
 import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"net"
 	"net/http"
+	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/muster-agent/muster/tests/servers/promtool"
 )
 
 // elsewhere runs a verb as on a host that has nothing of the app, but may read its registry.
@@ -59,6 +68,72 @@ func logsElsewhere(t *testing.T, at place) {
 	if code := over.wait(); code != 64 || !strings.Contains(over.err(), "has ended; its logs are on its own host, 127.0.0.1") {
 		t.Errorf("over: code %d\n%s", code, over.err())
 	}
+}
+
+// figuresElsewhere: what the instances use is seen from another host, and Prometheus scrapes the page of a cluster.
+func figuresElsewhere(t *testing.T, at place) {
+	g := newGang(t, at, workers(2, nil))
+	cast := g.begin("--api-listen", "127.0.0.1:0")
+	figure := regexp.MustCompile(`"memory": [1-9][0-9]+,\s+"memory_limit": [0-9]+,\s+"cores": [0-9]`)
+	await(t, "the use of both instances", func() bool {
+		top := g.elsewhere("top", g.app, "--json")
+		return top.wait() == 0 && len(figure.FindAllString(top.out(), -1)) == 2
+	})
+	text := g.scrape()
+	for _, want := range []string{
+		`muster_memory_bytes{app="` + g.app + `",component="worker",index="0"} `, `index="1",phase="running"} 1`,
+		`muster_app_live_instances{app="` + g.app + `"} 2`, `muster_app_silent_agents{app="` + g.app + `"} 0`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("want %s in\n%s", want, text)
+		}
+	}
+	if out := promtool.Run(t, "", strings.NewReader(text), "check", "metrics"); out != "" {
+		t.Error(out)
+	}
+	for _, a := range cast {
+		a.exit(0)
+	}
+	g.succeeds()
+}
+
+// scrape reads the metrics of a page for all apps of the registry, as Prometheus does: with a token.
+func (g *gang) scrape() string {
+	g.t.Helper()
+	dir, err := os.MkdirTemp("", "page") // a socket's path is short
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	const secret, socket = "prometheus-reads", "ui.sock"
+	tokens := filepath.Join(dir, "tokens")
+	if err := os.WriteFile(tokens, fmt.Appendf(nil, "prometheus read %x\n", sha256.Sum256([]byte(secret))), 0o600); err != nil {
+		g.t.Fatal(err)
+	}
+	page := g.elsewhere("ui", "--listen", "unix:"+filepath.Join(dir, socket), "--tokens", tokens, "--url", "https://muster.example.org")
+	await(g.t, "the page", func() bool { return strings.Contains(page.out(), "https://muster.example.org") })
+	defer page.kill()
+	client := http.Client{Timeout: watchdog, Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(dir, socket))
+		},
+	}}
+	r, err := http.NewRequestWithContext(g.t.Context(), http.MethodGet, "http://muster.example.org/metrics", nil)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+secret)
+	answer, err := client.Do(r)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		g.t.Fatalf("%s, %v: %s", answer.Status, err, text)
+	}
+	return string(text)
 }
 
 // actsElsewhere: programs run and signals arrive from another host, each with a grant of the registry that is used up.

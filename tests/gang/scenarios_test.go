@@ -90,6 +90,7 @@ func TestConsul(t *testing.T) {
 		{"a launcher gets the process's output", launcherGetsOutput},
 		{"logs from another host", logsElsewhere},
 		{"a history without its hosts", historyAlone},
+		{"figures from another host", figuresElsewhere},
 		{"programs and signals from another host", actsElsewhere},
 		{"another definition", anotherDefinition},
 		{"an agent is killed, instance scope", agentKilledInstance},

@@ -83,7 +83,8 @@ func sum(uses []use) use {
 	var s use
 	busy, limited, counted := 0, true, true
 	for _, u := range uses {
-		s.Memory, s.Cores, s.GPUMemory = plus(s.Memory, u.Memory), plus(s.Cores, u.Cores), plus(s.GPUMemory, u.GPUMemory)
+		s.Memory, s.Cores = plus(s.Memory, u.Memory), plus(s.Cores, u.Cores)
+		s.GPUMemory = plus(s.GPUMemory, u.GPUMemory)
 		s.MemoryLimit += u.MemoryLimit
 		s.CoresLimit += u.CoresLimit
 		limited, counted = limited && u.MemoryLimit > 0, counted && u.CoresLimit > 0
