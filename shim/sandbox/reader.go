@@ -126,6 +126,9 @@ func (g *Guard) Usage() cgroup.Usage {
 // Load is what the processes hold and have used now. What the boundary does not count is read from /proc.
 func (g *Guard) Load() (cgroup.Load, error) {
 	l, err := g.around.load()
+	if s, gone := (proc.Host{}).Stat(g.PID()); gone != nil || s.ID() != g.id { // else another process has the number
+		return cgroup.Uncounted, ErrGone
+	}
 	if err == nil && l.Memory < 0 {
 		l.Memory, err = proc.Host{}.Memory(g.PID())
 	}
