@@ -12,6 +12,8 @@ var (
 	ErrSuperseded = errors.New("index is held by another agent")
 	// ErrNoGrant: a grant is not there, was used, or is another's.
 	ErrNoGrant = errors.New("no such grant")
+	// ErrNoLogin: nobody has permitted a login with that key.
+	ErrNoLogin = errors.New("no such key may log in")
 	// ErrForbidden: the token lacks the right (403).
 	ErrForbidden = errors.New("registry forbids it")
 	// ErrMalformed: the registry can never accept the request as it is (400, 413). It is a fault of muster.

@@ -34,6 +34,8 @@ func (k keys) grant(i registry.Instance, id string) string {
 	return k.base + "grant/" + path(i) + "/" + id
 }
 
+func (k keys) login(fingerprint string) string { return k.base + "login/" + fingerprint }
+
 func (k keys) roster(id string, chunk int) string {
 	return k.rosters() + id + "/" + strconv.Itoa(chunk)
 }

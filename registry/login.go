@@ -1,0 +1,9 @@
+package registry
+
+// Login is the key `login/<fingerprint>`: who may log in to the instances of a run by ssh.
+type Login struct {
+	Run   string `json:"run"`
+	Key   string `json:"key"` // public half, as a line of authorized_keys
+	By    string `json:"by"`  // who made it, for people
+	Later later  `json:"-"`
+}

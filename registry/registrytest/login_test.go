@@ -1,0 +1,33 @@
+package registrytest_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/embedded"
+)
+
+// TestLogins: a key may log in to the run that it was permitted for, until that is taken back.
+func TestLogins(t *testing.T) {
+	l, err := embedded.ListenLoopback(t.Context(), "127.0.0.1:0")
+	must(t, err)
+	a := newApp(t, serveEmbedded(t, l, "consul://"+l.Addr().String()))
+	c := a.assemble(t, 1)[0].client
+	const key = "ssh-ed25519 AAAA"
+	revoke, err := c.Permit(soon(t), a.facts.App, registry.Login{Run: "r1", Key: key, By: "alice"})
+	must(t, err)
+	if got, err := c.Permitted(soon(t), a.facts.App, "r1", key); err != nil || got.By != "alice" {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	refused := func(run, key string) {
+		t.Helper()
+		if got, err := c.Permitted(soon(t), a.facts.App, run, key); !errors.Is(err, registry.ErrNoLogin) {
+			t.Errorf("%s, %s: got %+v, %v", run, key, got, err)
+		}
+	}
+	refused("r2", key)
+	refused("r1", key+"B")
+	revoke()
+	refused("r1", key)
+}
