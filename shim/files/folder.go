@@ -129,13 +129,10 @@ func (f UserFolder) take(tmp *os.Root, name string) (err error) {
 }
 
 // WriteHere writes a file that lies directly in the folder, in the place of what has its name.
-func (f Folder) WriteHere(name, text string) error { return writeHere(f.Root, name, text, false) }
+func (f Folder) WriteHere(name, text string) error { return writeHere(f.Root, name, text, 0o644) }
 
-func writeHere(f *os.Root, name, text string, private bool) error {
-	tmp, mode := name+".new", fs.FileMode(0o644)
-	if private {
-		mode = 0o600
-	}
+func writeHere(f *os.Root, name, text string, mode fs.FileMode) error {
+	tmp := name + ".new"
 	if err := f.RemoveAll(tmp); err != nil {
 		return err
 	}

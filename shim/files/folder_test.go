@@ -33,7 +33,7 @@ func write(w Folder, path string) error {
 	if err != nil {
 		return err
 	}
-	return As(nil).In(w.Root).Write(name, "new", false)
+	return As(nil).In(w.Root).Write(name, "new", 0o644)
 }
 
 func TestFilesLeaveNoLinkBehind(t *testing.T) {
@@ -103,18 +103,14 @@ func TestSecretFilesArePrivate(t *testing.T) {
 	if err := errors.Join(os.MkdirAll(dir, 0o755), os.Chown(dir, 4242, 4243)); err != nil {
 		t.Fatal(err)
 	}
-	for name, private := range map[string]bool{"token": true, "roster.json": false} {
+	for name, want := range map[string]fs.FileMode{"token": 0o600, "roster.json": 0o644} {
 		path := filepath.Join(dir, name)
-		if err := As(&plan.UserFacts{UID: 4242, GID: 4243}).In(w.Root).Write("w-0/"+name, "x", private); err != nil {
+		if err := As(&plan.UserFacts{UID: 4242, GID: 4243}).In(w.Root).Write("w-0/"+name, "x", want); err != nil {
 			t.Fatal(err)
 		}
 		info, err := os.Stat(path)
 		if err != nil {
 			t.Fatal(err)
-		}
-		want := fs.FileMode(0o644)
-		if private {
-			want = 0o600
 		}
 		if got := info.Sys().(*syscall.Stat_t).Uid; got != 4242 || info.Mode() != want {
 			t.Errorf("%s: uid %d, mode %v; want 4242, %v", name, got, info.Mode(), want)

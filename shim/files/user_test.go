@@ -216,7 +216,7 @@ func TestWriteRemovesNothingOfOthers(t *testing.T) {
 	need.Root(t)
 	user := As(&plan.UserFacts{UID: 4242, GID: 4242})
 	for name, write := range map[string]func(in UserFolder) error{
-		"roster.json.new": func(in UserFolder) error { return in.Write("roster.json", "new", false) },
+		"roster.json.new": func(in UserFolder) error { return in.Write("roster.json", "new", 0o644) },
 		"status.out":      func(in UserFolder) error { f, err := in.New("status.out"); return errors.Join(err, f.Close()) },
 	} {
 		dir := t.TempDir()
@@ -252,7 +252,7 @@ func TestWriteIsTheUsers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	if err := As(&plan.UserFacts{UID: 4242, GID: 4242}).In(root).Write("app/conf/key", "new", true); err != nil {
+	if err := As(&plan.UserFacts{UID: 4242, GID: 4242}).In(root).Write("app/conf/key", "new", 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]os.FileMode{"app": 0o755, "app/conf/key": 0o600} {

@@ -114,14 +114,14 @@ func (f UserFolder) Clear(name string) error {
 	return f.user.Do(remove)
 }
 
-// Write writes a file in the place of what has its name. Nobody else may read one that is private.
-func (f UserFolder) Write(name, text string, private bool) error {
+// Write writes a file in the place of what has its name.
+func (f UserFolder) Write(name, text string, mode fs.FileMode) error {
 	err := f.open(func() error {
 		above, err := makeIn(f.root, filepath.Dir(name))
 		if err != nil {
 			return err
 		}
-		return errors.Join(writeHere(above, filepath.Base(name), text, private), above.Close())
+		return errors.Join(writeHere(above, filepath.Base(name), text, mode), above.Close())
 	})
 	if err != nil {
 		return fmt.Errorf("write %s: %w", filepath.Join(f.name, name), err)

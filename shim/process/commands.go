@@ -102,7 +102,7 @@ func (p *Process) tell(o script.Order, s *plan.Script) ([]string, error) {
 		}
 	}
 	text := string(o.Document(p.Plan, s, p.Reach.Host))
-	if err := folder.Write(names.Command, text, false); err != nil {
+	if err := folder.Write(names.Command, text, 0o644); err != nil {
 		return nil, err
 	}
 	return o.Argv(s, p.LogDir, p.Plan.Process.Folder), nil

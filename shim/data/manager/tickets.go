@@ -84,7 +84,7 @@ func (t *tickets) write() error {
 	}
 	name, err := folder.Rel(t.file)
 	if err == nil {
-		err = folder.Write(name, string(text), true)
+		err = folder.Write(name, string(text), 0o600)
 	}
 	if err := errors.Join(err, folder.Close()); err != nil {
 		return err
