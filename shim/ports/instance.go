@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net"
 	"sync"
 
 	"github.com/muster-agent/muster/appdef"
@@ -72,6 +73,9 @@ func (i *Instance) TakeAgain(p plan.Plan) (same bool, err error) {
 
 // Release lets a process bind the ports that are chosen by their names.
 func (i *Instance) Release(chosen func(name string) bool) error { return i.now().ReleaseOnly(chosen) }
+
+// Listen makes a port the agent's own, as Held.Listen.
+func (i *Instance) Listen(name, host string) (net.Listener, error) { return i.now().Listen(name, host) }
 
 // Hold takes the chosen ports back.
 func (i *Instance) Hold(chosen func(name string) bool) error { return i.now().RebindOnly(chosen) }

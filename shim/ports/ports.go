@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"net"
 	"os"
 	"slices"
 	"strconv"
@@ -38,7 +39,8 @@ type port struct {
 	name   string
 	number int
 	lock   *hostlock.Lock
-	holder int // descriptor, -1: none
+	holder int  // descriptor, -1: none
+	own    bool // the agent itself listens at it, for good
 }
 
 // Claim takes one port for each want, or none at all. prefer names the numbers to ask for first: a dead predecessor's,
@@ -204,6 +206,29 @@ func (h *Held) ReleaseOnly(chosen func(name string) bool) error {
 	return all
 }
 
+// Listen makes a port the agent's own: it listens there until the listener is closed, through all starts of the
+// process. A host that is not this machine's own address means all addresses.
+func (h *Held) Listen(name, host string) (net.Listener, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, p := range h.ports {
+		if p.name != name {
+			continue
+		}
+		if err := closeFD(&p.holder); err != nil {
+			return nil, fmt.Errorf("listen at port %d: %w", p.number, err)
+		}
+		number := strconv.Itoa(p.number)
+		l, err := net.Listen("tcp", net.JoinHostPort(host, number))
+		if err != nil {
+			l, err = net.Listen("tcp", ":"+number)
+		}
+		p.own = err == nil
+		return l, err
+	}
+	return nil, fmt.Errorf("port %s: %w", name, ErrNone)
+}
+
 // Rebind takes the ports back after an exit, whatever connections the process had. The error names those that
 // another process holds now; the others are held. It may be called again.
 func (h *Held) Rebind() error { return h.RebindOnly(every) }
@@ -217,7 +242,7 @@ func (h *Held) RebindOnly(chosen func(name string) bool) error {
 		if !chosen(p.name) {
 			continue
 		}
-		if p.holder >= 0 || p.lock == nil {
+		if p.holder >= 0 || p.lock == nil || p.own {
 			continue
 		}
 		fd, err := holdAgain(p.number)

@@ -314,3 +314,29 @@ func TestReleaseOnlyWhatIsChosen(t *testing.T) {
 		}
 	}
 }
+
+// TestListen: the agent answers at a port that it holds, through all that is released and held again.
+func TestListen(t *testing.T) {
+	h := held(t, ranges(t, "28710-28719"), []Want{{Name: "ssh"}, {Name: "other"}}, nil)
+	l, err := h.Listen("ssh", "127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if got := l.Addr().(*net.TCPAddr).Port; got != h.Ports()["ssh"] {
+		t.Errorf("got %d, want %d", got, h.Ports()["ssh"])
+	}
+	for range 2 {
+		if err := errors.Join(h.ReleaseOnly(func(name string) bool { return name == "other" }), h.Rebind()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	if _, err := h.Listen("none", "127.0.0.1"); !errors.Is(err, ErrNone) {
+		t.Errorf("got %v", err)
+	}
+}
