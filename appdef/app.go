@@ -393,11 +393,11 @@ type ComponentSettings struct {
 	TimeSettings
 	Env map[string]string `json:"env,omitempty"`
 	SecretSettings
-	Python     string  `json:"python,omitempty"` // muster.python
-	TFArgs     *string `json:"tensorflow_args,omitempty"`
-	Processes  int     `json:"processes,omitempty"`   // muster.nproc: processes in each container; 0: one
-	PortsExact bool    `json:"ports_exact,omitempty"` // {DEFAULT_n} is that port or none
-	Sides      []Side  `json:"sides,omitempty"`       // by name
+	Python    string  `json:"python,omitempty"` // muster.python
+	TFArgs    *string `json:"tensorflow_args,omitempty"`
+	Processes int     `json:"processes,omitempty"` // muster.nproc: processes in each container; 0: one
+	PortSettings
+	Sides []Side `json:"sides,omitempty"` // by name
 	// local name → path or URL of which each instance gets a copy
 	Files map[string]string `json:"files,omitempty"`
 	// local name → path or URL that is unpacked for each instance
@@ -405,6 +405,12 @@ type ComponentSettings struct {
 	FilesUnchecked bool              `json:"files_unchecked,omitempty"`
 	Inputs         Inputs            `json:"inputs,omitzero"`
 	Outputs        Outputs           `json:"outputs,omitzero"`
+}
+
+// PortSettings are the ports of one component.
+type PortSettings struct {
+	PortsExact bool `json:"ports_exact,omitempty"` // {DEFAULT_n} is that port or none
+	SSH        bool `json:"ssh,omitempty"`         // an ssh server for each instance
 }
 
 // TimeSettings are times of one component.

@@ -99,6 +99,15 @@ func surroundingKeys() []Key {
 			},
 		},
 		{
+			Name: "muster.ssh", Default: "false; true for PAI's jobs", Values: []string{"true", "false"},
+			Meaning: "an ssh server for each instance, at a port called ssh: muster ssh APP/INSTANCE logs in as the " +
+				"process's user in its container, and so does ssh INSTANCE between containers",
+			component: func(c *Component, _, text string) (err error) {
+				c.Settings.SSH, err = parseBool(text)
+				return err
+			},
+		},
+		{
 			Name: "muster.env.inherit", Default: "the allow-list", Global: true, Values: []string{InheritHBox},
 			Meaning: "hbox: the process gets the variables that HBox's container sets, muster's and its own, and " +
 				"none of the agent's",

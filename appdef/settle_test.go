@@ -126,6 +126,7 @@ func TestEveryKeyTakesGoodAndRefusesBad(t *testing.T) {
 		"muster.side.a/b":                    {nil, []string{"x"}},
 		"muster.side.board.other":            {nil, []string{"x"}},
 		"muster.ports.exact":                 {[]string{"true", "false"}, []string{"", "yes"}},
+		"muster.ssh":                         {[]string{"true", "false"}, []string{"", "yes"}},
 		"muster.env.inherit":                 {[]string{"hbox"}, []string{"", "all"}},
 		"muster.tensorflow.mode":             {[]string{"between-graph", "in-graph"}, []string{"", "ingraph"}},
 		"muster.input.data":                  {[]string{"/a", "hdfs://n/a/*,/b"}, []string{"", " "}},

@@ -21,6 +21,11 @@ import (
 
 // begin makes the process of the instance that has been prepared.
 func (r stageRoom) begin(ctx context.Context, p plan.Plan, in registry.Instance) {
+	logins := &logins{loginConfig: loginConfig{
+		plan: p, app: r.id.appID, run: r.id.run, instance: in, host: r.alloc.Host, policy: r.host.policy,
+		token: func() string { return r.member.Membership().Token() }, client: r.client, ports: r.ports,
+		user: files.As(r.container.Owner()), journal: r.journal, hide: r.hidden.Hide, log: r.log,
+	}}
 	made := process.New(ctx, process.Config{
 		Log: r.log, Secret: r.hidden.AddAll, Hide: r.hidden.Hide,
 		SecretFiles: func(values map[string]string) (string, error) {
@@ -35,17 +40,19 @@ func (r stageRoom) begin(ctx context.Context, p plan.Plan, in registry.Instance)
 		Ended:   r.over,
 		WorkDir: r.workDir, User: files.As(r.container.Owner()),
 		Secrets: r.container.Secrets(p).Read,
-		Roster:  r.member.Roster, Fence: r.member.Fence(), GPUs: r.gpus, Data: processData{r.agent, p},
+		Login:   logins, Roster: r.member.Roster, Fence: r.member.Fence(), GPUs: r.gpus, Data: processData{r.agent, p},
 		Checkpoints: processCheckpoints{r.checkpoints, r.agent},
 	})
+	logins.exec = made.Exec
 	r.mu.Lock()
-	r.process = made
+	r.process, r.logins = made, logins
 	r.mu.Unlock()
 	r.atEnd(func() {
 		if made.Close() {
 			r.forget(in)
 		}
 	})
+	r.atEnd(logins.close)
 }
 
 // park starts the guard of this instance and records it for the next agent of this host.

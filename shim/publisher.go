@@ -11,6 +11,9 @@ import (
 
 // Each agent answers Slider's REST for the whole app, at a URL that only its own container knows.
 
+// mostAsking bounds how many connections ask at a time.
+const mostAsking = 4096
+
 // publish opens the container's URL. Apps of other dialects have no scripts that would ask.
 func (a *agent) publish(ctx context.Context) error {
 	if a.app.Dialect != "slider" {
@@ -27,8 +30,8 @@ func (a *agent) publish(ctx context.Context) error {
 	prefix, done := publisher.Prefix(address), make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := publisher.Serve(ctx, status.Bounded(l), publisher.Guarded(prefix, a.data.WithFolders(prefix,
-			publisher.Handler(prefix, appSource{a})))); err != nil {
+		if err := publisher.Serve(ctx, status.Bounded(l, mostAsking), publisher.Guarded(prefix,
+			a.data.WithFolders(prefix, publisher.Handler(prefix, appSource{a})))); err != nil {
 			a.log.Warn("publisher failed", "err", err)
 		}
 	}()

@@ -108,6 +108,9 @@ func says(p policy.Policy) string {
 	if p.Label.AppArmor != "" {
 		list("apparmor", []string{p.Label.AppArmor})
 	}
+	if p.SSH != nil {
+		parts = append(parts, fmt.Sprintf("ssh %v", *p.SSH))
+	}
 	list("insecure_registries", p.InsecureRegistries)
 	if h := p.History; h.Store != "" {
 		parts = append(parts, fmt.Sprintf("history in %s, logs %s, for %s, up to %s", h.Store, h.Logs, h.Keep.Age,

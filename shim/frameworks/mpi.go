@@ -63,7 +63,7 @@ func mpi(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 	}
 	files[plan.MPIHostFile] = hostFile(p.MPI.Slots, members)
 	say("OMPI_MCA_orte_default_hostfile", path.Join(p.Process.Folder, plan.MPIHostFile))
-	say("OMPI_MCA_plm_rsh_agent", path.Join(p.Process.Folder, plan.MPIProgram)+" rsh")
+	say("OMPI_MCA_plm_rsh_agent", path.Join(p.Process.Folder, plan.Program)+" rsh")
 	say("OMPI_MCA_plm_rsh_pass_environ_mca_params", "0") // each instance has its own variables, with its own paths
 	say("OMPI_MCA_plm_rsh_no_tree_spawn", "1")           // only this container has a muster to call
 	say("OMPI_MCA_orte_leave_session_attached", "1")     // daemons end with the process that started them

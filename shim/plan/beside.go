@@ -86,7 +86,7 @@ func sidePorts(app *appdef.App, component string, index int) []Port {
 		if s.Port && !asksFor(app, component, appdef.SidePort(s.Name)) {
 			ports = append(ports, Port{
 				Name:    appdef.SidePort(s.Name),
-				Allowed: cmp.Or(c.Config[appdef.AllowedPortsKey], app.Settings.AllowedPorts),
+				Allowed: allowedPorts(app, c),
 			})
 		}
 	}

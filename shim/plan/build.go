@@ -91,6 +91,7 @@ func (b *builder) plan() Plan {
 		Limits: limits,
 		Network: Network{
 			Ports: b.ports, Peers: peersOf(b.app, b.component.Name), Exports: b.exports(),
+			Login:      b.login(),
 			AppExports: b.appExports(),
 		},
 		Lifecycle: Lifecycle{

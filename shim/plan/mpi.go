@@ -9,8 +9,8 @@ import (
 const (
 	// MPIHostFile lists the instances and their slots.
 	MPIHostFile = "mpi/hostfile"
-	// MPIProgram is muster itself, in a folder where mpirun finds it in every root.
-	MPIProgram = "app/bin/muster"
+	// Program is muster itself, in a folder where mpirun and the ssh server find it in every root.
+	Program = "app/bin/muster"
 )
 
 // mpi is the instance's part; nil if mpirun starts nothing here.

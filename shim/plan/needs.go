@@ -17,9 +17,9 @@ type Needs struct {
 }
 
 // NeedsOf lists what an instance must be granted: GPUs and ports. The ports are in the order in which its exports and
-// then its configuration name them, then those of its side processes. A port's name is the configuration key that
-// requests it (`global.ps.port`); further ports of one value get `.2`, `.3` and so on. The port of a side process is
-// `side.NAME`.
+// then its configuration name them, then those of its side processes and of its ssh server. A port's name is the
+// configuration key that requests it (`global.ps.port`); further ports of one value get `.2`, `.3` and so on. The port
+// of a side process is `side.NAME`, that of the ssh server `ssh`.
 func NeedsOf(app appdef.App, component string, index int) Needs {
 	c := app.Component(component)
 	if c == nil {
@@ -37,12 +37,16 @@ func portsOf(app *appdef.App, component string, index int) []Port {
 		for i, claim := range need.Claims {
 			ports = append(ports, Port{
 				Name: portName(need.Key, i), Want: claim.Want,
-				Allowed: cmp.Or(app.Component(component).Config[appdef.AllowedPortsKey], app.Settings.AllowedPorts),
+				Allowed: allowedPorts(app, app.Component(component)),
 				Shared:  !claim.PerContainer, Exact: app.Component(component).Settings.PortsExact && claim.Want > 0,
 			})
 		}
 	}
-	return append(ports, sidePorts(app, component, index)...)
+	return append(append(ports, sidePorts(app, component, index)...), loginPorts(app, component)...)
+}
+
+func allowedPorts(app *appdef.App, c *appdef.Component) string {
+	return cmp.Or(c.Config[appdef.AllowedPortsKey], app.Settings.AllowedPorts)
 }
 
 func portName(key string, i int) string {
@@ -95,7 +99,7 @@ func peerTokens(peers []peerPort, ports portFinder) []string {
 // firstPort names the first port of the main process; empty: it has none.
 func firstPort(ports []Port) string {
 	for _, port := range ports {
-		if _, side := appdef.CutSidePort(port.Name); !side {
+		if _, side := appdef.CutSidePort(port.Name); !side && port.Name != loginPort {
 			return port.Name
 		}
 	}

@@ -58,6 +58,8 @@ type Network struct {
 	AppExports       []Export `json:"app_exports,omitempty"`
 	PublishedConfigs []string `json:"published_configs,omitempty"`
 
+	Login *loginServer `json:"login,omitempty"` // nil: no ssh server
+
 	Discovery *Discovery `json:"discovery,omitempty"` // nil: nothing of it is in Consul, or the app has no name yet
 }
 

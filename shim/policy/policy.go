@@ -40,12 +40,9 @@ type Policy struct {
 	SecretFiles []string `json:"secret_files"`
 	// Ulimits are the limits of setrlimit(2) that definitions may raise although they tell on the whole host.
 	Ulimits []string `json:"ulimits"`
-	// Seccomp says which system calls processes may make.
-	Seccomp seccompRules `json:"seccomp"`
-	// Capabilities says what a root may do beyond the default set.
-	Capabilities capabilityRules `json:"capabilities"`
-	// Label names what the kernel's security modules hold containers by.
-	Label labelRules `json:"label"`
+	kernelRules
+	// SSH permits instances an ssh server; nil: it does.
+	SSH *bool `json:"ssh"`
 	elsewhere
 	// Notify says whom agents tell of the events of apps.
 	Notify notifyRules `json:"notify"`
@@ -56,6 +53,16 @@ type Policy struct {
 	File string `json:"-"`
 	// has are the fields that stand in the file.
 	has []string
+}
+
+// kernelRules are what the kernel holds processes by.
+type kernelRules struct {
+	// Seccomp says which system calls processes may make.
+	Seccomp seccompRules `json:"seccomp"`
+	// Capabilities says what a root may do beyond the default set.
+	Capabilities capabilityRules `json:"capabilities"`
+	// Label names what the kernel's security modules hold containers by.
+	Label labelRules `json:"label"`
 }
 
 // Mount is one folder of the host; To is where a container sees it, by default at the same place.

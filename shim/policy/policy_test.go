@@ -75,7 +75,7 @@ func TestPolicy(t *testing.T) {
 // Each slip is told with its line, its field, what is there and what would do, and all of them at once.
 func TestSlips(t *testing.T) {
 	const names = "version, refuse_root, userns, mounts, roots, users, secret_env, secret_keyring, secret_files, ulimits, seccomp, " +
-		"capabilities, label, insecure_registries, history, notify, packages"
+		"capabilities, label, ssh, insecure_registries, history, notify, packages"
 	for text, want := range map[string][]string{
 		"":                  {`: the file is empty, want an object, such as {"version": 1}`},
 		"version: 1":        {":1: got the unreadable \"version\" at column 1, want JSON"},

@@ -44,6 +44,7 @@ type Config struct {
 
 	// Roster is the sealed roster that was read last, and its text.
 	Roster      func() (registry.Roster, []byte)
+	Login       login // where the plan has an ssh server
 	Fence       fence
 	GPUs        devices
 	Data        data
@@ -55,6 +56,14 @@ type Reach struct {
 	Host      string // that the instance's exports have
 	Socket    string // of the agent's API
 	Publisher string // URL of Slider's REST; "": the app has none
+}
+
+// login is the instance's ssh server, which holds a port of the plan.
+type login interface {
+	// Hosts adds to a start what a client of ssh needs to log in to the gang's other instances.
+	Hosts(*plan.Start, registry.Roster)
+	// Moved follows a change of the plan's ports.
+	Moved(ctx context.Context)
 }
 
 // fence ends the process of a member that is cut off from the registry.

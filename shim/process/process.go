@@ -184,6 +184,9 @@ func (p *Process) start(ctx context.Context, e machine.Effect, s machine.State) 
 		return 0, fault.Definition(bad)
 	}
 	p.Data.Inputs(&start)
+	if p.Plan.Login != nil {
+		p.Login.Hosts(&start, roster)
+	}
 	if err := p.writeFiles(start.Files); err != nil {
 		return 0, err
 	}
@@ -250,8 +253,8 @@ func (p *Process) launch(guard *sandbox.Guard, spec sandbox.Spec, over <-chan st
 	return pid, nil
 }
 
-// writeFiles writes the files of a start: the roster, and values that are too long for a variable. Only the process may
-// read a secret among them.
+// writeFiles writes the files of a start: the roster, values that are too long for a variable, what ssh needs. Only the
+// process may read a secret among them.
 func (p *Process) writeFiles(texts map[string]string) (err error) {
 	work, err := files.Below(p.WorkDir)
 	if err != nil {
@@ -264,12 +267,22 @@ func (p *Process) writeFiles(texts map[string]string) (err error) {
 	folder := p.User.In(root)
 	defer func() { err = errors.Join(err, folder.Close()) }()
 	for name, text := range texts {
-		private := slices.Contains(p.Plan.Process.Secrets, filepath.Base(name))
-		if err := folder.Write(name, text, private); err != nil {
+		if err := folder.Write(name, text, p.modeOf(name)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// modeOf is the mode of a file of a start.
+func (p *Process) modeOf(name string) fs.FileMode {
+	switch {
+	case slices.Contains(p.Plan.Process.Secrets, filepath.Base(name)), name == plan.LoginKey:
+		return 0o600
+	case filepath.Dir(name) == plan.LoginPrograms:
+		return 0o755
+	}
+	return 0o644
 }
 
 // startFacts adds the facts that every start and every command of this instance gets.
@@ -414,6 +427,9 @@ func (p *Process) rebind(ctx context.Context, e machine.Effect) (machine.Event, 
 	p.guards.replace(ctx)
 	for {
 		same, err := p.Ports.TakeAgain(p.Plan)
+		if err == nil && !same && p.Plan.Login != nil {
+			p.Login.Moved(ctx)
+		}
 		if err == nil {
 			return machine.Event{Kind: machine.Rebound, Attempt: e.Attempt, On: same}, true
 		}

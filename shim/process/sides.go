@@ -326,7 +326,8 @@ func (s *sideProcess) owns(port string) bool { return port == s.plan.Port }
 // ofProcess chooses the ports that the instance's own process binds.
 func ofProcess(p plan.Plan) func(port string) bool {
 	return func(port string) bool {
-		return !slices.ContainsFunc(p.Sides, func(s plan.Side) bool { return s.Port == port })
+		return !slices.ContainsFunc(p.Sides, func(s plan.Side) bool { return s.Port == port }) &&
+			(p.Login == nil || p.Login.Port != port)
 	}
 }
 

@@ -51,9 +51,11 @@ func connectionBudget() int {
 	return int(min(mostConnections, limit.Cur/2)) //nolint:gosec // at most mostConnections
 }
 
-// Bounded bounds the connections of a port of this host, which every user of the host finds: they must leave the agent
-// its descriptors. The server tells of the connections that it knows, by Known.
-func Bounded(l net.Listener) net.Listener { return newConnections(l, connectionBudget()/2) }
+// Bounded bounds the connections of a port that others find, to most or fewer: they must leave the agent its
+// descriptors. The server tells of the connections that it knows, by Known.
+func Bounded(l net.Listener, most int) net.Listener {
+	return newConnections(l, min(most, connectionBudget()/2))
+}
 
 // connections are those of other hosts, or of the users of this one. Those that have not shown the run's token yet are
 // strangers: when there are too many, of one address or in all, the oldest of the address with the most strangers is

@@ -322,7 +322,7 @@ func TestServeForAttack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go func() { _ = Serve(t.Context(), Bounded(port), http.NotFoundHandler()) }()
+	go func() { _ = Serve(t.Context(), Bounded(port, 4096), http.NotFoundHandler()) }()
 	fmt.Println("serves", p.socket, p.address, port.Addr())
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
