@@ -141,6 +141,7 @@ var rooms = []room{
 		"shim/store/schemes", "shim/tail",
 	}},
 	{path: "shim/linequeue"},
+	{path: "shim/login", may: []string{"appdef/shellwords", "registry", "shim/status", "shim/wording"}},
 	{path: "shim/workdir", may: []string{
 		"appdef", "appdef/pai", "registry", "shim/exit", "shim/fault", "shim/files", "shim/hostlock", "shim/openapp", "shim/plan", "shim/status",
 		"shim/wording", "shim/wait",
@@ -223,6 +224,9 @@ var rooms = []room{
 	{path: "cmd/internal/seeds", may: []string{
 		"appdef", "appdef/pai", "cmd/internal/apps", "cmd/internal/view", "registry", "registry/consul", "shim/plan",
 		"shim/publisher", "shim/status",
+	}},
+	{path: "cmd/internal/ssh", may: []string{
+		"appdef/shellwords", "cmd/internal/apps", "cmd/internal/console", "registry", "shim/exit", "shim/login", "shim/plan", "shim/wording",
 	}},
 	{path: "cmd/internal/logs", may: []string{
 		"cmd/internal/apps", "cmd/internal/console", "registry", "registry/consul", "shim/exit", "shim/files",
