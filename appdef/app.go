@@ -409,8 +409,8 @@ type ComponentSettings struct {
 
 // PortSettings are the ports of one component.
 type PortSettings struct {
-	PortsExact bool `json:"ports_exact,omitempty"` // {DEFAULT_n} is that port or none
-	SSH        bool `json:"ssh,omitempty"`         // an ssh server for each instance
+	PortsExact bool   `json:"ports_exact,omitempty"` // {DEFAULT_n} is that port or none
+	SSH        string `json:"ssh,omitempty"`         // an ssh server: true, false; empty: for PAI alone
 }
 
 // TimeSettings are times of one component.

@@ -102,8 +102,9 @@ func surroundingKeys() []Key {
 			Name: "muster.ssh", Default: "false; true for PAI's jobs", Values: []string{"true", "false"},
 			Meaning: "an ssh server for each instance, at a port called ssh: muster ssh APP/INSTANCE logs in as the " +
 				"process's user in its container, and so does ssh INSTANCE between containers",
-			component: func(c *Component, _, text string) (err error) {
-				c.Settings.SSH, err = parseBool(text)
+			component: func(c *Component, _, text string) error {
+				c.Settings.SSH = text
+				_, err := parseBool(text)
 				return err
 			},
 		},

@@ -23,7 +23,7 @@ func LoginPort(ports map[string]int) int { return cmp.Or(ports[loginPort], ports
 // Files of an instance with a login, under its folder.
 const (
 	// LoginFolder is where a client of ssh in the container finds the gang's instances.
-	LoginFolder = "ssh"
+	LoginFolder = "app/ssh"
 	// LoginKey is the key by which it logs in.
 	LoginKey = LoginFolder + "/key"
 	// LoginPrograms is a folder of PATH: ssh, scp and sftp of the container, with that configuration.
@@ -40,10 +40,11 @@ func (b *builder) login() *loginServer {
 
 // loginPortOf is the port of PAI's label ssh, else a port of its own; "": nobody logs in.
 func loginPortOf(app *appdef.App, component string, s appdef.PortSettings) string {
+	labelled := app.Dialect == "pai" && asksFor(app, component, labelledPort)
 	switch {
-	case !s.SSH:
+	case s.SSH == "false", s.SSH == "" && !labelled:
 		return ""
-	case app.Dialect == "pai" && asksFor(app, component, labelledPort):
+	case labelled:
 		return labelledPort
 	}
 	return loginPort

@@ -15,19 +15,23 @@ func TestLogin(t *testing.T) {
 	for name, tt := range map[string]struct {
 		dialect string
 		config  map[string]string
-		ssh     bool
+		ssh     string
 		ports   []string
 		login   string
 		first   string // MUSTER_PORT
 	}{
-		"none":        {"slider", nil, false, nil, "", ""},
-		"alone":       {"slider", nil, true, []string{"ssh"}, "ssh", ""},
-		"with others": {"slider", map[string]string{"site.global.p": other}, true, []string{"global.p", "ssh"}, "ssh", "{{port.global.p}}"},
+		"none":        {"slider", nil, "", nil, "", ""},
+		"alone":       {"slider", nil, "true", []string{"ssh"}, "ssh", ""},
+		"with others": {"slider", map[string]string{"site.global.p": other}, "true", []string{"global.p", "ssh"}, "ssh", "{{port.global.p}}"},
 		"pai's": {
-			"pai", map[string]string{"site.port.http": other, "site.port.ssh": other}, true,
+			"pai", map[string]string{"site.port.http": other, "site.port.ssh": other}, "",
 			[]string{"port.http", "port.ssh"}, "port.ssh", "{{port.port.http}}",
 		},
-		"called so": {"slider", map[string]string{"site.port.ssh": other}, true, []string{"port.ssh", "ssh"}, "ssh", "{{port.port.ssh}}"},
+		"pai's, not wanted": {
+			"pai", map[string]string{"site.port.http": other, "site.port.ssh": other}, "false",
+			[]string{"port.http", "port.ssh"}, "", "{{port.port.http}}",
+		},
+		"called so": {"slider", map[string]string{"site.port.ssh": other}, "true", []string{"port.ssh", "ssh"}, "ssh", "{{port.port.ssh}}"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := appdef.Component{Name: "w", Instances: 1, Config: tt.config}

@@ -84,9 +84,8 @@ def check():
     expect("file system", store.startswith("file:///"), True)
     expect("without a prefix", [os.environ.get(name) for name in ("FRAMEWORK_NAME", "HADOOP_USER_NAME")], [f"{user}~{JOB}", user])
     expect("APP_ID and CONTAINER_ID", all(os.environ.get(name) for name in ("APP_ID", "CONTAINER_ID")), True)
-    with socket.socket() as spare:  # the second label's port is ours as well
-        spare.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        spare.bind((ip, int(ssh)))
+    with socket.create_connection((ip, int(ssh)), timeout=30) as server:
+        expect("at the port of ssh", server.recv(100), b"SSH-2.0-muster\r\n")
 
 
 def path(uri):
