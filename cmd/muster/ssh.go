@@ -17,6 +17,7 @@ import (
 type sshFlags struct {
 	ask         flags.Ask
 	forwards    []string
+	tty         bool
 	config, key bool
 }
 
@@ -46,6 +47,7 @@ the run ends; it is kept in ~/.config/muster/ssh/APP. --key prints that key.`,
 	f.ask.Register(set)
 	set.StringArrayVarP(&f.forwards, "forward", "L", nil,
 		"[BIND:]PORT:HOST:HOSTPORT: connections to PORT here go to HOST:HOSTPORT there; repeatable")
+	set.BoolVarP(&f.tty, "tty", "t", false, "give a command a terminal (a shell has one)")
 	set.BoolVar(&f.config, "config", false, "print a configuration of ssh for all instances of APP")
 	set.BoolVar(&f.key, "key", false, "print a private key for all instances of APP")
 	return cmd
@@ -64,7 +66,7 @@ func (f *sshFlags) run(ctx context.Context, s console.Streams, args []string) er
 	if err != nil {
 		return err
 	}
-	o := ssh.Options{Lookup: k, Streams: s, Forwards: f.forwards}
+	o := ssh.Options{Lookup: k, Streams: s, Forwards: f.forwards, Terminal: f.tty}
 	text := ""
 	switch {
 	case f.config:

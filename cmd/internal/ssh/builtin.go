@@ -51,7 +51,7 @@ func (o Options) builtIn(ctx context.Context, h login.Host, private, command str
 	}
 	session.Stdin, session.Stdout, session.Stderr = o.Streams.In, console.Raw(o.Streams.Out), console.Raw(o.Streams.Err)
 	in, out := console.Terminal(o.Streams.In), console.Terminal(o.Streams.Out)
-	if command == "" && in != nil && out != nil {
+	if (command == "" || o.Terminal) && in != nil && out != nil {
 		restore, err := terminal(ctx, session, in, out)
 		if err != nil {
 			return err

@@ -26,6 +26,7 @@ type Options struct {
 	Lookup   apps.Lookup
 	Streams  console.Streams
 	Forwards []string // [BIND:]PORT:HOST:HOSTPORT, as ssh -L
+	Terminal bool     // also for a command
 }
 
 // Login logs in to the instance that a word names, and runs a command there; none: a shell. Its exit code is the
@@ -69,6 +70,9 @@ func (o Options) Login(ctx context.Context, word string, command []string) error
 	args := []string{"-F", filepath.Join(dir, login.ConfigFile)}
 	for _, forward := range o.Forwards {
 		args = append(args, "-L", forward)
+	}
+	if o.Terminal {
+		args = append(args, "-tt")
 	}
 	args = append(args, known.hosts[i].Name)
 	if text != "" {
@@ -195,8 +199,9 @@ func (f found) missing(instance string) error {
 	case instance == "" && len(f.others) == 0:
 		return exit.Usagef("%s has no instance that runs: muster status %[1]s says how it stands", f.app)
 	case instance == "", slices.Contains(f.others, instance):
-		return exit.Usagef("%s has no ssh server: its definition wants muster.ssh=true (--set muster.ssh=true); "+
-			"muster exec %[1]s -- sh needs none", strings.TrimSuffix(f.app+"/"+instance, "/"))
+		return exit.Usagef("%s has no ssh server: its definition wants muster.ssh=true (--set muster.ssh=true), and "+
+			"the policy of its host may forbid servers (ssh: false); muster exec needs none",
+			strings.TrimSuffix(f.app+"/"+instance, "/"))
 	}
 	return exit.Usagef("%s/%s does not run; instances with an ssh server are: %s", f.app, instance,
 		wording.OrNone(names))
