@@ -58,7 +58,7 @@ func (l *logins) open(ctx context.Context) {
 	if l.plan.Login == nil {
 		return
 	}
-	if permits := l.policy.SSH; permits != nil && !*permits {
+	if !l.policy.PermitsSSH() {
 		l.journal.Warn(warnLogin, fmt.Sprintf("no ssh server: %s has ssh: false", l.policy.File))
 		return
 	}

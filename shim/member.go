@@ -37,6 +37,9 @@ func (a *agent) published() member.Container {
 	if a.publisher != "" {
 		c.Logs = a.instanceLogs()
 	}
+	if a.plan.Login != nil && !a.host.policy.PermitsSSH() {
+		delete(c.Ports, a.plan.Login.Port)
+	}
 	return c
 }
 

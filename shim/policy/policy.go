@@ -65,6 +65,9 @@ type kernelRules struct {
 	Label labelRules `json:"label"`
 }
 
+// PermitsSSH tells whether instances may have ssh servers.
+func (p Policy) PermitsSSH() bool { return p.SSH == nil || *p.SSH }
+
 // Mount is one folder of the host; To is where a container sees it, by default at the same place.
 type Mount struct {
 	Path     string `json:"path"`
