@@ -306,6 +306,9 @@ type HBox struct {
 	Type string `json:"type,omitempty"` // --app-type in upper case; empty: no variables of HBox
 }
 
+// GivesLogin tells whether HBox tells who submits a job of this type how to log in, with a password.
+func (h HBox) GivesLogin() bool { return h.Type == "VPC" || h.Type == "DIGITS" }
+
 // Side is a process beside the main one of its instance, in the same container. It is supervised, restarts when it
 // ends, and gets a port if it asks for one. Its end does not affect the verdict. It ends with the instance's process.
 type Side struct {
@@ -410,7 +413,7 @@ type ComponentSettings struct {
 // PortSettings are the ports of one component.
 type PortSettings struct {
 	PortsExact bool   `json:"ports_exact,omitempty"` // {DEFAULT_n} is that port or none
-	SSH        string `json:"ssh,omitempty"`         // an ssh server: true, false; empty: for PAI alone
+	SSH        string `json:"ssh,omitempty"`         // an ssh server: true, false; empty: by the dialect
 }
 
 // TimeSettings are times of one component.

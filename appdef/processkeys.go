@@ -99,7 +99,7 @@ func surroundingKeys() []Key {
 			},
 		},
 		{
-			Name: "muster.ssh", Default: "false; true for PAI's jobs", Values: []string{"true", "false"},
+			Name: "muster.ssh", Default: "true for PAI, HBox's VPC and DIGITS", Values: []string{"true", "false"},
 			Meaning: "an ssh server for each instance, at a port called ssh: muster ssh APP/INSTANCE logs in as the " +
 				"process's user in its container, and so does ssh INSTANCE between containers",
 			component: func(c *Component, _, text string) error {

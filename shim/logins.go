@@ -99,7 +99,7 @@ func (l *logins) serve(ctx context.Context) {
 	go func() {
 		defer close(done)
 		err := login.Serve(ctx, at, login.Config{
-			Host: key, Admit: l.admit, Exec: l.exec, Dial: l.dial,
+			Host: key, Admit: l.admit, Passwords: l.plan.Login.Password, Exec: l.exec, Dial: l.dial,
 			Program: path.Join(l.plan.Process.Folder, plan.Program),
 			Event:   func(text string) { l.journal.Event(eventLogin, l.hide(text), time.Now()) },
 			Log:     l.log,

@@ -60,6 +60,11 @@ func (f *hboxFlags) there(ctx context.Context, s console.Streams, launcher strin
 	if err := x.job.check(launcher); err != nil {
 		return err
 	}
+	quiet, err := f.announce(ctx, s, x.job.file.AppID, job)
+	if err != nil {
+		return err
+	}
+	defer quiet()
 	o.HBox, o.Submission = true, &job
 	return o.Run(ctx, nil)
 }

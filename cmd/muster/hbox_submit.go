@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/muster-agent/muster/cmd/internal/hboxjob"
 	"github.com/muster-agent/muster/cmd/internal/madeapp"
 	"github.com/muster-agent/muster/cmd/internal/run"
+	"github.com/muster-agent/muster/cmd/internal/ssh"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/dryrun"
 	"github.com/muster-agent/muster/shim/exit"
@@ -216,7 +218,23 @@ func (f *hboxFlags) here(ctx context.Context, s console.Streams, job hbox.Submis
 		Workers: submit.Workers(&job.App),
 	}
 	stop := p.Follow(ctx)
-	err = f.run.Run(ctx, s, dir)
+	quiet, err := f.announce(ctx, s, f.run.AppID, job)
+	if err == nil {
+		err = f.run.Run(ctx, s, dir)
+		quiet()
+	}
 	stop(err)
 	return err
+}
+
+// announce tells how to log in to a job whose user HBox tells.
+func (f *hboxFlags) announce(
+	ctx context.Context, s console.Streams, app string, job hbox.Submission,
+) (quiet func(), err error) {
+	if !job.App.Settings.HBox.GivesLogin() {
+		return func() {}, nil
+	}
+	ask := flags.Ask{Registry: f.run.Registry, State: f.run.State}
+	k, err := ask.Lookup(app, io.Discard)
+	return ssh.Announcement{Lookup: k, App: app, Out: s.Err}.Follow(ctx), err
 }

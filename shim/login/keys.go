@@ -5,6 +5,7 @@ import (
 	"crypto/hkdf"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -42,6 +43,17 @@ func NewKey(comment string) (private, public string, err error) {
 	private = string(pem.EncodeToMemory(block))
 	public, err = PublicOf(private)
 	return private, public, err
+}
+
+// NewPassword makes a password, and the key in whose place it stands where it is permitted.
+func NewPassword() (password, key string) {
+	password = rand.Text()[:16] // of 5 bits each: nobody finds it by what stands in the registry
+	return password, keyOfPassword(password)
+}
+
+func keyOfPassword(password string) string {
+	sum := sha256.Sum256([]byte(password))
+	return "password " + hex.EncodeToString(sum[:])
 }
 
 // PublicOf is the public half of a file of NewKey's, as a line of authorized_keys.

@@ -41,7 +41,7 @@ func (r *refusals) flush() {
 
 func (r *refusals) flushLocked() {
 	if r.n > 0 {
-		r.tell(fmt.Sprintf("refused %s, the last with the key %s", counted(r.n), r.last))
+		r.tell(fmt.Sprintf("refused %s, the last by %s", counted(r.n), r.last))
 	}
 	r.n, r.told = 0, time.Now()
 }

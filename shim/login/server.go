@@ -21,6 +21,8 @@ type Config struct {
 	Host ssh.Signer // its own key
 	// Admit says whose key it is, a line of authorized_keys; registry.ErrNoLogin: nobody may log in with it.
 	Admit func(ctx context.Context, key string) (who string, err error)
+	// Passwords are taken too, where Admit knows the key that NewPassword gives for one.
+	Passwords bool
 	// Exec runs a program beside the app; the context bounds its start only.
 	Exec func(context.Context, status.ExecRequest) (status.Execution, error)
 	// Dial connects with the rights of the process's user.
@@ -91,23 +93,29 @@ func (s *server) serve(ctx context.Context, conn net.Conn) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	_ = conn.SetDeadline(time.Now().Add(patience)) // fails when it is closed
-	last := ""                                     // key that was refused
+	last := ""                                     // what was refused
+	admit := func(key, print string) (*ssh.Permissions, error) {
+		who, err := s.Admit(ctx, key)
+		if err == nil {
+			return &ssh.Permissions{Extensions: map[string]string{whoKey: who, printKey: print}}, nil
+		}
+		last = print
+		if !errors.Is(err, registry.ErrNoLogin) {
+			s.Log.Warn("ssh key not looked up", "err", err)
+		}
+		pause(ctx, refusalPause)
+		return nil, err
+	}
 	config := &ssh.ServerConfig{
 		MaxAuthTries: mostTries, ServerVersion: version,
 		PublicKeyCallback: func(_ ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
-			who, err := s.Admit(ctx, line(key))
-			if err == nil {
-				return &ssh.Permissions{
-					Extensions: map[string]string{whoKey: who, printKey: ssh.FingerprintSHA256(key)},
-				}, nil
-			}
-			last = ssh.FingerprintSHA256(key)
-			if !errors.Is(err, registry.ErrNoLogin) {
-				s.Log.Warn("ssh key not looked up", "err", err)
-			}
-			pause(ctx, refusalPause)
-			return nil, err
+			return admit(line(key), ssh.FingerprintSHA256(key))
 		},
+	}
+	if s.Passwords {
+		config.PasswordCallback = func(_ ssh.ConnMetadata, password []byte) (*ssh.Permissions, error) {
+			return admit(keyOfPassword(string(password)), "password")
+		}
 	}
 	config.AddHostKey(s.Host)
 	over, channels, requests, err := ssh.NewServerConn(conn, config)

@@ -36,6 +36,11 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
+	return serve(t, false)
+}
+
+func serve(t *testing.T, passwords bool) *rig {
+	t.Helper()
 	host, err := HostKey("token", "app", "worker-0")
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +57,7 @@ func newRig(t *testing.T) *rig {
 	served := make(chan error, 1)
 	go func() {
 		served <- Serve(ctx, l, Config{
-			Host: host, Admit: r.admit, Exec: r.exec, Log: slog.New(slog.DiscardHandler), Event: r.event,
+			Host: host, Admit: r.admit, Passwords: passwords, Exec: r.exec, Log: slog.New(slog.DiscardHandler), Event: r.event,
 			Dial: func(ctx context.Context, address string) (net.Conn, error) {
 				return (&net.Dialer{}).DialContext(ctx, "tcp", address)
 			},
@@ -305,6 +310,30 @@ func TestRefused(t *testing.T) {
 	}
 	if n := strings.Count(r.told(), "refused"); n > 2 {
 		t.Errorf("told of %d times:\n%s", n, r.told())
+	}
+}
+
+// TestPassword: where passwords are taken the permitted one is, and no other.
+func TestPassword(t *testing.T) {
+	r := serve(t, true)
+	password, key := NewPassword()
+	other, _ := NewPassword()
+	r.mu.Lock()
+	r.may[key] = true
+	r.mu.Unlock()
+	c, err := r.dial(ssh.Password(password))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if out, err := newSession(t, c).Output("echo ok"); err != nil || string(out) != "ok\n" {
+		t.Errorf("got %q, %v", out, err)
+	}
+	for _, wrong := range []string{"", other, key, strings.ToLower(password)} {
+		if c, err := r.dial(ssh.Password(wrong)); err == nil {
+			_ = c.Close()
+			t.Errorf("%q has logged in", wrong)
+		}
 	}
 }
 

@@ -8,7 +8,8 @@ import (
 
 // loginServer is the ssh server of an instance.
 type loginServer struct {
-	Port string `json:"port"` // the name of its port
+	Port     string `json:"port"`               // the name of its port
+	Password bool   `json:"password,omitempty"` // it also takes passwords
 }
 
 // loginPort is the name of the port of the ssh server where the configuration has none of its own.
@@ -33,7 +34,7 @@ const (
 // login is the instance's part; nil if nobody logs in.
 func (b *builder) login() *loginServer {
 	if port := loginPortOf(b.app, b.component.Name, b.component.Settings.PortSettings); port != "" {
-		return &loginServer{Port: port}
+		return &loginServer{Port: port, Password: b.app.Settings.HBox.GivesLogin()}
 	}
 	return nil
 }
@@ -42,7 +43,7 @@ func (b *builder) login() *loginServer {
 func loginPortOf(app *appdef.App, component string, s appdef.PortSettings) string {
 	labelled := app.Dialect == "pai" && asksFor(app, component, labelledPort)
 	switch {
-	case s.SSH == "false", s.SSH == "" && !labelled:
+	case s.SSH == "false", s.SSH == "" && !labelled && !app.Settings.HBox.GivesLogin():
 		return ""
 	case labelled:
 		return labelledPort

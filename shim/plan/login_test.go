@@ -31,13 +31,17 @@ func TestLogin(t *testing.T) {
 			"pai", map[string]string{"site.port.http": other, "site.port.ssh": other}, "false",
 			[]string{"port.http", "port.ssh"}, "", "{{port.port.http}}",
 		},
+		"hbox's":    {"vpc", nil, "", []string{"ssh"}, "ssh with passwords", ""},
 		"called so": {"slider", map[string]string{"site.port.ssh": other}, "true", []string{"port.ssh", "ssh"}, "ssh", "{{port.port.ssh}}"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := appdef.Component{Name: "w", Instances: 1, Config: tt.config}
 			c.Settings.Role, c.Settings.Command, c.Settings.SSH = appdef.RoleWorker, "true", tt.ssh
-			p, problems := plan.Build(appdef.App{Name: "a", Dialect: tt.dialect, Components: []appdef.Component{c}},
-				plan.Request{Component: "w"})
+			app := appdef.App{Name: "a", Dialect: tt.dialect, Components: []appdef.Component{c}}
+			if tt.dialect == "vpc" {
+				app.Dialect, app.Settings.HBox.Type = "hbox", "VPC"
+			}
+			p, problems := plan.Build(app, plan.Request{Component: "w"})
 			if bad := problems.Errors(); len(bad) > 0 {
 				t.Fatal(bad)
 			}
@@ -48,6 +52,9 @@ func TestLogin(t *testing.T) {
 			login := ""
 			if p.Login != nil {
 				login = p.Login.Port
+				if p.Login.Password {
+					login += " with passwords"
+				}
 			}
 			if !slices.Equal(ports, tt.ports) || login != tt.login || p.Process.Env["MUSTER_PORT"] != tt.first {
 				t.Errorf("got %v, %q, %q", ports, login, p.Process.Env["MUSTER_PORT"])

@@ -209,7 +209,7 @@ func (f found) missing(instance string) error {
 
 // permit permits the public half of a key, or of a new one, in the app's registry.
 func (f found) permit(ctx context.Context, before string) (private string, revoke func(), err error) {
-	by := who()
+	by := apps.Asker()
 	private = before
 	public, err := login.PublicOf(private)
 	if before == "" || err != nil {
@@ -227,17 +227,4 @@ func (f found) permit(ctx context.Context, before string) (private string, revok
 		return "", nil, apps.RegistryError(f.address, err)
 	}
 	return private, func() { undo(); c.Close() }, nil
-}
-
-// who names this user for the people who read the events.
-func who() string {
-	name := os.Getenv("USER")
-	if name == "" {
-		name = fmt.Sprintf("uid %d", os.Geteuid())
-	}
-	host, err := os.Hostname()
-	if err != nil {
-		return name
-	}
-	return name + "@" + host
 }
