@@ -37,7 +37,7 @@ the run ends; it is kept in ~/.config/muster/ssh/APP. --key prints that key.`,
 		Example: `  muster ssh d1/worker-0
   muster ssh d1/worker-0                      -- nvidia-smi
   muster ssh -L 8888:localhost:8888 d1/worker-0
-  muster ssh --config d1 >d1.ssh              # for ssh -F d1.ssh worker-0, scp, rsync`,
+  muster ssh --config d1 >d1.ssh      # for ssh -F d1.ssh worker-0`,
 		ValidArgsFunction: completeInstance(&f.ask),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd.Context(), s, args)

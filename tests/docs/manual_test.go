@@ -178,7 +178,7 @@ func TestManualPolicy(t *testing.T) {
 	text = strings.Replace(text, `"alice"`, `"nobody"`, 1)
 	d.write("policy.json", text)
 	output, code := d.types("bin/muster doctor --policy policy.json")
-	if code != 0 || !says(output, "ok … policy.json: userns private; refuse_root true; mounts … (read-only), … at /mnt; roots …/results; users nobody, 1000-59999; groups video; secret_env SITE_*; secret_keyring site-*; secret_files /run/credentials/muster.service/*; ulimits rtprio; seccomp default with perf_event_open without ptrace; capabilities NET_RAW; insecure_registries registry.lab:5000; history in hdfs://nn/history, logs failed, for 90d, up to 50GiB; packages signed by 1 key") {
+	if code != 0 || !says(output, "ok … policy.json: userns private; refuse_root true; mounts … (read-only), … at /mnt; roots …/results; users nobody, 1000-59999; groups video; secret_env SITE_*; secret_keyring site-*; secret_files /run/credentials/muster.service/*; ulimits rtprio; seccomp default with perf_event_open without ptrace; capabilities NET_RAW; ssh false; insecure_registries registry.lab:5000; history in hdfs://nn/history, logs failed, for 90d, up to 50GiB; packages signed by 1 key") {
 		t.Errorf("doctor: exit code %d\n%s", code, output)
 	}
 }

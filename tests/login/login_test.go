@@ -103,7 +103,7 @@ func (j *job) call(in, program string, args ...string) (out, said string, code i
 	ctx, cancel := context.WithTimeout(context.Background(), watchdog)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(j.top, "home"), "LANG=C", "TERM=xterm", "USER=alice"}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(j.top, "home"), "LANG=C", "TERM=xterm"}
 	cmd.Dir = j.top
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.WaitDelay = time.Second
@@ -400,7 +400,7 @@ func TestRefused(t *testing.T) {
 	if out, said, code := j.verb("ssh", j.app+"/worker-0", "--", "echo", "a  b"); code != 0 || out != "a  b\n" {
 		t.Errorf("a good login: code %d\n%s%s", code, out, said)
 	}
-	if got := j.events("worker-0"); strings.Count(got, "refused") != 1 || !strings.Contains(got, "alice@") {
+	if got := j.events("worker-0"); strings.Count(got, "refused") != 1 || !strings.Contains(got, "of root@") {
 		t.Errorf("got %s", got)
 	}
 	if out, _, _ := j.verb("status", j.app); strings.Count(out, "running  1    1") != 2 {
