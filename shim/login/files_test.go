@@ -46,10 +46,10 @@ func TestFiles(t *testing.T) {
 // TestWrapper: the program behind the wrapper gets the configuration for the gang's hosts alone.
 func TestWrapper(t *testing.T) {
 	top := t.TempDir()
-	dir, real := filepath.Join(top, "my ssh"), filepath.Join(top, "real")
+	dir, theirs := filepath.Join(top, "my ssh"), filepath.Join(top, "real")
 	for path, text := range map[string]string{
 		filepath.Join(dir, "bin/ssh"): Wrapper(dir), filepath.Join(dir, "bin/scp"): Wrapper(dir),
-		filepath.Join(real, "ssh"):     "#!/bin/sh\nfor a; do printf '<%s>' \"$a\"; done\n",
+		filepath.Join(theirs, "ssh"):   "#!/bin/sh\nfor a; do printf '<%s>' \"$a\"; done\n",
 		filepath.Join(dir, ConfigFile): Files(dir, []Host{{Name: "worker-0"}, {Name: "worker-1"}})[ConfigFile],
 	} {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -71,13 +71,13 @@ func TestWrapper(t *testing.T) {
 		{[]string{"worker-11"}, "<worker-11>"},
 	} {
 		cmd := exec.Command(filepath.Join(dir, "bin/ssh"), tt.args...)
-		cmd.Env = []string{"PATH=" + dir + "/bin:" + real + ":/usr/bin:/bin"}
+		cmd.Env = []string{"PATH=" + dir + "/bin:" + theirs + ":/usr/bin:/bin"}
 		if out, err := cmd.CombinedOutput(); err != nil || string(out) != tt.want {
 			t.Errorf("%q: got %s, %v; want %s", tt.args, out, err, tt.want)
 		}
 	}
 	cmd := exec.Command(filepath.Join(dir, "bin/scp"), "worker-0:x", ".")
-	cmd.Env = []string{"PATH=" + dir + "/bin:" + real}
+	cmd.Env = []string{"PATH=" + dir + "/bin:" + theirs}
 	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "scp: no scp in PATH: install") {
 		t.Errorf("got %s, %v", out, err)
 	}

@@ -94,12 +94,12 @@ func (s *server) serve(ctx context.Context, conn net.Conn) {
 	defer cancel()
 	_ = conn.SetDeadline(time.Now().Add(patience)) // fails when it is closed
 	last := ""                                     // what was refused
-	admit := func(key, print string) (*ssh.Permissions, error) {
+	admit := func(key, shown string) (*ssh.Permissions, error) {
 		who, err := s.Admit(ctx, key)
 		if err == nil {
-			return &ssh.Permissions{Extensions: map[string]string{whoKey: who, printKey: print}}, nil
+			return &ssh.Permissions{Extensions: map[string]string{whoKey: who, printKey: shown}}, nil
 		}
-		last = print
+		last = shown
 		if !errors.Is(err, registry.ErrNoLogin) {
 			s.Log.Warn("ssh key not looked up", "err", err)
 		}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -56,9 +57,7 @@ func begin(t testing.TB, more settings, args ...string) *job {
 	j := &job{t: t, app: "l" + strings.ToLower(rand.Text()[:8]), top: folder.Temp(t, "ml-")}
 	j.config = filepath.Join(j.top, "config")
 	global := settings{"muster.ssh": "true", "muster.command": "exec sleep 1000", "muster.env.COLOUR": "green"}
-	for key, value := range more {
-		global[key] = value
-	}
+	maps.Copy(global, more)
 	type object = map[string]any
 	const schema = "http://example.org/specification/v2.0.0"
 	worker := settings{"yarn.role.priority": "1", "yarn.component.instances": "2", "yarn.memory": "256"}
@@ -75,8 +74,10 @@ func begin(t testing.TB, more settings, args ...string) *job {
 		j.must(os.WriteFile(filepath.Join(j.top, "app", name), text, 0o644))
 	}
 	j.must(os.Mkdir(filepath.Join(j.top, "home"), 0o700))
-	words := append([]string{"run", filepath.Join(j.top, "app"), "--detach", "--app-id", j.app, "--work-dir",
-		filepath.Join(j.top, "w"), "--state-dir", j.state()}, args...)
+	words := append([]string{
+		"run", filepath.Join(j.top, "app"), "--detach", "--app-id", j.app, "--work-dir",
+		filepath.Join(j.top, "w"), "--state-dir", j.state(),
+	}, args...)
 	if out, said, code := j.call("", muster, words...); code != 0 {
 		t.Fatalf("muster run: code %d\n%s%s", code, out, said)
 	}
