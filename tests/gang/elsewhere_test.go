@@ -161,7 +161,7 @@ func actsElsewhere(t *testing.T, at place) {
 func TestReadersLookAndWritersAct(t *testing.T) {
 	t.Parallel()
 	at := guarded(t)
-	g := newGang(t, place{consul: at}, workers(1, nil))
+	g := newGang(t, place{consul: at}, workers(1, map[string]string{"muster.ssh": "true"}))
 	g.agents["worker-0"] = start(t, "agent of worker-0", g.environment(tokenIs(rootToken)), append(g.argsOf("worker-0"),
 		"--api-listen", "127.0.0.1:0")...)
 	worker := g.stage.next("worker-0")
@@ -174,6 +174,12 @@ func TestReadersLookAndWritersAct(t *testing.T) {
 	act := g.elsewhereAs([]string{tokenIs(reader)}, "exec", g.app+"/worker-0", "--", "true")
 	if code := act.wait(); code != 77 || !strings.Contains(act.err(), "lacks permission 'key:write'") {
 		t.Errorf("exec: code %d\n%s", code, act.err())
+	}
+	for token, want := range map[string]int{reader: 77, rootToken: 5} {
+		in := g.elsewhereAs([]string{tokenIs(token)}, "ssh", g.app+"/worker-0", "--", "exit 5")
+		if code := in.wait(); code != want || want == 77 && !strings.Contains(in.err(), "lacks permission 'key:write'") {
+			t.Errorf("ssh: code %d, want %d\n%s", code, want, in.err())
+		}
 	}
 	here := g.beginVerb("logs", g.app) // without a token
 	if code := here.wait(); code != 0 || !strings.Contains(here.err(), "worker-0     ! loss 0.25\n") ||
