@@ -1,6 +1,7 @@
 package consul
 
 import (
+	"context"
 	"encoding/pem"
 	"errors"
 	"net"
@@ -86,7 +87,14 @@ func TestPingUnreachable(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	if err := c.Ping(t.Context()); !errors.Is(err, registry.ErrUnreachable) {
-		t.Errorf("got %v", err)
+	for n := range int64(2) {
+		if err := c.Ping(t.Context()); !errors.Is(err, registry.ErrUnreachable) || c.Failed() != n+1 {
+			t.Errorf("got %v, %d requests that failed", err, c.Failed())
+		}
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := c.Ping(ended); !errors.Is(err, context.Canceled) || c.Failed() != 2 {
+		t.Errorf("called off: got %v, %d requests that failed", err, c.Failed())
 	}
 }

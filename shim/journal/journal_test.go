@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/linequeue"
@@ -29,6 +30,29 @@ func TestEventsAreWritten(t *testing.T) {
 	text, err := os.ReadFile(file)
 	if err != nil || strings.Count(string(text), "\n") != 2 || !strings.Contains(string(text), `"event":"mended"`) {
 		t.Errorf("got %q, %v, want a warning and its end", text, err)
+	}
+}
+
+// TestLinesAreRemembered: for the account of time, while there are few enough, and the newest checkpoint however close.
+func TestLinesAreRemembered(t *testing.T) {
+	j, _ := newJournal(t)
+	defer j.Close()
+	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	j.Trace(machine.Transition{From: machine.Waiting, To: machine.Running, State: j.state()})
+	j.Checkpoint(1, at)
+	j.Checkpoint(2, at.Add(time.Second)) // too close for a line
+	lines, all := j.Lines()
+	if !all || len(lines) != 2 || lines[0].To != machine.Running || lines[1].Event != EventCheckpoint || lines[1].Instance != "worker-1" {
+		t.Errorf("got %+v, %v", lines, all)
+	}
+	if got := j.Saved(); !got.Equal(at.Add(time.Second)) {
+		t.Errorf("saved %v", got)
+	}
+	for range mostLines {
+		j.Event("x", "", at)
+	}
+	if lines, all := j.Lines(); all || len(lines) != mostLines {
+		t.Errorf("%d lines, %v", len(lines), all)
 	}
 }
 

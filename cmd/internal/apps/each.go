@@ -2,38 +2,40 @@ package apps
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"sync"
 
 	"github.com/muster-agent/muster/shim/status"
 )
 
-// EachAgent calls ask with the agents of the app that have answered before, those of AskPeers included, all at once:
-// what each says in time, by instance. Those that now say nothing are left out.
+// atOnce bounds how many agents are asked in one moment.
+const atOnce = 128
+
+// EachAgent calls ask with the agents of an app: those of this host that have answered, and those of all its members on
+// other hosts that listen there. It returns what each says, by instance; who says nothing in time is left out.
 func EachAgent[T any](
 	ctx context.Context, k Lookup, f *Facts, ask func(context.Context, *status.Client) (T, error),
 ) map[string]T {
-	ctx, cancel := context.WithTimeout(ctx, socketPatience)
+	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
-	agents := map[string]*status.Client{}
-	elsewhere, _ := f.Elsewhere()
-	for name, agent := range elsewhere {
-		if c, lives := agent.(*status.Client); lives {
-			agents[name] = c
-		}
-	}
-	sockets := k.State.Sockets(f.ID)
-	for name := range f.States {
-		agents[name] = status.Dial(sockets[name])
-	}
 	said := map[string]T{}
 	var mu sync.Mutex
 	var wg sync.WaitGroup
-	for _, name := range slices.Sorted(maps.Keys(agents)) {
+	turn := make(chan struct{}, atOnce)
+	for name, dial := range k.agents(f) {
+		select {
+		case turn <- struct{}{}:
+		case <-ctx.Done():
+		}
+		if ctx.Err() != nil {
+			break
+		}
 		wg.Go(func() {
-			defer agents[name].Close()
-			answer, err := ask(ctx, agents[name])
+			defer func() { <-turn }()
+			ctx, cancel := context.WithTimeout(ctx, socketPatience)
+			defer cancel()
+			agent := dial()
+			defer agent.Close()
+			answer, err := ask(ctx, agent)
 			if err != nil {
 				return
 			}
@@ -44,4 +46,21 @@ func EachAgent[T any](
 	}
 	wg.Wait()
 	return said
+}
+
+// agents are how the agents of an app are reached, by instance.
+func (k Lookup) agents(f *Facts) map[string]func() *status.Client {
+	all := map[string]func() *status.Client{}
+	if f.Registry != nil && f.Registry.App.Token != "" {
+		for _, m := range f.Registry.Members {
+			if m.Live && m.Peer != "" {
+				all[m.Instance.String()] = func() *status.Client { return status.DialPeer(m.Peer, f.Registry.App.Token) }
+			}
+		}
+	}
+	sockets := k.State.Sockets(f.ID)
+	for name := range f.States {
+		all[name] = func() *status.Client { return status.Dial(sockets[name]) }
+	}
+	return all
 }

@@ -122,7 +122,6 @@ func lookAt(ctx context.Context, k apps.Lookup, app string) (one, error) {
 	if err != nil {
 		return one{}, err
 	}
-	facts.AskPeers(ctx)
 	tables := apps.EachAgent(ctx, k, &facts, func(ctx context.Context, c *status.Client) (samples.Table, error) {
 		return c.Samples(ctx, recent)
 	})

@@ -41,15 +41,12 @@ func (s *Server) samples(w http.ResponseWriter, r *http.Request) {
 	s.answerValue(w, out)
 }
 
-// factsOf finds out about one app, from agents on other hosts too.
+// factsOf finds out about one app.
 func (s *Server) factsOf(ctx context.Context, app string) (apps.Lookup, apps.Facts, error) {
 	k, err := s.Lookup(app)
 	if err != nil {
 		return k, apps.Facts{}, err
 	}
 	facts, err := k.App(ctx, app)
-	if err == nil {
-		facts.AskPeers(ctx)
-	}
 	return k, facts, err
 }

@@ -75,6 +75,20 @@ func TestTakeGPUs(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+	t.Run("it tells how busy its own devices are", func(t *testing.T) {
+		describe(nvmltest.Host{Busy: map[int]int{1: 80}, UsedMB: map[int]int{1: 3}})
+		g := newGrant(t, nvmltest.UUID(first+1))
+		if got := g.Loads(t.Context()); got != nil {
+			t.Errorf("before it has any: %+v", got)
+		}
+		if err := g.Take(t.Context(), asking(1), &helper); err != nil {
+			t.Fatal(err)
+		}
+		got := g.Loads(t.Context())
+		if len(got) != 1 || got[0] != (gpu.Load{ID: nvmltest.UUID(first + 1), Use: 80, Used: 3 << 20, Total: 40960 << 20}) {
+			t.Errorf("got %+v", got)
+		}
+	})
 	t.Run("two instances of a GPU pass the gate again, a lost one does not", func(t *testing.T) {
 		stranger := []gpu.Process{{PID: 1, UsedMB: 10, Kind: "compute", GPUInstance: 3}}
 		describe(nvmltest.Host{MIG: map[int]int{0: 3}, Processes: map[int][]gpu.Process{0: stranger}})
