@@ -1,5 +1,7 @@
 package samples
 
+import "slices"
+
 // unknown is the value of what could not be read.
 const unknown = -1
 
@@ -57,8 +59,8 @@ func (r *ring) addTo(n int, s sample) {
 // after are the samples later than a moment, the oldest first.
 func (r *ring) after(since int64) []sample {
 	var all []sample
-	for n := len(r.levels) - 1; n >= 0; n-- {
-		for _, s := range r.levels[n].all {
+	for _, l := range slices.Backward(r.levels) {
+		for _, s := range l.all {
 			if s.At > since {
 				all = append(all, s)
 			}

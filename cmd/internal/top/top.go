@@ -16,24 +16,26 @@ import (
 
 // Show prints what an app's instances use; "": what all apps do.
 func Show(ctx context.Context, out io.Writer, k apps.Lookup, app string, json bool) error {
-	value, text, err := look(ctx, k, app, console.Width(out))
+	s, err := look(ctx, k, app)
 	switch {
 	case err != nil:
 		return err
 	case json:
-		return console.PrintJSON(out, value)
+		return console.PrintJSON(out, s)
 	}
-	return console.Print(out, text)
+	return s.print(out, console.Width(out))
 }
 
-// look is what is used now, as a value and as a table.
-func look(ctx context.Context, k apps.Lookup, app string, width int) (value any, text string, err error) {
-	if app != "" {
-		o, err := lookAt(ctx, k, app)
-		return o, o.text(width), err
+// shown is what is used now.
+type shown interface {
+	print(out io.Writer, width int) error
+}
+
+func look(ctx context.Context, k apps.Lookup, app string) (shown, error) {
+	if app == "" {
+		return lookAtAll(ctx, k)
 	}
-	a, err := lookAtAll(ctx, k)
-	return a, a.text(width), err
+	return lookAt(ctx, k, app)
 }
 
 // period is how often Watch draws.
@@ -49,14 +51,18 @@ func Watch(ctx context.Context, out io.Writer, k apps.Lookup, app string, size f
 	defer tick.Stop()
 	for {
 		width, rows := size()
-		_, text, err := look(ctx, k, app, width)
+		s, err := look(ctx, k, app)
 		if ctx.Err() != nil {
 			return nil
+		}
+		var text bytes.Buffer
+		if err == nil {
+			err = s.print(console.Printable(&text), width) // hosts are strangers' words
 		}
 		if err != nil {
 			return err
 		}
-		if _, err := io.WriteString(out, screen(text, rows)); err != nil {
+		if _, err := io.WriteString(out, screen(text.String(), width, rows)); err != nil {
 			return err
 		}
 		select {
@@ -67,29 +73,35 @@ func Watch(ctx context.Context, out io.Writer, k apps.Lookup, app string, size f
 	}
 }
 
-// screen is a text as it is drawn over the last one: lines that do not fit are left out.
-func screen(text string, rows int) string {
+// screen is a text as it is drawn over the last one: what does not fit is left out.
+func screen(text string, width, rows int) string {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	if rows > 0 && len(lines) > rows-1 {
 		lines = append(lines[:max(rows-2, 0)], fmt.Sprintf("… %d more", len(lines)-rows+2))
+	}
+	for i, line := range lines {
+		if all := []rune(line); width > 0 && len(all) > width {
+			lines[i] = string(all[:width])
+		}
 	}
 	return "\x1b[H" + strings.Join(lines, "\x1b[K\r\n") + "\x1b[K\r\n\x1b[J"
 }
 
 const usual = 80 // columns
 
-func (a all) text(width int) string {
+func (a all) print(out io.Writer, _ int) error {
 	if len(a.Apps) == 0 {
-		return "nothing runs on this host; --registry consul://HOST:PORT asks a registry\n"
+		return console.Print(out, "nothing runs on this host; --registry consul://HOST:PORT asks a registry\n")
 	}
 	var cells [][]string
 	for _, r := range a.Apps {
 		cells = append(cells, append([]string{r.App, r.Phase, strconv.Itoa(r.Live)}, r.cells()...))
 	}
-	return table(width, "APP PHASE LIVE "+useHead, cells)
+	head, cells := view.Filled("APP PHASE LIVE "+useHead, cells)
+	return console.Table(out, head, cells)
 }
 
-func (o one) text(width int) string {
+func (o one) print(out io.Writer, width int) error {
 	var cells [][]string
 	gpus := false
 	for _, r := range o.Instances {
@@ -102,19 +114,14 @@ func (o one) text(width int) string {
 		}
 	}
 	title := fmt.Sprintf("%s: %s\n", o.App, o.Phase)
-	if len(cells) == 0 {
-		return title
+	if err := console.Print(out, title); err != nil || len(cells) == 0 {
+		return err
 	}
-	return title + "\n" + table(width, "INSTANCE PHASE "+useHead+" HOST", cells)
-}
-
-func table(width int, head string, cells [][]string) string {
-	head, cells = view.Filled(head, cells)
-	var b bytes.Buffer
-	if err := console.Table(&b, head, cells); err != nil {
-		return err.Error() + "\n" // a buffer takes everything
+	head, cells := view.Filled("INSTANCE PHASE "+useHead+" HOST", cells)
+	if err := console.Print(out, "\n"); err != nil {
+		return err
 	}
-	return b.String()
+	return console.Table(out, head, cells)
 }
 
 const useHead = "MEMORY LIMIT CORES OF GPU GPU-MEMORY"

@@ -46,13 +46,20 @@ INSTANCE     PHASE      MEMORY    LIMIT     CORES   OF   GPU    GPU-MEMORY
 worker-1000  finishing  976.6 GB  976.6 GB  127.99  128  100 %  640.0 GB
 worker-0     running    -         -         -       -    -      -
 `
-	if got := o.text(80); got != want {
+	printed := func(s shown, width int) string {
+		var b strings.Builder
+		if err := s.print(&b, width); err != nil {
+			t.Error(err)
+		}
+		return b.String()
+	}
+	if got := printed(o, 80); got != want {
 		t.Errorf("got\n%s", got)
 	}
-	if got := o.text(120); !strings.Contains(got, "  a-very-long-name.example.org\n") {
+	if got := printed(o, 120); !strings.Contains(got, "  a-very-long-name.example.org\n") {
 		t.Errorf("wide:\n%s", got)
 	}
-	if got := (all{Apps: []appRow{{"d1", "running", 2, u}}}).text(80); !strings.HasPrefix(got, "APP  PHASE    LIVE  MEMORY") {
+	if got := printed(all{Apps: []appRow{{"d1", "running", 2, u}}}, 80); !strings.HasPrefix(got, "APP  PHASE    LIVE  MEMORY") {
 		t.Errorf("all:\n%s", got)
 	}
 }
@@ -66,11 +73,12 @@ func TestScreen(t *testing.T) {
 	}{
 		{"a\nb\n", 10, home + "a" + eol + "b" + eol + below},
 		{"a\nb\n", 0, home + "a" + eol + "b" + eol + below},
-		{"a\nb\nc\nd\n", 4, home + "a" + eol + "b" + eol + "… 2 more" + eol + below},
+		{"a\nb\nc\nd\n", 4, home + "a" + eol + "b" + eol + "… 2" + eol + below},
+		{"abcdef\nüüüü\n", 4, home + "abc" + eol + "üüü" + eol + below},
 		{"a\nb\nc\n", 4, home + "a" + eol + "b" + eol + "c" + eol + below},
-		{"a\nb\n", 1, home + "… 2 more" + eol + below},
+		{"a\nb\n", 1, home + "… 2" + eol + below},
 	} {
-		if got := screen(tt.text, tt.rows); !strings.HasPrefix(got, home) || tt.rows != 1 && got != tt.want {
+		if got := screen(tt.text, 3, tt.rows); !strings.HasPrefix(got, home) || tt.rows != 1 && got != tt.want {
 			t.Errorf("%q on %d rows: got %q, want %q", tt.text, tt.rows, got, tt.want)
 		}
 	}
