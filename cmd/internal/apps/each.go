@@ -52,9 +52,10 @@ func EachAgent[T any](
 func (k Lookup) agents(f *Facts) map[string]func() *status.Client {
 	all := map[string]func() *status.Client{}
 	if f.Registry != nil && f.Registry.App.Token != "" {
+		token := f.Registry.App.Token
 		for _, m := range f.Registry.Members {
 			if m.Live && m.Peer != "" {
-				all[m.Instance.String()] = func() *status.Client { return status.DialPeer(m.Peer, f.Registry.App.Token) }
+				all[m.Instance.String()] = func() *status.Client { return status.DialPeer(m.Peer, token) }
 			}
 		}
 	}
