@@ -418,8 +418,10 @@ type PortSettings struct {
 
 // TimeSettings are times of one component.
 type TimeSettings struct {
-	Hold    Seconds `json:"hold"`
-	Silence Seconds `json:"silence,omitempty"` // below 0: it is not noticed; 0: by the role
+	Hold Seconds `json:"hold"`
+	// HoldEnds: a failure counts at once, and the container that ended the run is kept.
+	HoldEnds bool    `json:"hold_ends,omitempty"`
+	Silence  Seconds `json:"silence,omitempty"` // below 0: it is not noticed; 0: by the role
 }
 
 // Restart is the restart policy.

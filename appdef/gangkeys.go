@@ -177,9 +177,23 @@ func timeKeys() []Key {
 			app: setStore,
 		},
 		{
-			Name: "muster.hold", Idle: true, Instead: "a failed container ends, its logs and its folder stay",
-			Default: "0", Meaning: "how long a failed container is kept for inspection",
+			Name: "muster.hold", Default: "0",
+			Meaning: "how long the container of a failed process is kept, with all that it holds, for muster exec to " +
+				"look; muster hold extends and releases it. Not of services. 0: not at all",
 			component: func(c *Component, _, text string) error { return setDuration(&c.Settings.Hold, text) },
+		},
+		{
+			Name: "muster.hold.gang", Default: "wait",
+			Meaning: "with muster.hold: wait (the failure counts when the container is released), or end (it counts at " +
+				"once, and the container is kept if the run fails by it)",
+			Values: []string{"wait", "end"},
+			component: func(c *Component, _, text string) error {
+				if text != "wait" && text != "end" {
+					return wanted{want: "wait or end"}
+				}
+				c.Settings.HoldEnds = text == "end"
+				return nil
+			},
 		},
 	}
 }

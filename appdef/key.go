@@ -10,8 +10,6 @@ type Key struct {
 	Global  bool     // for the whole app; else for a component, with global as its default
 	Limit   bool     // belongs into resources; else into appConfig. Both files accept all keys.
 	Values  []string // the only allowed values; none: see Meaning
-	Idle    bool     // accepted, but not supported yet: setting it is a warning
-	Instead string   // for the warning about an idle key: what happens instead
 
 	// Exactly one of the two is set. It stores a value, or returns what it wants instead.
 	app       func(*AppSettings, string) error

@@ -153,13 +153,6 @@ func (s *settling) shadowed() {
 // judge stores a value or notes the problem. It judges a global value once for each component; Sort keeps one of the
 // equal problems.
 func (s *settling) judge(key Key, v Value, store func(string) error) {
-	if key.Idle {
-		hint := "it is understood, but this version does not act on it"
-		if key.Instead != "" {
-			hint += ": " + key.Instead
-		}
-		s.found = append(s.found, v.Place.Warning("a value for "+key.Name, "to leave it out", hint))
-	}
 	text := v.Text
 	got := quote(text)
 	if v.Null {

@@ -121,11 +121,29 @@ func (a *agent) source(logDir string) status.Source {
 			}
 			return err
 		},
+		Hold: a.hold,
 		Stop: func(grace *time.Duration) error {
 			a.loop.Tell(machine.Event{Kind: machine.Term, Signal: int(syscall.SIGTERM), Grace: grace})
 			return nil
 		},
 	}
+}
+
+// hold keeps the container of the failed process for so long from now on; 0 releases it.
+func (a *agent) hold(keep time.Duration) error {
+	switch s := a.loop.State(); {
+	case s.Phase != machine.Holding && s.Phase != machine.Finishing, s.HoldUntil.IsZero():
+		return fmt.Errorf("%s is %s and no container of a failed process is kept; muster.hold in the definition keeps one",
+			s.Instance, s.Phase)
+	case keep == 0:
+		a.journal.Event("release", "the container of the failed process is released", time.Now())
+		a.loop.Tell(machine.Event{Kind: machine.Release})
+	default:
+		until := wording.Clock(time.Now().Add(keep))
+		a.journal.Event("extend", "the container of the failed process is kept until "+until, time.Now())
+		a.loop.Tell(machine.Event{Kind: machine.Extend, For: keep})
+	}
+	return nil
 }
 
 // snapshot is the agent's present state for the status.
@@ -180,6 +198,9 @@ func (a *agent) snapshot() status.State {
 		out.ExitInfo = exitInfo(s.Exit)
 		code := shellCode(s.Exit)
 		out.Exit = &code
+	}
+	if kept := s.Phase == machine.Holding || s.Phase == machine.Finishing; kept && !s.HoldUntil.IsZero() {
+		out.Hold = &status.Hold{Until: status.Stamp(s.HoldUntil)}
 	}
 	out.PAI = paiRow(a.plan.PAI, s)
 	out.Outage, out.Waits = outage, a.member.Waits()

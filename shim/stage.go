@@ -237,7 +237,7 @@ func (r stageRoom) policy(p plan.Plan) *machine.Policy {
 		Ordered: plan.Gang(r.app.App, plan.Request{}).Awaited(p.Who.Component),
 		Rule:    p.Restart.Rule(),
 		Grace:   plan.Seconds(p.Stop.Grace), Timeout: plan.Seconds(p.Timeout), Duration: plan.Seconds(p.Duration),
-		Barrier: barrier,
+		Barrier: barrier, Hold: plan.Seconds(p.Hold), HoldEnds: p.HoldEnds,
 	}
 }
 

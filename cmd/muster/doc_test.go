@@ -256,11 +256,7 @@ func settingReference() string {
 		if k.Global {
 			scope = "app"
 		}
-		meaning := k.Meaning
-		if k.Idle {
-			meaning += " (not supported yet)"
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.Name, code(k.Default), scope, meaning)
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.Name, code(k.Default), scope, k.Meaning)
 	}
 	b.WriteString("\n## Slider's keys of resources\n\nOther keys that begin with `yarn.` are ignored.\n\n" +
 		keyRows(slider.ResourceKeys()) +

@@ -51,6 +51,7 @@ var (
 		s.Attempt++
 		s.Begun = e.At
 		s.Proc, s.Exit, s.Result, s.Reason, s.Bound, s.Up, s.Moved = max(s.Gen, 1), nil, "", "", false, false, false
+		s.HoldUntil = time.Time{}
 		begin := Effect{Kind: DoStart, Attempt: s.Attempt, Gen: s.Gen}
 		// An instance that restarts alone resumes from its own newest checkpoint.
 		if e.Kind == Sealed && s.Policy.Scope != "instance" {
@@ -125,6 +126,14 @@ var (
 			gen = s.Directive.Gen
 		}
 		return []Effect{{Kind: DoReportUp, Gen: gen, Attempt: s.Attempt, Budget: s.Budget}}
+	}}
+
+	// hold keeps the guard as it is: its container stays until the guard is replaced or closed.
+	hold = action{"keep the container", func(s *State, e Event) []Effect {
+		return s.hold(e.At, s.Policy.Hold)
+	}}
+	extend = action{"keep the container for as long from now on", func(s *State, e Event) []Effect {
+		return s.hold(e.At, e.For)
 	}}
 
 	charge = action{"charge the budget", func(s *State, e Event) []Effect {
@@ -213,6 +222,11 @@ func (s *State) arm(slot *int, kind timerKind, after time.Duration) Effect {
 	s.timers.last++
 	*slot = s.timers.last
 	return Effect{Kind: DoArm, Attempt: s.Attempt, Timer: timer{kind, s.timers.last}, After: after}
+}
+
+func (s *State) hold(now time.Time, keep time.Duration) []Effect {
+	s.HoldUntil = now.Add(keep)
+	return []Effect{s.arm(&s.timers.hold, timerHold, keep)}
 }
 
 func (s *State) armGrace(now time.Time, grace time.Duration) Effect {

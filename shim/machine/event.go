@@ -40,6 +40,8 @@ const (
 	CutOff      eventKind = "cut-off" // the fence falls: nothing may run here until Contact
 	Contact     eventKind = "contact" // the index is known to be ours again; sent while cut off or fenced
 	DataLost    eventKind = "data-lost"
+	Extend      eventKind = "extend"  // a person keeps the container of the failed process for For from now on
+	Release     eventKind = "release" // it is needed no more
 	Conducting  eventKind = "conducting"
 )
 
@@ -59,6 +61,7 @@ type Event struct {
 	Step      int64               // Progressed
 	Signal    int                 // Term
 	Grace     *time.Duration      // Term: instead of the usual one; nil: the usual
+	For       time.Duration       // Extend
 	Code      int                 // Refused, Denied
 	Class     registry.Class      // StageFailed
 	Cause     string
@@ -89,6 +92,8 @@ type Policy struct {
 	Timeout  time.Duration // of the whole run, from the staging on; 0: none (muster.timeout)
 	Duration time.Duration // of one running process; 0: none (muster.duration)
 	Barrier  time.Duration
+	Hold     time.Duration // how long the container of a failed process is kept; 0: not at all (muster.hold)
+	HoldEnds bool          // the failure counts at once, and what is kept is the last container (muster.hold.gang)
 }
 
 // Exit is how a process ended; it is kept until the verdict.
@@ -132,4 +137,5 @@ const (
 	timerBarrier timerKind = "barrier"  // the agent's own back-stop, later than the conductor's
 	timerRun     timerKind = "timeout"  // muster.timeout
 	timerProcess timerKind = "duration" // muster.duration
+	timerHold    timerKind = "hold"     // muster.hold
 )

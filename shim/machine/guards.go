@@ -90,11 +90,29 @@ var (
 	clean       = guard{"it ended with 0", func(_ State, e Event) bool { return e.Exit.OK() }}
 	freeRetry   = guard{"its port was in use", func(s State, e Event) bool { return e.Exit.Free && s.FreeRetries < 3 }}
 	restartable = guard{"it restarts in place and the budget allows", func(s State, e Event) bool {
-		if s.Policy.Scope != "instance" || e.Exit.Final {
+		if s.Policy.Scope != "instance" || s.Exit.Final {
 			return false
 		}
 		_, ok := conductor.Charge(s.Budget, s.Policy.Rule, e.At, s.Step)
 		return ok
+	}}
+	// A service starts again whatever happens, and nobody waits for it.
+	heldGang = guard{"its container is kept and the gang waits", func(s State, _ Event) bool {
+		return s.Policy.Hold > 0 && !s.Policy.HoldEnds
+	}}
+	heldAtEnd = guard{"its container is kept and the gang goes on", func(s State, _ Event) bool { return s.Policy.Hold > 0 }}
+	kept      = guard{"the container is kept", func(s State, _ Event) bool { return !s.HoldUntil.IsZero() }}
+	// keptAtEnd: a run that was stopped is not looked at.
+	keptAtEnd = guard{"the run failed and our container is kept", func(s State, _ Event) bool {
+		v := s.Directive.Verdict
+		return !s.HoldUntil.IsZero() && s.Policy.HoldEnds && s.Result == registry.PhaseFailed && !s.anotherRun() &&
+			s.Directive.Act == registry.ActStop && v != nil && v.Outcome == registry.Failed
+	}}
+	runOverYet = guard{"the run's time is over and the run is not", func(s State, e Event) bool {
+		return runOver.test(s, e) && !toldToStop.test(s, e)
+	}}
+	keptOrOther = guard{"the container is kept, or the timer is another", func(s State, e Event) bool {
+		return !s.HoldUntil.IsZero() || e.Timer.Kind != timerHold
 	}}
 	startsOverTooLate = guard{"a newer generation forms and the run's time is over", func(s State, e Event) bool {
 		return startsOver.test(s, e) && s.TimeIsOver

@@ -255,13 +255,15 @@ func (a *Agent) note(before, s State, e Event) {
 		}
 	case Conducting:
 		a.log.Info("conducting", "on", e.On)
+	case Extend:
+		a.log.Info("container kept longer", "until", s.HoldUntil)
 	case Held:
 		a.log.Info("standing by", "cause", e.Cause)
 	case Progressed:
 		a.log.Info("checkpoint found", "step", e.Step)
 	case boot, Joined, Refused, Staged, StageFailed, Directed, Acked, Overtaken, Published, Sealed, Mismatch, Started,
 		Up,
-		Gone, Rebound, Reported, Left, fired, Term, Taken, Denied:
+		Gone, Rebound, Release, Reported, Left, fired, Term, Taken, Denied:
 		a.log.Debug("event", "event", e.Kind, "phase", s.Phase, "attempt", e.Attempt)
 	}
 }

@@ -187,9 +187,14 @@ func parseEvent(t *testing.T, line string, s State) Event {
 				Max: 2, Window: time.Hour, RefillCheckpoint: true, Backoff: conductor.Backoff{Min: time.Second, Max: time.Minute},
 			},
 		}
+		if slices.Contains(args, "hold") {
+			e.Policy.Hold, e.Policy.HoldEnds = time.Hour, slices.Contains(args, "end")
+		}
 		if slices.Contains(args, "timeout") {
 			e.Policy.Timeout, e.Policy.Duration = 2*time.Hour, time.Hour
 		}
+	case Extend:
+		e.For = 2 * time.Hour
 	case Acked, Overtaken, Sealed, Mismatch:
 		e.Gen = num(0)
 	case Reported:
@@ -214,7 +219,7 @@ func parseEvent(t *testing.T, line string, s State) Event {
 		e.Class, e.Cause = registry.ClassDefinition, "no such file"
 	case fired:
 		e.Timer.Kind = timerKind(args[0])
-		e.Timer.Seq = map[timerKind]int{timerGrace: s.timers.grace, timerBackoff: s.timers.backoff, timerBarrier: s.timers.barrier, timerRun: s.timers.run, timerProcess: s.timers.process}[e.Timer.Kind]
+		e.Timer.Seq = map[timerKind]int{timerGrace: s.timers.grace, timerBackoff: s.timers.backoff, timerBarrier: s.timers.barrier, timerRun: s.timers.run, timerProcess: s.timers.process, timerHold: s.timers.hold}[e.Timer.Kind]
 		if slices.Contains(args, "old") {
 			e.Timer.Seq--
 		}
@@ -286,7 +291,7 @@ func TestRandomLives(t *testing.T) {
 		"boot", "held", "joined worker-1 wait 1", "staged gang", "staged instance", "staged gang service", "stage-failed", "directive wait 1",
 		"directive run 1", "directive wait 2", "directive run 2", "directive stop 2 succeeded", "acked 1", "acked 2", "overtaken 2",
 		"published", "sealed 1", "sealed 2", "mismatch 1", "started", "up", "directive run 1 only=ps", "directive run 1 only=ps,worker", "directive run 2 only=ps",
-		"staged instance ordered", "staged gang service follows", "directive wait 2 workers=1", "directive run 1 workers=1 target=2", "directive wait 2 anew=2", "directive run 2 anew=2", "gone 0", "gone 3", "gone signal=9", "gone 1 free", "rebound", "rebound elsewhere",
+		"staged instance ordered", "staged gang service follows", "staged gang hold", "staged instance hold", "staged gang hold end", "extend", "release", "timer hold", "timer hold old", "directive stop 2 failed", "directive wait 2 workers=1", "directive run 1 workers=1 target=2", "directive wait 2 anew=2", "directive run 2 anew=2", "gone 0", "gone 3", "gone signal=9", "gone 1 free", "rebound", "rebound elsewhere",
 		"reported", "left", "denied 77", "timer grace", "timer timeout", "timer backoff", "timer barrier", "timer backoff old", "term 15", "superseded", "checkpoint 5", "unreachable", "reachable", "cut-off", "contact", "gone signal=9 cut",
 	}
 	for seed := range uint64(3000) {

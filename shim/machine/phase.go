@@ -14,6 +14,7 @@ const (
 	Running    Phase = "running"    // the process runs
 	Stopping   Phase = "stopping"   // the process was asked to end
 	Backoff    Phase = "backoff"    // the process failed and will be started again in place
+	Holding    Phase = "holding"    // the process failed, and its container is kept for people to look
 	Fenced     Phase = "fenced"     // cut off from the registry: the process was stopped, none may start
 	Finishing  Phase = "finishing"  // the process is over; the gang's word is awaited
 	Leaving    Phase = "leaving"    // giving the index back
@@ -25,7 +26,7 @@ const (
 func allPhases() []Phase {
 	return []Phase{
 		Starting, Claiming, Standby, Staging, Installed, Waiting, Running,
-		Stopping, Backoff, Fenced, Finishing, Leaving, Superseded, Done,
+		Stopping, Holding, Backoff, Fenced, Finishing, Leaving, Superseded, Done,
 	}
 }
 

@@ -54,6 +54,8 @@ type result struct {
 	// Pending is the report of Result until the registry has taken it; nil: it has, or there is none. A leave carries
 	// it.
 	Pending *registry.Report
+	// HoldUntil is when the container of the failed process is given up; zero: it is not kept.
+	HoldUntil time.Time
 }
 
 // account is what restarts have cost.
@@ -102,6 +104,7 @@ type timers struct {
 	barrier int
 	run     int
 	process int
+	hold    int
 }
 
 // StopReason is why a running process is stopped.
@@ -225,6 +228,11 @@ func (s State) absorb(e Event) State {
 	case fired:
 		s.Rested = s.Rested || e.Timer == timer{timerBackoff, s.timers.backoff}
 		s.TimeIsOver = s.TimeIsOver || e.Timer == timer{timerRun, s.timers.run}
+		if e.Timer == (timer{timerHold, s.timers.hold}) {
+			s.HoldUntil = time.Time{}
+		}
+	case Release:
+		s.HoldUntil = time.Time{}
 	case Away:
 		if s.AwaySince.IsZero() {
 			s.AwaySince = e.At
@@ -245,7 +253,7 @@ func (s State) absorb(e Event) State {
 		if s.Pending != nil && s.Pending.Exit.Gen == e.Gen {
 			s.Pending = nil
 		}
-	case boot, Held, Published, Sealed, Mismatch, Started, Left:
+	case boot, Held, Extend, Published, Sealed, Mismatch, Started, Left:
 	}
 	return s
 }
@@ -266,6 +274,7 @@ func (s State) gone(e Event) State {
 }
 
 func (s State) cut(at time.Time) State {
+	s.HoldUntil = time.Time{}
 	if !s.CutOff {
 		s.CutOff, s.CutSince = true, at
 	}

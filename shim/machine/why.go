@@ -3,6 +3,7 @@ package machine
 import (
 	"cmp"
 	"fmt"
+	"time"
 
 	"github.com/muster-agent/muster/registry"
 )
@@ -12,6 +13,8 @@ func (s State) Why() string {
 	switch {
 	case s.LostData != "":
 		return "registry lost its data: " + s.LostData + "; muster adopt writes it again"
+	case s.Phase == Holding:
+		return s.Exit.Why() + "; its container is kept until " + s.HoldUntil.UTC().Format(time.RFC3339)
 	case s.Phase == Backoff && s.Exit != nil:
 		why := s.Exit.Why() + "; restarting"
 		if s.Policy.Rule.Max < 0 || s.Exit.Free { // no limit, or not charged: nothing is counted
@@ -33,7 +36,7 @@ func (s State) Why() string {
 // Why is the cause of a transition.
 func (t Transition) Why() string {
 	switch {
-	case t.To == Backoff:
+	case t.To == Backoff, t.To == Holding:
 		return t.State.Why()
 	case t.Event.Kind == Gone:
 		return t.Event.Exit.Why()

@@ -100,7 +100,7 @@ func (b *builder) plan() Plan {
 		Checkpoint: b.checkpoint(),
 		Times: Times{
 			StageTimeout: float64(b.app.Settings.StageTimeout), Timeout: float64(b.app.Settings.Timeout),
-			Duration: float64(b.app.Settings.Duration), Hold: float64(s.Hold),
+			Duration: float64(b.app.Settings.Duration), Hold: float64(s.Hold), HoldEnds: s.HoldEnds,
 			Silence: float64(silence(s.Role, s.TimeSettings)),
 		},
 	}

@@ -77,6 +77,7 @@ type Times struct {
 	Timeout      float64 `json:"timeout"`
 	Duration     float64 `json:"duration"`
 	Hold         float64 `json:"hold"`
+	HoldEnds     bool    `json:"hold_ends,omitempty"` // the gang does not wait for the end of a hold
 	Silence      float64 `json:"silence"`
 }
 

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -170,6 +171,11 @@ func (c *Client) Tail(ctx context.Context, name string, lines int, follow bool, 
 		err = nil
 	}
 	return errors.Join(err, r.Body.Close())
+}
+
+// Hold keeps the container of a failed process for so long from now on; 0 releases it.
+func (c *Client) Hold(ctx context.Context, keep time.Duration) error {
+	return c.call(ctx, http.MethodPost, "/v1/hold", map[string]float64{"for": keep.Seconds()}, nil)
 }
 
 func (c *Client) call(ctx context.Context, method, path string, body, into any) error {

@@ -71,9 +71,15 @@ type Advance struct {
 	NoOutputSince *time.Time `json:"no_output_since,omitempty"`
 }
 
+// Hold is a container that is kept after its process has failed.
+type Hold struct {
+	Until time.Time `json:"until"`
+}
+
 // End is how the process of an instance ended; null while it is alive.
 type End struct {
-	Exit     *int  `json:"exit"` // as a shell sees it
+	Hold     *Hold `json:"hold,omitempty"` // absent: its container is not kept
+	Exit     *int  `json:"exit"`           // as a shell sees it
 	ExitInfo *Exit `json:"exit_info"`
 	PAI      *PAI  `json:"pai,omitempty"` // in PAI's words, of an app that PAI's tasks are told of
 }

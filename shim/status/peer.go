@@ -151,6 +151,7 @@ func PeerHandler(s Source, token string) http.Handler {
 	mux.HandleFunc(signalRoute, s.granted(s.signal))
 	mux.HandleFunc(execRoute, s.granted(s.exec))
 	mux.HandleFunc(commandRoute, s.granted(s.command))
+	mux.HandleFunc(holdRoute, s.granted(s.hold))
 	mux.HandleFunc(peerRoute, func(w http.ResponseWriter, r *http.Request) {
 		switch to := r.URL.Query().Get("to"); {
 		case s.Peers == nil:
@@ -164,7 +165,7 @@ func PeerHandler(s Source, token string) http.Handler {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		notFound(w, r, "GET /v1/state; "+samplesRoute+"; "+metricsRoute+"; "+silenceRoute+"; "+rosterRoute+"; "+
 			logsRoute+"; "+peerRoute+
-			"; with a grant "+signalRoute+"; "+execRoute+"; "+commandRoute)
+			"; with a grant "+signalRoute+"; "+execRoute+"; "+commandRoute+"; "+holdRoute)
 	})
 	want := sha256.Sum256([]byte(bearer + token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

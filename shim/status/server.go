@@ -26,6 +26,8 @@ type Source struct {
 	State  func() State
 	Signal func(number int) error
 	Stop   func(grace *time.Duration) error
+	// Hold keeps the container of a failed process for so long from now on; 0 releases it.
+	Hold func(keep time.Duration) error
 	// Adopt writes the app's data again into a registry that has lost it.
 	Adopt func(context.Context) (Adopted, error)
 	// Silence answers a peer that asks for how long the registry has not answered.
@@ -100,6 +102,7 @@ const (
 	signalRoute  = "POST /v1/signal"
 	execRoute    = "POST /v1/exec"
 	commandRoute = "POST /v1/command"
+	holdRoute    = "POST /v1/hold"
 )
 
 // Handler is the agent's API.
@@ -117,9 +120,10 @@ func Handler(s Source) http.Handler {
 	mux.HandleFunc(execRoute, s.exec)
 	mux.HandleFunc(peerRoute, s.peerExec)
 	mux.HandleFunc(commandRoute, s.command)
+	mux.HandleFunc(holdRoute, s.hold)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		notFound(w, r, "GET /v1/state, /v1/samples, /v1/metrics, /v1/view, /v1/logs/{stdout|stderr|agent|events}; "+
-			"POST /v1/signal, /v1/stop, /v1/adopt, /v1/exec, /v1/command")
+			"POST /v1/signal, /v1/stop, /v1/adopt, /v1/exec, /v1/command, /v1/hold")
 	})
 	return mux
 }
@@ -170,6 +174,28 @@ func (s Source) signal(w http.ResponseWriter, r *http.Request) {
 	}
 	if err := s.Signal(n); err != nil {
 		refuse(w, http.StatusConflict, err.Error(), "GET /v1/state says what the instance is doing")
+		return
+	}
+	answer(w, struct{}{})
+}
+
+// MostHold is for how long a container may be kept.
+const MostHold = 30 * 24 * time.Hour
+
+func (s Source) hold(w http.ResponseWriter, r *http.Request) {
+	var ask struct {
+		For *float64 `json:"for"` // seconds from now on; 0: release it
+	}
+	if !decode(w, r, &ask) {
+		return
+	}
+	if ask.For == nil || !(*ask.For >= 0 && *ask.For <= MostHold.Seconds()) {
+		refuse(w, http.StatusBadRequest, "for is not a time that a container may be kept",
+			"seconds, up to 30 days; 0 releases it")
+		return
+	}
+	if err := s.Hold(time.Duration(*ask.For * float64(time.Second))); err != nil {
+		refuse(w, http.StatusConflict, err.Error(), "")
 		return
 	}
 	answer(w, struct{}{})

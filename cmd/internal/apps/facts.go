@@ -381,7 +381,7 @@ func (f *Facts) phaseOfAgents() string {
 		found[machine.Phase(st.Phase)] = true
 	}
 	switch {
-	case found[machine.Running] || found[machine.Backoff]:
+	case found[machine.Running] || found[machine.Backoff] || found[machine.Holding]:
 		return "running"
 	case found[machine.Stopping] || found[machine.Finishing] || found[machine.Leaving] || found[machine.Done]:
 		return "stopping"

@@ -12,8 +12,8 @@ import (
 
 // phases are the phases of instances in the order in which a person wants to see them: trouble first.
 var phases = []machine.Phase{
-	machine.Backoff, machine.Fenced, machine.Superseded, machine.Stopping, machine.Leaving, machine.Finishing,
-	machine.Standby, machine.Starting, machine.Claiming, machine.Staging, machine.Installed, machine.Waiting,
+	machine.Holding, machine.Backoff, machine.Fenced, machine.Superseded, machine.Stopping, machine.Leaving,
+	machine.Finishing, machine.Standby, machine.Starting, machine.Claiming, machine.Staging, machine.Installed, machine.Waiting,
 	machine.Running, machine.Done,
 }
 

@@ -259,8 +259,8 @@ func (h history) times() status.Times {
 				}
 			case machine.Stopping, machine.Backoff, machine.Fenced:
 				own.Restarting += took
-			case machine.Starting, machine.Claiming, machine.Finishing, machine.Leaving, machine.Superseded,
-				machine.Done:
+			case machine.Starting, machine.Claiming, machine.Holding, machine.Finishing, machine.Leaving,
+				machine.Superseded, machine.Done:
 			}
 		}
 		t.Staging, t.Barrier = max(t.Staging, own.Staging), max(t.Barrier, own.Barrier)

@@ -65,11 +65,12 @@ const (
 	productive kind = "productive" // running, and what was done is kept
 	lost       kind = "lost"       // running, and what was done was done again
 	restarting kind = "restarting" // from the end of a process to the start of the next
+	held       kind = "held"       // ended, and kept for people to look
 	leaving    kind = "leaving"    // saving the outputs, waiting for the gang's end
 )
 
 // Kinds are all of them, in that order.
-func Kinds() []kind { return []kind{joining, staging, barrier, productive, lost, restarting, leaving} }
+func Kinds() []kind { return []kind{joining, staging, barrier, productive, lost, restarting, held, leaving} }
 
 // again stands in the cause of an agent's turn to the next generation, before what made it necessary.
 const again = " forms: "
@@ -238,6 +239,8 @@ func kindOf(p machine.Phase, between bool) kind {
 		return restarting
 	case machine.Running:
 		return productive
+	case machine.Holding:
+		return held
 	case machine.Stopping, machine.Finishing, machine.Leaving, machine.Superseded, machine.Done:
 	}
 	return leaving
