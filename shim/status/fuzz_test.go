@@ -15,7 +15,7 @@ import (
 )
 
 // FuzzAsk: whatever is sent to the API, it answers in JSON; what reaches the agent is a signal that exists or a grace
-// within a day, asked for once; what is refused says why.
+// within a day or a hold within a month, asked for once; what is refused says why.
 func FuzzAsk(f *testing.F) {
 	for _, ask := range [][3]string{
 		{"POST", "/v1/signal", `{"signal":"KILL"}`},
@@ -32,12 +32,16 @@ func FuzzAsk(f *testing.F) {
 		{"POST", "/v1/stop", `{"grace":null}`},
 		{"POST", "/v1/stop", `{"grace":"1"}`},
 		{"POST", "/v1/stop", strings.Repeat("[", 70000)},
+		{"POST", "/v1/hold", `{"for":3600}`},
+		{"POST", "/v1/hold", `{"for":1e300}`},
+		{"POST", "/v1/hold", `{}`},
 		{"POST", "/v1/exec", `{"argv":["true"]}`},
 		{"POST", "/v1/exec", `{"argv":[""],"env":["="]}`},
 		{"GET", "/v1/state", ""},
 		{"GET", "/v1/peer/silence", ""},
 		{"GET", "/v1/logs/stdout?offset=-1", ""},
 		{"GET", "/v1/logs/..%2fx?offset=9", ""},
+		{"GET", "/v1/logs/stdout?times=true&since=2026-01-02T15:04:05Z&tail=3", ""},
 		{"PUT", "/v1/stop", `{}`},
 		{"GET", "//", ""},
 	} {
@@ -59,6 +63,12 @@ func FuzzAsk(f *testing.F) {
 			Stop: func(grace *time.Duration) error {
 				if asked++; grace != nil && (*grace < 0 || *grace > 24*time.Hour) {
 					t.Errorf("%q stops with a grace of %s", body, *grace)
+				}
+				return nil
+			},
+			Hold: func(keep time.Duration) error {
+				if asked++; keep < 0 || keep > MostHold {
+					t.Errorf("%q keeps a container for %s", body, keep)
 				}
 				return nil
 			},

@@ -222,6 +222,7 @@ func TestOtherHostsNeedTheToken(t *testing.T) {
 		{"exec without a grant", "POST", "/v1/exec", "Bearer " + token, http.StatusForbidden},
 		{"signal without a grant", "POST", "/v1/signal", "Bearer " + token, http.StatusForbidden},
 		{"command without a grant", "POST", "/v1/command", "Bearer " + token, http.StatusForbidden},
+		{"hold without a grant", "POST", "/v1/hold", "Bearer " + token, http.StatusForbidden},
 		{"exec without anything", "POST", "/v1/exec", "", http.StatusUnauthorized},
 		{"a route of the socket", "POST", "/v1/adopt", "Bearer " + token, http.StatusNotFound},
 		{"logs", "GET", "/v1/logs/stdout", "Bearer " + token, http.StatusOK},
