@@ -2,7 +2,9 @@ package logtimes
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -133,7 +135,7 @@ func (k *keeper) thin() error {
 		text.WriteString(m.String())
 	}
 	path := k.log + ending + ".new"
-	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	f, err := files.AppendPlain(path)

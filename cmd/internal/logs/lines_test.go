@@ -71,7 +71,9 @@ func TestLines(t *testing.T) {
 			func(l *Reader) { l.Tail, l.Grep = 1, regexp.MustCompile("[ae]") }, both, "", "w0! e4 w0| a5 ", "",
 		},
 		"an agent's log": {
-			func(l *Reader) { l.Since = noon.Add(2 * time.Second) }, []string{"agent"}, "worker-0",
+			func(l *Reader) { l.Since = noon.Add(2 * time.Second) },
+			[]string{"agent"},
+			"worker-0",
 			"time=2026-01-02T12:00:04.000Z level=INFO msg=y\n", "",
 		},
 		"objects": {
