@@ -184,8 +184,8 @@ func timeKeys() []Key {
 		},
 		{
 			Name: "muster.hold.gang", Default: "wait",
-			Meaning: "with muster.hold: wait (the failure counts when the container is released), or end (it counts at " +
-				"once, and the container is kept if the run fails by it)",
+			Meaning: "with muster.hold: wait (the failure counts when the container is released), or end (it counts " +
+				"at once, and the container is kept if the run fails by it)",
 			Values: []string{"wait", "end"},
 			component: func(c *Component, _, text string) error {
 				if text != "wait" && text != "end" {

@@ -133,8 +133,8 @@ func (a *agent) source(logDir string) status.Source {
 func (a *agent) hold(keep time.Duration) error {
 	switch s := a.loop.State(); {
 	case s.Phase != machine.Holding && s.Phase != machine.Finishing, s.HoldUntil.IsZero():
-		return fmt.Errorf("%s is %s and no container of a failed process is kept; muster.hold in the definition keeps one",
-			s.Instance, s.Phase)
+		return fmt.Errorf("%s is %s and no container of a failed process is kept; "+
+			"muster.hold in the definition keeps one", s.Instance, s.Phase)
 	case keep == 0:
 		a.journal.Event("release", "the container of the failed process is released", time.Now())
 		a.loop.Tell(machine.Event{Kind: machine.Release})

@@ -23,8 +23,9 @@ type holdFlags struct {
 func newHold(s console.Streams) *cobra.Command {
 	f := holdFlags{}
 	cmd := &cobra.Command{
-		Use: "hold [APP/]INSTANCE --for TIME|--release", Short: "Keep the container of a failed process longer, or no more",
-		Args: exactly("[APP/]INSTANCE"),
+		Use:   "hold [APP/]INSTANCE --for TIME|--release",
+		Short: "Keep the container of a failed process longer, or no more",
+		Args:  exactly("[APP/]INSTANCE"),
 		Long: `With muster.hold in the definition, the container of a process that fails stays for that time, with its
 limits, mounts, GPUs and ports: muster exec runs programs in it. This sets the time anew, counted
 from now, or releases the container; what would have followed the failure follows then. muster stop

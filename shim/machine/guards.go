@@ -100,8 +100,10 @@ var (
 	heldGang = guard{"its container is kept and the gang waits", func(s State, _ Event) bool {
 		return s.Policy.Hold > 0 && !s.Policy.HoldEnds
 	}}
-	heldAtEnd = guard{"its container is kept and the gang goes on", func(s State, _ Event) bool { return s.Policy.Hold > 0 }}
-	kept      = guard{"the container is kept", func(s State, _ Event) bool { return !s.HoldUntil.IsZero() }}
+	heldAtEnd = guard{"its container is kept and the gang goes on", func(s State, _ Event) bool {
+		return s.Policy.Hold > 0
+	}}
+	kept = guard{"the container is kept", func(s State, _ Event) bool { return !s.HoldUntil.IsZero() }}
 	// keptAtEnd: a run that was stopped is not looked at.
 	keptAtEnd = guard{"the run failed and our container is kept", func(s State, _ Event) bool {
 		v := s.Directive.Verdict

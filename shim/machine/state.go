@@ -228,11 +228,9 @@ func (s State) absorb(e Event) State {
 	case fired:
 		s.Rested = s.Rested || e.Timer == timer{timerBackoff, s.timers.backoff}
 		s.TimeIsOver = s.TimeIsOver || e.Timer == timer{timerRun, s.timers.run}
-		if e.Timer == (timer{timerHold, s.timers.hold}) {
-			s.HoldUntil = time.Time{}
-		}
+		s = s.release(e.Timer == timer{timerHold, s.timers.hold})
 	case Release:
-		s.HoldUntil = time.Time{}
+		s = s.release(true)
 	case Away:
 		if s.AwaySince.IsZero() {
 			s.AwaySince = e.At
@@ -254,6 +252,13 @@ func (s State) absorb(e Event) State {
 			s.Pending = nil
 		}
 	case boot, Held, Extend, Published, Sealed, Mismatch, Started, Left:
+	}
+	return s
+}
+
+func (s State) release(over bool) State {
+	if over {
+		s.HoldUntil = time.Time{}
 	}
 	return s
 }

@@ -28,8 +28,8 @@ func (d *discovery) wanted(s machine.State) []consul.Service {
 		if !d.named { // no peer goes by its name while it does not run
 			return nil
 		}
-	case machine.Starting, machine.Claiming, machine.Standby, machine.Staging, machine.Holding, machine.Fenced, machine.Finishing,
-		machine.Leaving, machine.Superseded, machine.Done:
+	case machine.Starting, machine.Claiming, machine.Standby, machine.Staging, machine.Holding, machine.Fenced,
+		machine.Finishing, machine.Leaving, machine.Superseded, machine.Done:
 		return nil
 	}
 	var all []consul.Service

@@ -13,8 +13,8 @@ import (
 // phases are the phases of instances in the order in which a person wants to see them: trouble first.
 var phases = []machine.Phase{
 	machine.Holding, machine.Backoff, machine.Fenced, machine.Superseded, machine.Stopping, machine.Leaving,
-	machine.Finishing, machine.Standby, machine.Starting, machine.Claiming, machine.Staging, machine.Installed, machine.Waiting,
-	machine.Running, machine.Done,
+	machine.Finishing, machine.Standby, machine.Starting, machine.Claiming, machine.Staging, machine.Installed,
+	machine.Waiting, machine.Running, machine.Done,
 }
 
 // rank is the place of an instance among the others: 0 for one whose process ended badly.

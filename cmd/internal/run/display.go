@@ -137,7 +137,8 @@ func transitionLine(line string) string {
 	switch m.To {
 	case machine.Running:
 		return fmt.Sprintf("muster: running (attempt %d, generation %d)", m.Attempt, m.Generation)
-	case machine.Holding, machine.Backoff, machine.Stopping, machine.Fenced, machine.Finishing, machine.Standby, machine.Superseded:
+	case machine.Holding, machine.Backoff, machine.Stopping, machine.Fenced, machine.Finishing, machine.Standby,
+		machine.Superseded:
 		if m.Cause != "" {
 			return fmt.Sprintf("muster: %s: %s", m.To, m.Cause)
 		}
