@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -111,5 +112,6 @@ func (k keeper) conclude(ctx context.Context, w *history.Writer, hide func(strin
 	if u, err := user.Current(); err == nil {
 		c.User = u.Username
 	}
+	c.User = cmp.Or(st.App.User, c.User)
 	return w.Conclude(ctx, history.RunOf(st, c), definition, hide)
 }

@@ -166,6 +166,14 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("got %v, %v", info.Mode(), err)
 	}
+	// A folder that was there keeps the mode that somebody gave it.
+	if err := os.Chmod(filepath.Join(dir, "d1"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	writer(t, dir, "r2")
+	if info, err := os.Stat(filepath.Join(dir, "d1")); err != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("got %v, %v", info.Mode(), err)
+	}
 	var names []string
 	err = filepath.WalkDir(filepath.Join(dir, "d1"), func(at string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

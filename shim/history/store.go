@@ -163,27 +163,27 @@ func (s *Store) explain(err error) error {
 // mostFile is how long a file of a run may be, in bytes: a run.json of 10,000 members has some 10 MB.
 const mostFile = 64 << 20
 
-func (s *Store) read(ctx context.Context, file string) (text []byte, info store.Info, err error) {
+func (s *Store) read(ctx context.Context, file string) (text []byte, err error) {
 	content, err := s.in.Open(ctx, file, store.Position{})
 	if err != nil {
-		return nil, info, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, content.Close()) }()
 	text, err = io.ReadAll(io.LimitReader(content, mostFile+1))
 	if err == nil && len(text) > mostFile {
 		err = fmt.Errorf("%s: got more than %d bytes, want a file of muster's", file, mostFile)
 	}
-	return text, content.Info, err
+	return text, err
 }
 
-func (s *Store) readJSON(ctx context.Context, file string, into any) (store.Info, error) {
-	text, info, err := s.read(ctx, file)
+func (s *Store) readJSON(ctx context.Context, file string, into any) error {
+	text, err := s.read(ctx, file)
 	if err == nil {
 		if err = json.Unmarshal(text, into); err != nil {
 			err = fmt.Errorf("%s: %w", file, err)
 		}
 	}
-	return info, err
+	return err
 }
 
 // List are the runs of this store, each with its folder. Of a run without run.json its folder and its instances tell.
@@ -234,7 +234,7 @@ func (s *Store) summary(ctx context.Context, e Entry) Run {
 		return known.run
 	}
 	var r Run
-	if _, err := s.readJSON(ctx, file, &r); err != nil || r.App != e.App || r.Run != e.Run {
+	if err := s.readJSON(ctx, file, &r); err != nil || r.App != e.App || r.Run != e.Run {
 		return Run{}
 	}
 	r.Members = nil // of a listing only the run counts
@@ -313,12 +313,12 @@ func (s *Store) load(ctx context.Context, e Entry) (*Kept, error) {
 	}
 	folders, err := s.folders(ctx, s.path(e.path()))
 	if err == nil {
-		_, err = s.readJSON(ctx, s.path(e.path(), runFile), &k.Run)
+		err = s.readJSON(ctx, s.path(e.path(), runFile), &k.Run)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, s.explain(err)
 	}
-	if text, _, err := s.read(ctx, s.path(e.path(), appFile)); err == nil {
+	if text, err := s.read(ctx, s.path(e.path(), appFile)); err == nil {
 		k.Def, _ = decode(text) // of one that cannot be read nothing is known
 	}
 	if err := s.loadInstances(ctx, k, folders); err != nil {
@@ -339,11 +339,11 @@ func (s *Store) loadInstances(ctx context.Context, k *Kept, folders []store.Info
 		}
 		var st State
 		var x status.ExitFile
-		_, err := s.readJSON(ctx, k.file(name, stateFile), &st)
+		err := s.readJSON(ctx, k.file(name, stateFile), &st)
 		if errors.Is(err, fs.ErrNotExist) || err == nil && (st.App != k.App || st.State.Run != k.Run.Run) {
 			return nil
 		}
-		_, exitErr := s.readJSON(ctx, k.file(name, exitFile), &x)
+		exitErr := s.readJSON(ctx, k.file(name, exitFile), &x)
 		mu.Lock()
 		defer mu.Unlock()
 		if err == nil {

@@ -63,6 +63,7 @@ func (s *Store) take(ctx context.Context, app string, mode fs.FileMode) error {
 	if !ok {
 		return fmt.Errorf("%w here", errors.ErrUnsupported)
 	}
+	_, missing := s.in.Stat(ctx, dir)
 	if err := s.in.MkdirAll(ctx, dir); err != nil {
 		return err
 	}
@@ -70,7 +71,7 @@ func (s *Store) take(ctx context.Context, app string, mode fs.FileMode) error {
 	if err == nil && a.Owner != in.User() {
 		err = notOurs(app, a.Owner, in.User())
 	}
-	if err != nil {
+	if err != nil || !errors.Is(missing, fs.ErrNotExist) { // one that was there has the mode that somebody gave it
 		return err
 	}
 	return in.Chmod(ctx, dir, mode, false)
@@ -94,8 +95,9 @@ func (s *Store) takeHere(_ context.Context, app string, mode fs.FileMode) error 
 	defer s.mu.Unlock()
 	s.close()
 	s.root, s.in = root, file.New(file.Below{Root: root, Name: s.top})
-	if err := root.Mkdir(app, mode); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
+	made := root.Mkdir(app, mode)
+	if made != nil && !errors.Is(made, fs.ErrExist) {
+		return made
 	}
 	info, err := root.Lstat(app)
 	if err != nil {
@@ -108,7 +110,10 @@ func (s *Store) takeHere(_ context.Context, app string, mode fs.FileMode) error 
 	case !ok || int(st.Uid) != os.Geteuid():
 		return notOurs(app, fmt.Sprintf("uid %d", st.Uid), fmt.Sprintf("uid %d", os.Geteuid()))
 	}
-	return root.Chmod(app, mode)
+	if made != nil { // as in take
+		return nil
+	}
+	return root.Chmod(app, mode) // whatever the umask is
 }
 
 // Close gives back what a Writer has opened.
@@ -180,7 +185,7 @@ type Instance struct {
 func (w *Writer) Put(ctx context.Context, in registry.Instance, one Instance) error {
 	name := in.String()
 	var there State
-	_, err := w.s.readJSON(ctx, w.s.path(w.e.path(), name, stateFile), &there)
+	err := w.s.readJSON(ctx, w.s.path(w.e.path(), name, stateFile), &there)
 	if err == nil && !one.State.replaces(there) {
 		return nil
 	}
@@ -293,7 +298,7 @@ func copyPart(ctx context.Context, to io.Writer, part string, skip, most int64) 
 // Conclude writes the files of the run: its definition, and what the registry knew of it at its end.
 func (w *Writer) Conclude(ctx context.Context, r Run, definition []byte, hide func(string) string) error {
 	var there Run
-	_, err := w.s.readJSON(ctx, w.s.path(w.e.path(), runFile), &there)
+	err := w.s.readJSON(ctx, w.s.path(w.e.path(), runFile), &there)
 	if err == nil && !r.replaces(there) {
 		return nil
 	}
