@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -96,7 +97,7 @@ func printRows(out io.Writer, rows []apps.Row) error {
 			at = r.Registry
 		}
 		cells = append(cells, []string{
-			r.App, r.Run, r.Name, r.Phase, view.OrEmpty(r.Outcome), live, started, took, r.Owner, at,
+			r.App, r.Run, r.Name, r.Phase, view.OrEmpty(r.Outcome), live, started, took, cmp.Or(r.Owner, r.User), at,
 		})
 	}
 	head, cells := view.Filled("APP RUN NAME PHASE OUTCOME LIVE STARTED TOOK OWNER REGISTRY", cells)

@@ -72,7 +72,9 @@ func (k Lookup) ofPast(ctx context.Context, id string) (Facts, error) {
 func statusOf(kept *history.Kept) *consul.Status {
 	st := &consul.Status{
 		ID: kept.App, Directive: kept.Last, Verdict: kept.Verdict,
-		App: registry.AppRecord{Run: kept.Run.Run, Proto: kept.Proto, Counts: kept.Counts, Created: kept.Started},
+		App: registry.AppRecord{
+			Run: kept.Run.Run, Proto: kept.Proto, Counts: kept.Counts, Created: kept.Started, User: kept.User,
+		},
 	}
 	if len(kept.Def.Components) > 0 {
 		st.App.Def, _ = appdef.Encode(kept.Def) // it was decoded
@@ -230,8 +232,8 @@ func (k Lookup) pastRows(ctx context.Context, all bool) ([]Row, error) {
 
 func rowOfPast(r history.Run) Row {
 	row := Row{
-		App: r.App, Name: r.Name, Phase: "interrupted", Outcome: &r.Outcome, Registry: r.Registry, Owner: r.User,
-		Run: r.Run, Started: new(status.Stamp(r.Started)),
+		App: r.App, Name: r.Name, Phase: "interrupted", Outcome: &r.Outcome, Registry: r.Registry, User: r.User,
+		Launcher: r.Launcher, Run: r.Run, Started: new(status.Stamp(r.Started)),
 	}
 	if r.Verdict != nil {
 		row.Phase = "done"

@@ -32,7 +32,6 @@ type Events struct {
 	Summary bool // what they add up to
 	Out     io.Writer
 
-	facts  apps.Facts
 	silent string           // agents that did not answer, as they were named last
 	read   map[string]int64 // bytes of whole lines, by instance
 	where  map[string]string
