@@ -70,7 +70,9 @@ const (
 )
 
 // Kinds are all of them, in that order.
-func Kinds() []kind { return []kind{joining, staging, barrier, productive, lost, restarting, held, leaving} }
+func Kinds() []kind {
+	return []kind{joining, staging, barrier, productive, lost, restarting, held, leaving}
+}
 
 // again stands in the cause of an agent's turn to the next generation, before what made it necessary.
 const again = " forms: "
