@@ -56,13 +56,18 @@ type agent struct {
 	process    *process.Process // one that never runs until the instance has been prepared
 	logins     *logins          // nil until the instance has been prepared
 	publisher  string           // URL of the exports, for scripts
-	progress   progress.Reader
-	resumed    *int64       // step that the current attempt resumed from
-	silent     *time.Time   // when the process last showed a sign of life; nil: it does
-	settle     func()       // ends the watching of checkpoints and progress, after a last look
-	hurried    *stopRequest // that came after the machine's end; nil: none has
-	closers    []func()
+	advance
+	settle  func()       // ends the watching of checkpoints and progress, after a last look
+	hurried *stopRequest // that came after the machine's end; nil: none has
+	closers []func()
 	keeping
+}
+
+// advance is how far the process has come.
+type advance struct {
+	progress progress.Reader
+	resumed  *int64     // step that the current attempt resumed from
+	silent   *time.Time // when the process last showed a sign of life; nil: it does
 }
 
 // keeping is what an agent has to do with the history store.

@@ -176,8 +176,9 @@ var rooms = []room{
 	{path: "shim/side", pure: true},
 	{path: "shim/publisher", may: []string{"appdef", "shim/plan", "registry", "registry/consul"}},
 	{path: "shim/paireport", may: []string{"shim/plan", "registry"}, pure: true},
-	{path: "shim/status", may: []string{"shim/plan", "registry", "shim/files", "shim/samples", "shim/sandbox/proc", "shim/tail"}},
-	{path: "shim/status", may: []string{"shim/plan", "registry", "shim/files", "shim/logtimes", "shim/sandbox/proc", "shim/tail"}},
+	{path: "shim/status", may: []string{
+		"shim/plan", "registry", "shim/files", "shim/logtimes", "shim/samples", "shim/sandbox/proc", "shim/tail",
+	}},
 	{path: "shim/member", may: []string{
 		"appdef", "registry", "registry/conductor", "registry/consul", "shim/exit", "shim/files", "shim/launcher", "shim/launcher/known", "shim/launcher/route", "shim/machine",
 		"shim/plan", "shim/ports", "shim/sandbox", "shim/status", "shim/wait", "shim/wording",

@@ -44,8 +44,8 @@ func newRoot(s console.Streams) *cobra.Command {
 		newRun(s), newAgent(s), newPlan(s), newExplain(s), newConvert(s), newRender(s), newSubmit(s),
 		newValidate(s), newPs(s), newStatus(s), newTop(s), newLogs(s), newEvents(s), newUI(s), newStop(s), newKill(s),
 		newFlex(s), newSave(s), newSignal(s), newHold(s), newExec(s), newSSH(s), newRsh(s), newCommand(s), newForget(s),
-		newGC(s), newAdopt(s), newACL(s), newPackage(s), newPackageInit(s), newSlider(s), newHBoxSubmit(s), newDoctor(s),
-		newVersion(s), newExitCodes(), newErrors(s), newLogin(),
+		newGC(s), newAdopt(s), newACL(s), newPackage(s), newPackageInit(s), newSlider(s), newHBoxSubmit(s),
+		newDoctor(s), newVersion(s), newExitCodes(), newErrors(s), newLogin(),
 	)
 	helpWithErrors(root, s)
 	heedEnvironment(root)

@@ -174,7 +174,8 @@ func (f *uiFlags) shared() (bool, error) {
 		return false, nil
 	case alone:
 		return false, exit.Usagef("ui: --listen %s is for its own user, whom a link lets in: --tokens, --user-header, "+
-			"--url, --apps-url and --tls-cert are for an address that others reach, or for unix:PATH behind a proxy", f.listen)
+			"--url, --apps-url and --tls-cert are for an address that others reach, or for unix:PATH behind a proxy",
+			f.listen)
 	case f.tokens == "" && f.header == "":
 		return false, exit.Usagef("ui: --listen %s is reached by others: want --tokens or --user-header, which say "+
 			"who they are", f.listen)
@@ -195,8 +196,8 @@ func (f *uiFlags) shared() (bool, error) {
 	}
 	if to, err = url.Parse(f.appsURL); err != nil || f.appsURL != "" && (to.Scheme != "https" ||
 		!strings.HasPrefix(to.Host, "*.") || strings.Count(to.Host, "*") > 1 || strings.Trim(to.Path, "/") != "") {
-		return false, exit.Usagef("ui: --apps-url %q: want https://*.HOST or https://*.HOST:PORT; all names below HOST lead "+
-			"to this server, whose certificate is for *.HOST, too", f.appsURL)
+		return false, exit.Usagef("ui: --apps-url %q: want https://*.HOST or https://*.HOST:PORT; all names below "+
+			"HOST lead to this server, whose certificate is for *.HOST, too", f.appsURL)
 	}
 	return true, nil
 }

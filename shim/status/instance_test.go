@@ -10,7 +10,7 @@ import (
 func TestInstanceIsFlat(t *testing.T) {
 	const row = `"version":1,"instance":"text","component":"text","index":1,"rank":1,"role":"text","phase":"text",` +
 		`"since":"0001-01-01T00:00:00Z","host":"text","pid":1,"ports":{},"exports":{},"dns_name":"text","generation":1,` +
-		`"attempt":1,"restarts":1,"failures":1,"progress":1,"checkpoint_step":1,"resumed_step":1,"no_output_since":"0001-01-01T00:00:00Z","exit":1,"exit_info":{"code":1,"signal":1,"oom":true,"peak":1,` +
+		`"attempt":1,"restarts":1,"failures":1,"progress":1,"checkpoint_step":1,"resumed_step":1,"no_output_since":"0001-01-01T00:00:00Z","hold":{"until":"0001-01-01T00:00:00Z"},"exit":1,"exit_info":{"code":1,"signal":1,"oom":true,"peak":1,` +
 		`"limit":1,"at":"0001-01-01T00:00:00Z","message":"text","last_output":"text"},"pai":{"code":1,"phrase":"text","type":"text","reaction":"text"},` +
 		`"unenforced":["text"],"cause":"text","outage":{"since":"0001-01-01T00:00:00Z","silent":1,"members":1,"fenced":true,` +
 		`"until":"0001-01-01T00:00:00Z"},"waits":[{"instance":"text","since":"0001-01-01T00:00:00Z",` +

@@ -84,7 +84,7 @@ func TestClusterPage(t *testing.T) {
 	base := "https://localhost:" + port
 	l.start(0, "ui", "ui", "--registry", l.registry(), "--listen", address, "--url", base, "--tls-cert", cert, "--tls-key", key, "--tokens", file)
 	await(t, "its address", func() bool { return strings.Contains(l.said("ui"), base) })
-	l.forward(0, address)
+	l.forward(address)
 
 	b.do("open", chromedp.Navigate(base+"/apps/digits"))
 	b.accessible("the login")

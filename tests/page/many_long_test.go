@@ -3,14 +3,16 @@
 package page
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp"
-	"github.com/hashicorp/consul/api"
 
 	"github.com/muster-agent/muster/tests/servers/ports"
 )
@@ -20,37 +22,64 @@ const (
 	manyInstances = 1_000
 )
 
-// copies writes what the registry has of an app under other names, and its first member under other indexes.
-func copies(t *testing.T, kv *api.KV, app string) {
+// pair is a key of Consul, with its value in base64.
+type pair struct{ Key, Value string }
+
+// consul asks the registry's HTTP API.
+func consul(t *testing.T, method, url string, body, answer any) {
 	t.Helper()
-	pairs, _, err := kv.List("muster/"+app+"/", nil)
-	if err != nil || len(pairs) == 0 {
-		t.Fatalf("%d keys of %s: %v", len(pairs), app, err)
+	text, err := json.Marshal(body)
+	if err != nil {
+		t.Fatal(err)
 	}
-	var ops api.KVTxnOps
+	r, err := http.NewRequestWithContext(t.Context(), method, url, bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Body.Close()
+	if got.StatusCode != http.StatusOK {
+		t.Fatalf("%s %s: %s", method, url, got.Status)
+	}
+	if answer != nil {
+		err = json.NewDecoder(got.Body).Decode(answer)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// copies writes what the registry has of an app under other names, and its first member under other indexes.
+func copies(t *testing.T, base, app string) {
+	t.Helper()
+	var pairs []pair
+	consul(t, http.MethodGet, base+"/v1/kv/muster/"+app+"/?recurse", nil, &pairs)
+	type set struct{ Verb, Key, Value string }
+	var ops []map[string]set
 	flush := func() {
-		if ok, answer, _, err := kv.Txn(ops, nil); err != nil || !ok {
-			t.Fatalf("%v %+v", err, answer)
-		}
+		consul(t, http.MethodPut, base+"/v1/txn", ops, nil)
 		ops = nil
 	}
-	set := func(key string, value []byte) {
-		ops = append(ops, &api.KVTxnOp{Verb: api.KVSet, Key: key, Value: value})
+	add := func(key, value string) {
+		ops = append(ops, map[string]set{"KV": {"set", key, value}})
 		if len(ops) == 64 {
 			flush()
 		}
 	}
 	for i := range manyApps {
 		for _, p := range pairs {
-			set(strings.Replace(p.Key, "/"+app+"/", fmt.Sprintf("/many-%d/", i), 1), p.Value)
+			add(strings.Replace(p.Key, "/"+app+"/", fmt.Sprintf("/many-%d/", i), 1), p.Value)
 		}
 	}
 	for _, p := range pairs {
 		key := strings.Replace(p.Key, "/"+app+"/", "/wide/", 1)
-		set(key, p.Value)
+		add(key, p.Value)
 		if head, ok := strings.CutSuffix(key, "/worker/0"); ok && strings.Contains(key, "/members/") {
 			for i := 1; i < manyInstances; i++ {
-				set(fmt.Sprintf("%s/worker/%d", head, i), p.Value)
+				add(fmt.Sprintf("%s/worker/%d", head, i), p.Value)
 			}
 		}
 	}
@@ -70,15 +99,12 @@ func TestManyLong(t *testing.T) {
 	}
 	port := ports.Claim(t, 1)[0]
 	address := strings.Split(l.consul.HTTPAddr, ":")
-	l.forward(0, l.consul.HTTPAddr)
-	client, err := api.NewClient(&api.Config{Address: "127.0.0.1:" + address[1]})
-	if err != nil {
-		t.Fatal(err)
-	}
-	copies(t, client.KV(), "one")
+	l.forward(l.consul.HTTPAddr)
+	base := "http://127.0.0.1:" + address[1]
+	copies(t, base, "one")
 	l.start(0, "ui", "ui", "--registry", l.registry(), "--listen", fmt.Sprintf("127.0.0.1:%d", port), "--state-dir", filepath.Join(l.dir, "none"))
 	await(t, "the link", func() bool { return linkLine.MatchString(l.said("ui")) })
-	l.forward(0, fmt.Sprintf("127.0.0.1:%d", port))
+	l.forward(fmt.Sprintf("127.0.0.1:%d", port))
 	b := newBrowser(t)
 
 	begun := time.Now()
@@ -111,9 +137,7 @@ func TestManyLong(t *testing.T) {
 	t.Logf("sort of %d apps, 500 rows drawn: %.0f ms", manyApps, took)
 
 	begun = time.Now()
-	if _, err := client.KV().DeleteTree("muster/many-42/", nil); err != nil {
-		t.Fatal(err)
-	}
+	consul(t, http.MethodDelete, base+"/v1/kv/muster/many-42/?recurse", nil, nil)
 	b.await("one less", fmt.Sprintf(`document.querySelector(".tools .dim").textContent.includes("of %d")`, manyApps+1))
 	tell("an app is forgotten: registry to screen")
 

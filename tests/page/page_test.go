@@ -84,8 +84,8 @@ func (l *lab) train(app string, settings ...string) {
 	}
 }
 
-// forward has this machine's loopback lead to an address of a host, at the same port.
-func (l *lab) forward(host int, address string) {
+// forward has this machine's loopback lead to an address of the first host, at the same port.
+func (l *lab) forward(address string) {
 	l.t.Helper()
 	_, port, _ := net.SplitHostPort(address)
 	listener, err := net.Listen("tcp", "127.0.0.1:"+port)
@@ -102,7 +102,7 @@ func (l *lab) forward(host int, address string) {
 			go func() {
 				defer here.Close()
 				var there net.Conn
-				if l.net.Do(host, func() (err error) { there, err = net.Dial("tcp", address); return err }) != nil {
+				if l.net.Do(0, func() (err error) { there, err = net.Dial("tcp", address); return err }) != nil {
 					return
 				}
 				defer there.Close()
@@ -121,7 +121,7 @@ func (l *lab) open(b *browser) {
 	port := ports.Claim(l.t, 1)[0]
 	l.start(0, "ui", "ui", "--registry", l.registry(), "--listen", fmt.Sprintf("127.0.0.1:%d", port), "--state-dir", filepath.Join(l.dir, "none"))
 	await(l.t, "the link", func() bool { return linkLine.MatchString(l.said("ui")) })
-	l.forward(0, fmt.Sprintf("127.0.0.1:%d", port))
+	l.forward(fmt.Sprintf("127.0.0.1:%d", port))
 	b.do("open", chromedp.Navigate(linkLine.FindString(l.said("ui"))))
 }
 

@@ -170,8 +170,8 @@ func target(v view.App, p page) (*url.URL, error) {
 			return &url.URL{Scheme: "http", Host: u.Host, Path: cmp.Or(u.EscapedPath(), "/"), Fragment: u.Fragment}, nil
 		}
 	}
-	return nil, exit.With(exit.Forbidden, fmt.Errorf("%s/%s: export %s is %s, which is no port of this instance at %s: "+
-		"only these are shown here", p.app, p.instance, p.export, value, in.Host))
+	return nil, exit.With(exit.Forbidden, fmt.Errorf("%s/%s: export %s is %s, which is no port of this instance at "+
+		"%s: only these are shown here", p.app, p.instance, p.export, value, in.Host))
 }
 
 // targetNow looks a page's address up.
@@ -194,8 +194,8 @@ func (s *Server) openPage(w http.ResponseWriter, r *http.Request) {
 	}
 	origin, ok := s.pageHost(p.label())
 	if !ok {
-		refuse(w, exit.With(exit.Forbidden, fmt.Errorf("%s: pages of apps are shown where muster ui has --apps-url, a name "+
-			"for each; this one is at %s for who reaches it", p.app, to)))
+		refuse(w, exit.With(exit.Forbidden, fmt.Errorf("%s: pages of apps are shown where muster ui has --apps-url, a "+
+			"name for each; this one is at %s for who reaches it", p.app, to)))
 		return
 	}
 	by := r.Clone(context.WithoutCancel(r.Context()))
@@ -280,11 +280,12 @@ func (s *Server) mayPage(r *http.Request, label string, who caller) error {
 	switch {
 	case origin != "" && origin != own, upgrade && origin == "":
 		return fmt.Errorf("origin %q: only this page itself may ask here", origin)
-	case site != "" && site != "same-origin" && site != "none" && (r.Header.Get("Sec-Fetch-Mode") != "navigate" || !look):
+	case site != "" && site != "same-origin" && site != "none" &&
+		(r.Header.Get("Sec-Fetch-Mode") != "navigate" || !look):
 		return errors.New("another page may lead here, and not ask")
 	case !look && !who.Act:
-		return fmt.Errorf("%s may look at apps, and not act on them: a page that asks more than GET takes the right to act",
-			cmp.Or(who.Name, "this user"))
+		return fmt.Errorf("%s may look at apps, and not act on them: a page that asks more than GET takes the right "+
+			"to act", cmp.Or(who.Name, "this user"))
 	}
 	return nil
 }
@@ -314,7 +315,8 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request, label string, p
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 			http.Error(w, p.app+"/"+p.instance+" does not answer at "+there+": "+err.Error(), http.StatusBadGateway)
 		},
-		Transport: s.transport(), FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0), // ErrorHandler tells the browser
+		Transport: s.transport(), FlushInterval: -1,
+		ErrorLog: log.New(io.Discard, "", 0), // ErrorHandler tells the browser
 	}
 	proxy.ServeHTTP(w, r)
 }

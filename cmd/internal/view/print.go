@@ -50,6 +50,27 @@ func (v *App) Print(out io.Writer) error {
 // manyInstances is how many rows are seen at a glance; of more the phases are counted.
 const manyInstances = 8
 
+// pages are what people open while the run lasts: TensorBoard's URL.
+func (v *App) pages() [][2]string {
+	var lines [][2]string
+	if v.Verdict != nil {
+		return nil
+	}
+	for _, row := range v.Instances {
+		for _, name := range slices.Sorted(maps.Keys(row.Exports)) {
+			url := row.Instance + ": " + row.Exports[name]
+			switch {
+			case row.Role == "service":
+				url = strings.TrimSuffix(url+", in Consul "+row.DNSName, ", in Consul ")
+				lines = append(lines, [2]string{"service", url})
+			case isBoard(name):
+				lines = append(lines, [2]string{"board", url})
+			}
+		}
+	}
+	return lines
+}
+
 // lines are what is said of the run as a whole, word and text.
 func (v *App) lines() [][2]string {
 	var lines [][2]string
@@ -114,21 +135,7 @@ func (v *App) lines() [][2]string {
 			add("warning", row.Instance+": "+w.Text)
 		}
 	}
-	for _, row := range v.Instances { // what people open: TensorBoard's URL
-		if v.Verdict != nil {
-			break
-		}
-		for _, name := range slices.Sorted(maps.Keys(row.Exports)) {
-			if row.Role != "service" {
-				if isBoard(name) {
-					add("board", row.Instance+": "+row.Exports[name])
-				}
-				continue
-			}
-			add("service", strings.TrimSuffix(row.Instance+": "+row.Exports[name]+", in Consul "+row.DNSName,
-				", in Consul "))
-		}
-	}
+	lines = append(lines, v.pages()...)
 	add("work", v.WorkDir)
 	add("logs", v.LogDir)
 	return lines

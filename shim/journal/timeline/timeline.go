@@ -49,29 +49,26 @@ type span struct {
 
 // account is where the time of all instances went, in seconds of one instance.
 type account struct {
-	Spent map[kind]float64 `json:"spent"`
+	Spent map[string]float64 `json:"spent"`
 	// Ratio is the share of productive in all of it: ETTR, the effective training time ratio; null: no time yet.
 	Ratio *float64 `json:"productive_ratio"`
 }
 
-// kind is what time was spent for.
-type kind string
-
-// The kinds of time, as they follow each other in a life without trouble.
+// What time was spent for, in the order of a life without trouble.
 const (
-	joining    kind = "joining"    // looking for an index
-	staging    kind = "staging"    // fetching files, making the container
-	barrier    kind = "barrier"    // waiting for the others
-	productive kind = "productive" // running, and what was done is kept
-	lost       kind = "lost"       // running, and what was done was done again
-	restarting kind = "restarting" // from the end of a process to the start of the next
-	held       kind = "held"       // ended, and kept for people to look
-	leaving    kind = "leaving"    // saving the outputs, waiting for the gang's end
+	joining    = "joining"    // looking for an index
+	staging    = "staging"    // fetching files, making the container
+	barrier    = "barrier"    // waiting for the others
+	productive = "productive" // running, and what was done is kept
+	lost       = "lost"       // running, and what was done was done again
+	restarting = "restarting" // from the end of a process to the start of the next
+	held       = "held"       // ended, and kept for people to look
+	leaving    = "leaving"    // saving the outputs, waiting for the gang's end
 )
 
 // Kinds are all of them, in that order.
-func Kinds() []kind {
-	return []kind{joining, staging, barrier, productive, lost, restarting, held, leaving}
+func Kinds() []string {
+	return []string{joining, staging, barrier, productive, lost, restarting, held, leaving}
 }
 
 // again stands in the cause of an agent's turn to the next generation, before what made it necessary.
@@ -195,7 +192,7 @@ func (t *Timeline) followed(i int) bool {
 }
 
 func (t *Timeline) accounted(now time.Time) account {
-	a := account{Spent: map[kind]float64{}}
+	a := account{Spent: map[string]float64{}}
 	for _, k := range Kinds() {
 		a.Spent[k] = 0
 	}
@@ -226,7 +223,7 @@ func (t *Timeline) accounted(now time.Time) account {
 }
 
 // kindOf is what time in a phase is spent for, between two processes of an instance or not.
-func kindOf(p machine.Phase, between bool) kind {
+func kindOf(p machine.Phase, between bool) string {
 	if between {
 		return restarting
 	}

@@ -45,7 +45,7 @@ func TestOf(t *testing.T) {
 	for _, tt := range []struct {
 		name, events string
 		now          float64 // seconds
-		want         map[kind]float64
+		want         map[string]float64
 		ratio        float64
 		generations  string
 	}{
@@ -75,7 +75,7 @@ func TestOf(t *testing.T) {
 				46 worker-1 2 2 finishing leaving all are done
 				47 worker-0 2 2 leaving done
 				47 worker-1 2 2 leaving done`,
-			want: map[kind]float64{
+			want: map[string]float64{
 				staging: 6, barrier: 4, productive: 10 + 10 + 20 + 20, lost: 6 + 5, restarting: 4 + 5, leaving: 4,
 			},
 			ratio: 60. / 94, generations: "1 at 5; 2 at 25: worker-1 exited with 3; ",
@@ -89,13 +89,13 @@ func TestOf(t *testing.T) {
 				2 ps-0 1 1 waiting running
 				6 ps-0 1 1 running backoff exited with 2; restarting 1/5
 				7 ps-0 1 2 backoff running`,
-			want: map[kind]float64{staging: 1, barrier: 1, lost: 4, restarting: 1, productive: 5}, ratio: 5. / 12,
+			want: map[string]float64{staging: 1, barrier: 1, lost: 4, restarting: 1, productive: 5}, ratio: 5. / 12,
 			generations: "1 at 2; ",
 		},
-		{name: "nothing has happened", now: 5, want: map[kind]float64{}, ratio: math.NaN()},
+		{name: "nothing has happened", now: 5, want: map[string]float64{}, ratio: math.NaN()},
 		{
 			name: "it waits", now: 9, events: "0 w-0 0 0 claiming staging\n1 w-0 0 0 staging installed\n1 w-0 1 0 installed waiting\n",
-			want: map[kind]float64{staging: 1, barrier: 8}, generations: "1 at 1; ",
+			want: map[string]float64{staging: 1, barrier: 8}, generations: "1 at 1; ",
 		},
 	} {
 		now := epoch.Add(time.Duration(tt.now * float64(time.Second)))
