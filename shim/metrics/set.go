@@ -92,7 +92,7 @@ func (s *Set) AddInstance(i Instance, now time.Time) {
 	}
 	if i.Spent != nil {
 		for _, what := range timeline.Kinds() {
-			add(spent, i.Spent.Spent[what], spent.Label, string(what))
+			add(spent, i.Spent.Spent[what], spent.Label, what)
 		}
 	}
 	add(warnings, float64(len(i.Warnings)))

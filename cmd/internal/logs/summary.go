@@ -33,7 +33,7 @@ func summarize(out io.Writer, asJSON bool, t timeline.Timeline) error {
 	var rows [][]string
 	for _, k := range timeline.Kinds() {
 		took := time.Duration(t.Spent[k] * float64(time.Second)).Round(time.Second / 10)
-		rows = append(rows, []string{string(k), took.String(), fmt.Sprintf("%.1f %%", 100*t.Spent[k]/all)})
+		rows = append(rows, []string{k, took.String(), fmt.Sprintf("%.1f %%", 100*t.Spent[k]/all)})
 	}
 	return console.Table(out, "TIME SPENT SHARE", rows)
 }
