@@ -183,8 +183,18 @@ func (r Run) begun(ctx context.Context, p *process) (launched []string, ready bo
 // context's.
 func (r Run) installed(ctx context.Context, p *process, instances []string) (bool, error) {
 	return r.await(ctx, p, func(f *apps.Facts) bool {
-		return !slices.ContainsFunc(instances, func(in string) bool { return !isInstalled(f, in) })
+		return holds(f) || !slices.ContainsFunc(instances, func(in string) bool { return !isInstalled(f, in) })
 	})
+}
+
+// holds tells that a container is kept for people to look: its process has run, so all were installed, and may be gone.
+func holds(f *apps.Facts) bool {
+	for _, st := range f.States {
+		if machine.Phase(st.Phase) == machine.Holding {
+			return true
+		}
+	}
+	return false
 }
 
 // await waits until the facts of the run, which has begun, are as wanted.
