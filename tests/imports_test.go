@@ -223,8 +223,8 @@ var rooms = []room{
 		"shim/samples", "shim/status",
 	}},
 	{path: "cmd/internal/seeds", may: []string{
-		"appdef", "appdef/pai", "cmd/internal/apps", "cmd/internal/view", "registry", "registry/consul", "shim/plan",
-		"shim/publisher", "shim/status",
+		"appdef", "appdef/pai", "cmd/internal/apps", "cmd/internal/view", "registry", "registry/consul", "shim/mask",
+		"shim/plan", "shim/publisher", "shim/status",
 	}},
 	{path: "cmd/internal/ssh", may: []string{
 		"appdef/shellwords", "cmd/internal/apps", "cmd/internal/console", "registry", "shim/exit", "shim/login", "shim/plan", "shim/wording",

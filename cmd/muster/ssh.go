@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -74,6 +76,9 @@ func (f *sshFlags) run(ctx context.Context, s console.Streams, args []string) er
 	case f.key:
 		text, err = o.Key(ctx, args[0])
 	default:
+		// a signal ends the login, and takes its key back
+		ctx, end := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+		defer end()
 		return o.Login(ctx, args[0], args[1:])
 	}
 	if err == nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"os/user"
@@ -43,7 +44,11 @@ func (k Lookup) List(ctx context.Context) ([]Row, error) {
 		rows = append(rows, row)
 	}
 	if k.Past.Listed {
-		return k.listPast(ctx, rows)
+		all, err := k.listPast(ctx, rows)
+		if err == nil {
+			return all, nil
+		}
+		fmt.Fprintf(k.Warn, "the history store does not answer (%v): these are the apps that there are\n", err)
 	}
 	slices.SortStableFunc(rows, newestFirst)
 	return rows, nil

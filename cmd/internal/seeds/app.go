@@ -9,6 +9,7 @@ import (
 	"github.com/muster-agent/muster/cmd/internal/apps"
 	"github.com/muster-agent/muster/cmd/internal/view"
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/mask"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -18,11 +19,13 @@ type App struct {
 	view  view.App
 	def   appdef.App // without components where no registry has it
 	ids   map[string]string
+
+	secrets *mask.Set
 }
 
 // Of is the app of what was found out.
 func Of(f apps.Facts) App {
-	a := App{facts: f, view: view.Of(f), ids: map[string]string{}}
+	a := App{facts: f, view: view.Of(f), ids: map[string]string{}, secrets: &mask.Set{}}
 	if f.Registry == nil {
 		return a
 	}
@@ -31,11 +34,23 @@ func Of(f apps.Facts) App {
 		counts = d
 	}
 	a.def = apps.Definition(f.Registry.App).WithCounts(counts)
+	for _, named := range []map[string]string{a.def.Config, a.def.Resources} {
+		a.secrets.AddNamed(named)
+	}
+	for _, c := range a.def.Components {
+		a.secrets.AddNamed(c.Config)
+		a.secrets.AddNamed(c.Resources)
+		a.secrets.AddNamed(c.Settings.Env)
+	}
 	for _, m := range f.Registry.Members {
 		a.ids[m.Instance.String()] = m.ContainerID
 	}
 	return a
 }
+
+// Hide takes the values of settings and variables whose names say that they are secret out of a text: whoever may look
+// at an app is not who runs in it.
+func (a App) Hide(text string) string { return a.secrets.Hide(text) }
 
 // Defined tells whether the app's definition is known. Without it there is nothing to say of what was asked for.
 func (a App) Defined() bool { return len(a.def.Components) > 0 }
@@ -66,7 +81,12 @@ func (a App) Saves() bool {
 }
 
 // user is who has started the run, as far as it is known here.
-func (a App) user() string { return a.facts.Owner }
+func (a App) user() string {
+	if st := a.facts.Registry; st != nil && st.App.User != "" {
+		return st.App.User
+	}
+	return a.facts.Owner
+}
 
 // end of an instance: how its process ended for good.
 type end int

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -186,5 +187,22 @@ func TestGigabytes(t *testing.T) {
 		if got := gigabytes(mb); got != want {
 			t.Errorf("%d MB: %s, want %s", mb, got, want)
 		}
+	}
+}
+
+// Values whose names say that they are secret are hidden from who may look.
+func TestHide(t *testing.T) {
+	def := appdef.App{Components: []appdef.Component{{
+		Name: "worker", Instances: 1, Config: map[string]string{"muster.env.DB_PASSWORD": "hunter22", "site.global.lr": "0.001"},
+		Settings: appdef.ComponentSettings{Env: map[string]string{"API_TOKEN": `swordfish "1"`}},
+	}}}
+	text, err := appdef.Encode(def)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := Of(apps.Facts{ID: "d1", Registry: &consul.Status{ID: "d1", App: registry.AppRecord{Def: text}}})
+	got := a.Hide(`{"password": "hunter22", "token": "swordfish \"1\"", "lr": "0.001"}`)
+	if strings.Contains(got, "hunter22") || strings.Contains(got, "swordfish") || !strings.Contains(got, "0.001") {
+		t.Errorf("got %s", got)
 	}
 }

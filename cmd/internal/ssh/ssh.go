@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/muster-agent/muster/appdef/shellwords"
@@ -80,6 +81,7 @@ func (o Options) Login(ctx context.Context, word string, command []string) error
 	}
 	client := exec.CommandContext(ctx, program, args...)
 	client.Stdin, client.Stdout, client.Stderr = o.Streams.In, console.Raw(o.Streams.Out), console.Raw(o.Streams.Err)
+	client.Cancel = func() error { return client.Process.Signal(syscall.SIGTERM) }
 	client.WaitDelay = time.Second // stdin may be somebody's who says no more
 	err = client.Run()
 	if ended, ok := errors.AsType[*exec.ExitError](err); ok && ended.ExitCode() >= 0 {

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/muster-agent/muster/cmd/internal/apps"
 )
 
 // Paths that lead elsewhere give what is there for everybody, or nothing.
@@ -174,3 +176,55 @@ func TestTooLong(t *testing.T) {
 type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
+
+// A body that never comes holds no connection, also of one who has not logged in.
+func TestBodyThatNeverComes(t *testing.T) {
+	t.Parallel()
+	base, _, _ := serve(t)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	host := strings.TrimPrefix(base, "http://")
+	if _, err := io.WriteString(conn, "POST /login HTTP/1.1\r\nHost: "+host+"\r\nContent-Length: 10\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.SetReadDeadline(time.Now().Add(3 * patience)); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatalf("no answer: %v", err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusRequestEntityTooLarge || !answer.Close {
+		t.Errorf("%s, to be closed: %v", answer.Status, answer.Close)
+	}
+}
+
+// Slider's stop takes the right to act by whatever path it is asked.
+func TestReaderStopsNothing(t *testing.T) {
+	s := &Server{Lookup: func(string) (apps.Lookup, error) { t.Error("an app was looked up"); return apps.Lookup{}, nil }}
+	r := httptest.NewRequest(http.MethodGet, "/proxy/d1/ws/v1/slider/application%2F%2Faction/stop", nil)
+	r = r.WithContext(context.WithValue(t.Context(), callerKey{}, caller{Name: "ann"}))
+	if err := (asked{s, r}).Stop(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "ann may look at apps") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A link that was clicked elsewhere acts on nothing, though the browser sends its cookie with it.
+func TestClickedLink(t *testing.T) {
+	s := &Server{Link: func(string) {}}
+	for site, may := range map[string]bool{"same-origin": true, "none": false, "same-site": false, "cross-site": false, "": true} {
+		r := httptest.NewRequest(http.MethodGet, "/proxy/d1/ws/app/signal/9", nil)
+		r.AddCookie(&http.Cookie{Name: cookieName, Value: "x"})
+		if site != "" {
+			r.Header.Set("Sec-Fetch-Site", site)
+		}
+		r = r.WithContext(context.WithValue(t.Context(), callerKey{}, caller{Act: true, browser: true}))
+		if err := s.mayActBySeed(r); (err == nil) != may {
+			t.Errorf("%q: %v", site, err)
+		}
+	}
+}

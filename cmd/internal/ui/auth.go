@@ -1,17 +1,21 @@
 package ui
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
 	"embed"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 const (
@@ -167,6 +171,25 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	})
 }
 
+// wholeBody reads a request's body before anybody answers: one that does not come, or does not end, holds nothing.
+func wholeBody(w http.ResponseWriter, r *http.Request) bool {
+	if r.ContentLength == 0 {
+		return true
+	}
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(patience)) // a recorder cannot
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBody))
+	if err != nil {
+		w.Header().Set("Connection", "close")
+		http.Error(w, "The body is longer than "+strconv.Itoa(mostBody)+" bytes, or does not come.",
+			http.StatusRequestEntityTooLarge)
+		return false
+	}
+	_ = control.SetReadDeadline(time.Time{}) // an answer may be a stream
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return true
+}
+
 // sameOrigin tells that a request comes from this server's own page: a browser says so, of every request that is more
 // than a look.
 func (s *Server) sameOrigin(r *http.Request) bool {
@@ -183,11 +206,17 @@ func (s *Server) ownHost(next http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if label, ok := s.pageOf(r.Host); ok {
+			if r.ContentLength != 0 { // until it is known who asks
+				_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(patience)) // fails when it is closed
+			}
 			s.pageHandler(w, r, label)
 			return
 		}
 		if !slices.Contains(names, cmp.Or(r.Host, "none")) {
 			http.Error(w, "This server answers as "+s.host+" only.", http.StatusMisdirectedRequest)
+			return
+		}
+		if !wholeBody(w, r) {
 			return
 		}
 		next.ServeHTTP(w, r)

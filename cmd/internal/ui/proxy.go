@@ -280,8 +280,8 @@ func (s *Server) mayPage(r *http.Request, label string, who caller) error {
 	switch {
 	case origin != "" && origin != own, upgrade && origin == "":
 		return fmt.Errorf("origin %q: only this page itself may ask here", origin)
-	case site != "" && site != "same-origin" && site != "none" &&
-		(r.Header.Get("Sec-Fetch-Mode") != "navigate" || !look):
+	case site != "" && site != "same-origin" && site != "none" && (r.Header.Get("Sec-Fetch-Mode") != "navigate" ||
+		!look || r.Header.Get("Sec-Fetch-Dest") != "document"): // nor in a frame
 		return errors.New("another page may lead here, and not ask")
 	case !look && !who.Act:
 		return fmt.Errorf("%s may look at apps, and not act on them: a page that asks more than GET takes the right "+
@@ -292,6 +292,7 @@ func (s *Server) mayPage(r *http.Request, label string, who caller) error {
 
 // forward passes a request on. The page sees no cookie of this server's, and itself at its own address.
 func (s *Server) forward(w http.ResponseWriter, r *http.Request, label string, p knownPage) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // an upload takes its time
 	own, _ := s.pageHost(label)
 	there := "http://" + p.target.Host
 	proxy := httputil.ReverseProxy{

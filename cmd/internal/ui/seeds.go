@@ -49,7 +49,7 @@ func (s *Server) seeds(mux *http.ServeMux) {
 	mux.HandleFunc("GET"+job, s.pai(func(a seeds.App) (any, bool) { return a.PAI(s.base), true }))
 	mux.HandleFunc("GET"+job+"/config", s.pai(func(a seeds.App) (any, bool) {
 		text, ok := a.PAIConfig()
-		return json.RawMessage(text), ok
+		return json.RawMessage(a.Hide(string(text))), ok
 	}))
 	mux.HandleFunc("GET"+job+"/ssh", s.pai(seeds.App.PAISSH))
 	mux.HandleFunc("PUT"+job+"/executionType", s.paiExecution)
@@ -158,8 +158,8 @@ func (s *Server) hboxLog(w http.ResponseWriter, r *http.Request) {
 }
 
 // mayActBySeed refuses who may only look, and what a stranger's page has a browser send: the old programs' GETs act,
-// and carry no Origin. A page's request names its site; a program that shows the session's cookie, which browsers
-// send from no other site, need not.
+// and carry no Origin. A browser names the site whose page asks; a link that was clicked or typed elsewhere acts on
+// nothing. A program on the user's own machine may show the session's cookie; elsewhere it shows a token.
 func (s *Server) mayActBySeed(r *http.Request) error {
 	c := callerOf(r.Context())
 	if !c.Act {
@@ -167,7 +167,8 @@ func (s *Server) mayActBySeed(r *http.Request) error {
 	}
 	_, err := r.Cookie(cookieName)
 	site := r.Header.Get("Sec-Fetch-Site")
-	own := site == "same-origin" || site == "none" || site == "" && err == nil && r.Header.Get("Origin") == ""
+	program := site == "" && s.Link != nil && err == nil && r.Header.Get("Origin") == ""
+	own := site == "same-origin" || program
 	if c.browser && !own && !s.sameOrigin(r) {
 		return exit.With(exit.Forbidden, errors.New("only this server's own page, or a program, may act"))
 	}
@@ -242,8 +243,13 @@ func (o asked) View(context.Context) (publisher.View, error) {
 	return a.Slider(), err
 }
 
+// Stop is asked by whatever path leads to it.
 func (o asked) Stop(ctx context.Context, _ string) error {
-	k, err := o.s.Lookup(o.r.PathValue("app"))
+	err := o.s.mayActBySeed(o.r)
+	var k apps.Lookup
+	if err == nil {
+		k, err = o.s.Lookup(o.r.PathValue("app"))
+	}
 	if err == nil {
 		k.Who = callerOf(o.r.Context()).Name
 		err = ask.Stop(ctx, console.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}, k,
@@ -266,7 +272,20 @@ func (s *Server) slider(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	prefix := "/proxy/" + r.PathValue("app")
-	publisher.Answer(w, r, s.base+prefix, strings.TrimPrefix(r.URL.Path, prefix), asked{s, r})
+	publisher.Answer(hiding{w, a}, r, s.base+prefix, strings.TrimPrefix(r.URL.Path, prefix), asked{s, r})
+}
+
+// hiding takes secret values out of an answer, which is written as a whole.
+type hiding struct {
+	http.ResponseWriter
+	app seeds.App
+}
+
+func (h hiding) Write(b []byte) (int, error) {
+	if _, err := io.WriteString(h.ResponseWriter, h.app.Hide(string(b))); err != nil {
+		return 0, err
+	}
+	return len(b), nil
 }
 
 // paiFailure is the body of PAI's refusals.

@@ -25,7 +25,8 @@ function route() {
 // Links within the page keep it; all others are the browser's.
 document.addEventListener("click", (event) => {
   const link = event.target.closest("a");
-  if (!link || link.origin !== location.origin || event.metaKey || event.ctrlKey || event.shiftKey || event.button) return;
+  const ours = link && link.origin === location.origin && !link.target && /^\/(apps\/[^/]+)?$/.test(link.pathname);
+  if (!ours || event.metaKey || event.ctrlKey || event.shiftKey || event.button) return;
   event.preventDefault();
   history.pushState(null, "", link.href);
   route();
