@@ -149,7 +149,7 @@ func servePage(ctx context.Context, s console.Streams, state status.Dir) error {
 // lookup is where an app is looked for. What runs on the host of a cluster's page is its own users' business.
 func (f *uiFlags) lookup(app string, s console.Streams, shared bool, over *apps.Over) (apps.Lookup, error) {
 	k, err := f.ask.Lookup(app, s.Err)
-	k.Over = over
+	k.Over, k.Warn = over, io.Discard // what is asked each second would be told each second
 	k.Past.Alone, k.Past.Listed = false, k.Past.Alone
 	if shared {
 		k.State = "/nonexistent"

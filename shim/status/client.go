@@ -187,11 +187,14 @@ func (c *Client) call(ctx context.Context, method, path string, body, into any) 
 	if into == nil {
 		return nil
 	}
-	if err := json.NewDecoder(r.Body).Decode(into); err != nil {
+	if err := json.NewDecoder(io.LimitReader(r.Body, mostAnswer)).Decode(into); err != nil {
 		return fmt.Errorf("agent at %s: %w", c.path, err)
 	}
 	return nil
 }
+
+// mostAnswer is how long an answer may be, in bytes; logs are none. An agent is anybody who can write its record.
+const mostAnswer = 16 << 20
 
 func (c *Client) send(ctx context.Context, method, path string, body any) (*http.Response, error) {
 	var text bytes.Buffer
@@ -218,7 +221,7 @@ func (c *Client) send(ctx context.Context, method, path string, body any) (*http
 // failure is the error that an answer carries.
 func (c *Client) failure(r *http.Response) error {
 	var f failure
-	err := json.NewDecoder(r.Body).Decode(&f)
+	err := json.NewDecoder(io.LimitReader(r.Body, mostBody)).Decode(&f)
 	if err = errors.Join(err, r.Body.Close()); err != nil {
 		return fmt.Errorf("agent at %s: %s: %w", c.path, r.Status, err)
 	}

@@ -49,8 +49,11 @@ func (f *Facts) Elsewhere() (agents map[string]Agent, silent []string) {
 	return agents, silent
 }
 
-// mostAsked bounds how many agents are asked.
-const mostAsked = 256
+// mostAsked bounds how many agents are asked, and askedAtOnce how many of them at a time.
+const (
+	mostAsked   = 2048
+	askedAtOnce = 256
+)
 
 // AskAgents asks members that are alive for their state: those of this host by their sockets, others where they listen.
 // Who does not answer is left out.
@@ -62,7 +65,7 @@ func AskAgents(
 	said := map[string]status.State{}
 	var mu sync.Mutex
 	var wg sync.WaitGroup
-	asked := 0
+	asked, free := 0, make(chan struct{}, askedAtOnce)
 	for _, m := range members {
 		path, here := sockets[m.Instance.String()]
 		there := m.Peer != "" && token != ""
@@ -81,7 +84,9 @@ func AskAgents(
 			said[m.Instance.String()] = st
 			return true
 		}
+		free <- struct{}{}
 		wg.Go(func() {
+			defer func() { <-free }()
 			if !(here && ask(status.Dial(path))) && there { // an earlier agent may have left a socket here
 				ask(status.DialPeer(m.Peer, token))
 			}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
@@ -197,11 +196,11 @@ type lineSkipper struct {
 func (s *lineSkipper) Write(b []byte) (int, error) {
 	rest := b
 	for s.skip > 0 && !s.all {
-		_, after, found := strings.Cut(string(rest), "\n")
-		if !found {
+		end := bytes.IndexByte(rest, '\n')
+		if end < 0 {
 			return len(b), nil
 		}
-		rest = []byte(after)
+		rest = rest[end+1:]
 		s.skip--
 	}
 	_, err := s.to.Write(rest)

@@ -152,13 +152,13 @@ func (e *Events) more(ctx context.Context, reader Reader, instance string) ([]ev
 	if agent := reader.Elsewhere[instance]; agent != nil {
 		where = reader.member(instance).Inc
 		e.from(instance, where)
-		var part bytes.Buffer
+		var part bounded
 		asking, cancel := context.WithTimeout(ctx, apps.Patience)
 		defer cancel()
 		if err := agent.Logs(asking, journal.Log, e.read[instance], false, &part); err != nil {
 			return nil, fmt.Errorf("%s/%s: %w", e.Target.App, instance, err)
 		}
-		text = part.Bytes()
+		text = part.text.Bytes()
 	} else {
 		dir, err := reader.dir(instance)
 		if err != nil {
@@ -195,6 +195,16 @@ func (e *Events) from(instance, where string) {
 
 // mostEvents is how many bytes of events are read at once.
 const mostEvents = 64 << 20
+
+// bounded takes so many bytes and no more: an agent is anybody who can write its record.
+type bounded struct{ text bytes.Buffer }
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.text.Len()+len(p) > mostEvents {
+		return 0, fmt.Errorf("more than %d bytes of events at once", mostEvents)
+	}
+	return b.text.Write(p)
+}
 
 func readFrom(path string, offset int64) ([]byte, error) {
 	file, err := files.OpenPlain(path)

@@ -3,6 +3,7 @@ import { make } from "./dom.js";
 // mostCurves is how many instances are drawn over each other.
 const mostCurves = 16;
 const shortest = 60; // s that a chart shows at least
+const shown = 3600; // s back from now
 const every = 5000; // ms between looks
 
 // showCurves draws the samples of instances: of one, or of all over each other.
@@ -14,8 +15,20 @@ export function showCurves(place, app) {
     make("link", { rel: "stylesheet", href: "/web/parts/uplot.css" }));
   let all = [], Plot = null, drawn = [];
 
+  let looking = false;
+
   async function look() {
-    const answer = await fetch(`/api/v1/apps/${encodeURIComponent(app)}/samples`);
+    if (looking) return;
+    looking = true;
+    try {
+      await take();
+    } finally {
+      looking = false;
+    }
+  }
+
+  async function take() {
+    const answer = await fetch(`/api/v1/apps/${encodeURIComponent(app)}/samples?since=${-shown}`);
     if (!answer.ok) {
       note.textContent = await answer.json().then((said) => said.error, () => "The server has no samples.");
       return;

@@ -21,7 +21,26 @@ export function showTimeline(place, app) {
   let shown = "";
 
   // update asks again; the page calls it when the app has changed.
+  let asking = false, again = false;
+
   async function update() {
+    if (asking) {
+      again = true;
+      return;
+    }
+    asking = true;
+    try {
+      await ask();
+    } finally {
+      asking = false;
+    }
+    if (again) {
+      again = false;
+      setTimeout(update, 1000);
+    }
+  }
+
+  async function ask() {
     const answer = await fetch(`/api/v1/apps/${encodeURIComponent(app)}/timeline`);
     const text = await answer.text();
     if (text === shown) return;
