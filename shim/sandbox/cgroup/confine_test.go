@@ -120,7 +120,7 @@ func TestConfineLoad(t *testing.T) {
 	if got := p.line(); got != "held 1" {
 		t.Fatalf("holder says %q", got)
 	}
-	if l, err = g.Load(); err != nil || l.Memory < 64<<20 || l.Memory > 128<<20 || l.CPU <= 0 {
+	if l, err = g.Load(); err != nil || l.Memory < 64<<20 || l.Memory > 256<<20 || l.CPU <= 0 {
 		t.Errorf("while 64 MiB are held: %+v, %v", l, err)
 	}
 }
