@@ -63,6 +63,8 @@ func setupScript(e *testscript.Env) error {
 	e.Setenv("STATE", filepath.Join(e.WorkDir, "state"))
 	e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
 	e.Setenv("TZ", "UTC")
+	// With the race detector each of a thousand commands would wait a second at its end, for reports of other threads.
+	e.Setenv("GORACE", "atexit_sleep_ms=20")
 	err := os.MkdirAll(filepath.Join(e.WorkDir, "home"), 0o755)
 	// The processes of an agent that is root are nobody on this host: they pass through the folder of all scripts.
 	return errors.Join(err, os.Chmod(filepath.Dir(e.WorkDir), 0o711)) //nolint:gosec // see above

@@ -54,7 +54,8 @@ Pages of apps, such as boards, are shown at *.localhost, and at --apps-url for a
 name of its own, so that its scripts act with nobody's rights here.`,
 		Example: "  muster ui\n  muster ui --registry consul://127.0.0.1:8500 --listen 127.0.0.1:8080\n" +
 			"  muster ui --registry consul://consul.example.org:8501 " +
-			"\\\n    --listen :8443 --url https://muster.example.org:8443 \\\n    --tls-cert ui.pem --tls-key ui.key --tokens ui.tokens",
+			"\\\n    --listen :8443 --url https://muster.example.org:8443 " +
+			"\\\n    --tls-cert ui.pem --tls-key ui.key --tokens ui.tokens",
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.serve(cmd.Context(), s) },
 	}
 	set := cmd.Flags()

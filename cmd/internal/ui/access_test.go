@@ -133,7 +133,7 @@ func TestRights(t *testing.T) {
 		{"another app", "POST", "/api/v1/apps/d9/stop", head{"Authorization": "Bearer " + actor, "Content-Type": kind}, 404, "d9"},
 		{"HBox's signal by who may look", "GET", signalPath, head{"Authorization": "Bearer " + reader}, 403, "ann may look at apps"},
 		{"HBox's signal by a program", "GET", signalPath, head{"Authorization": "Bearer " + actor}, 200, "FAILED"},
-		{"HBox's signal by a program with a cookie", "GET", signalPath, head{"Cookie": cookieName + "=" + actor}, 200, "FAILED"},
+		{"HBox's signal by a program with a cookie", "GET", signalPath, head{"Cookie": cookieName + "=" + actor}, 403, "only this server's own page"},
 		{"HBox's signal by a stranger's page", "GET", signalPath, head{"Cookie": cookieName + "=" + actor, "Sec-Fetch-Site": "cross-site"}, 403, "only this server's own page"},
 		{"HBox's signal by a page of a sister host", "GET", signalPath, head{"Cookie": cookieName + "=" + actor, "Sec-Fetch-Site": "same-site"}, 403, "only this server's own page"},
 		{"HBox's save by who may look", "GET", "/proxy/d1/ws/app/savemodel", head{"Authorization": "Bearer " + reader}, 403, "ann may look at apps"},
