@@ -18,7 +18,7 @@ type signalFlags struct{ ask flags.Ask }
 func newSignal(s console.Streams) *cobra.Command {
 	f := signalFlags{}
 	cmd := &cobra.Command{
-		Use: "signal [APP/]INSTANCE SIGNAL", Short: "Send a signal to an instance's main process on this host",
+		Use: "signal [APP/]INSTANCE SIGNAL", Short: "Send a signal to an instance's main process",
 		Args: exactly("[APP/]INSTANCE", "SIGNAL"),
 		Long: `Sends the signal to the app's main process, through the agent of the instance. The agent lives on: it
 treats the end of the process as any other, and restarts it while the budget lasts. From another host

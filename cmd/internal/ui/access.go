@@ -88,13 +88,14 @@ type token struct {
 func (f *TokenFile) find(secret string) (caller, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if at, err := os.Stat(f.Path); err != nil || !at.ModTime().Equal(f.changed) {
-		all, err := f.read()
-		if err != nil { // a file that cannot be read lets nobody in
-			f.tokens, f.changed = nil, time.Time{}
-			return caller{}, false
-		}
-		f.tokens, f.changed = all, at.ModTime()
+	at, err := os.Stat(f.Path)
+	if err == nil && !at.ModTime().Equal(f.changed) {
+		f.tokens, err = f.read()
+		f.changed = at.ModTime()
+	}
+	if err != nil { // a file that cannot be read lets nobody in
+		f.tokens, f.changed = nil, time.Time{}
+		return caller{}, false
 	}
 	sum := sha256.Sum256([]byte(secret))
 	for _, one := range f.tokens {

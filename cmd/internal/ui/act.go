@@ -74,7 +74,7 @@ func (s *Server) acting(do func(context.Context, console.Streams, act) error) ht
 			err = exit.With(exit.Usage, appdef.CheckName("app", a.app))
 		}
 		if err == nil {
-			a.body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, mostBody))
+			a.body, err = io.ReadAll(r.Body)
 		}
 		if err == nil {
 			a.lookup, err = s.Lookup(a.app)

@@ -106,9 +106,8 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 }
 
-// loginByToken has a browser show a token from now on. The server keeps nothing, so that any of several answers it.
+// loginByToken has a browser show a token from now on. The server stores nothing, so that any of several answers it.
 func (s *Server) loginByToken(w http.ResponseWriter, r *http.Request) {
-	r.Body = http.MaxBytesReader(w, r.Body, mostBody)
 	token := strings.TrimSpace(r.PostFormValue("token"))
 	if _, ok := s.Access.tokenOf(token); !ok || !s.sameOrigin(r) {
 		http.Error(w, "No token of this server. Go back and try another one.", http.StatusForbidden)

@@ -363,7 +363,7 @@ func (s *Server) paiExecution(w http.ResponseWriter, r *http.Request) {
 		err = exit.With(exit.Usage, appdef.CheckName("app", app))
 	}
 	if err == nil {
-		err = exit.With(exit.Usage, json.NewDecoder(http.MaxBytesReader(w, r.Body, mostBody)).Decode(&body))
+		err = exit.With(exit.Usage, json.NewDecoder(r.Body).Decode(&body))
 	}
 	if err == nil && body.Value != "STOP" {
 		refusePAI(w, http.StatusNotImplemented, "NotOffered", "value "+strconv.Quote(body.Value)+

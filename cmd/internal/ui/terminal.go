@@ -79,7 +79,7 @@ func (s *Server) terminal(w http.ResponseWriter, r *http.Request) {
 	if _, bad := registry.ParseInstance(instance); bad != nil {
 		err = errors.Join(err, exit.With(exit.Usage, bad))
 	}
-	if bad := json.NewDecoder(http.MaxBytesReader(w, r.Body, mostBody)).Decode(&size); bad != nil && err == nil {
+	if bad := json.NewDecoder(r.Body).Decode(&size); bad != nil && err == nil {
 		err = exit.Usagef("body: %w; want rows and cols", bad)
 	}
 	s.tellAct(r, err)
@@ -135,7 +135,7 @@ func (s *Server) typed(w http.ResponseWriter, r *http.Request) {
 	}
 	err := s.mayAct(r)
 	if err == nil {
-		err = exit.With(exit.Usage, json.NewDecoder(http.MaxBytesReader(w, r.Body, mostBody)).Decode(&body))
+		err = exit.With(exit.Usage, json.NewDecoder(r.Body).Decode(&body))
 	}
 	var one *terminal
 	if err == nil {
