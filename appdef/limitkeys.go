@@ -10,7 +10,7 @@ func deviceKeys() []Key {
 	return []Key{
 		{
 			Name: gpuKey, Default: "0", Limit: true,
-			Meaning:   "how many GPUs an instance gets",
+			Meaning:   "how many GPUs an instance gets; with 0, its processes are told of none",
 			component: wholeLimit(func(l *Limits) *int { return &l.GPUs }, 0),
 		},
 		{

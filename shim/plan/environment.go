@@ -38,7 +38,7 @@ func (b *builder) process(p Plan) Process {
 	for _, name := range slices.Sorted(maps.Keys(devices)) {
 		if value, set := proc.Env[name]; set {
 			b.warn(b.key("muster.env."+name), appdef.Quote(value), "no value",
-				"the devices that were granted stand there")
+				"the devices that yarn.io/gpu grants stand there; without it, none")
 		}
 	}
 	maps.Copy(proc.Env, devices)
@@ -102,12 +102,13 @@ func (b *builder) musterEnv(p Plan) map[string]string {
 	return env
 }
 
-// gpuEnv restricts the process to the devices that it was granted.
+// gpuEnv restricts the process to the devices that it was granted. Without a grant that is none, whatever the launcher
+// and the host show: empty, CUDA_VISIBLE_DEVICES hides all, where unset shows all.
 func (b *builder) gpuEnv(p Plan) map[string]string {
-	switch {
-	case p.Limits.GPUs == 0:
-		return nil
-	case b.req.GPUEnv != nil:
+	if p.Limits.GPUs == 0 {
+		return map[string]string{"CUDA_VISIBLE_DEVICES": "", "NVIDIA_VISIBLE_DEVICES": "", "GPU_NUM": "0"}
+	}
+	if b.req.GPUEnv != nil {
 		return b.req.GPUEnv
 	}
 	devices := strings.Join(p.Allocation.Devices, ",")
