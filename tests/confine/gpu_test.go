@@ -3,6 +3,7 @@ package confine_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -87,6 +88,7 @@ func TestGPUs(t *testing.T) {
 	for name, story := range map[string]func(t *testing.T, engine string){
 		"disjoint":                     func(t *testing.T, engine string) { gpusDisjoint(t, engine, false) },
 		"disjoint with the host's ids": func(t *testing.T, engine string) { gpusDisjoint(t, engine, true) },
+		"beside one without":           gpusBesideNone,
 		"type":                         gpuTypes,
 		"granted":                      gpuGranted,
 		"gate":                         gpuGate,
@@ -152,6 +154,54 @@ func gpusDisjoint(t *testing.T, engine string, hostIDs bool) {
 	third.app += "x"
 	if e := third.run("--engine", engine); e.code != 0 {
 		t.Errorf("when all were free again: exit code %d: %s", e.code, e.Cause)
+	}
+}
+
+// gpusBesideNone: a gang of a parameter server without GPUs and a worker with two, started by a launcher whose grant
+// both inherit. The worker sees its own, the server none.
+func gpusBesideNone(t *testing.T, engine string) {
+	g := newGPUs(t, nvmltest.Host{})
+	j := g.job(`python3 app/definition/package/files/devices.py /dev/nvidia`+strconv.Itoa(g.first)+` >devices; echo num $GPU_NUM; echo cuda "<$CUDA_VISIBLE_DEVICES>"; echo nvidia "<$NVIDIA_VISIBLE_DEVICES>"; mkfifo hold; echo here; cat hold`, nil)
+	components := map[string]settings{"ps": {}, "worker": {"yarn.io/gpu": "2"}}
+	resources, own := object{}, object{}
+	var named []any
+	for i, name := range slices.Sorted(maps.Keys(components)) {
+		named = append(named, object{"name": name, "category": "SLAVE"})
+		own[name] = object{}
+		resources[name] = with(settings{
+			"yarn.role.priority": strconv.Itoa(i + 1), "yarn.component.instances": "1", "yarn.memory": "64", "yarn.vcores": "1",
+		}, components[name])
+	}
+	j.change("metainfo.json", func(file object) { file["application"].(object)["components"] = named })
+	j.change("appConfig.default.json", func(file object) { file["components"] = own })
+	j.change("resources.default.json", func(file object) { file["components"] = resources })
+	both := nvmltest.UUID(g.first) + "," + nvmltest.UUID(g.first+1)
+	j.env = append(j.env, "CUDA_VISIBLE_DEVICES="+both, "NVIDIA_VISIBLE_DEVICES="+both)
+	p := j.begin("--engine", engine)
+	denied := map[string]string{"container": "ENOENT", "cgroup": "EPERM", "process": "ENXIO"}[engine]
+	node := fmt.Sprintf("/dev/nvidia%d", g.first)
+	for instance, want := range map[string]settings{
+		"ps-0":     {"num": "0", "cuda": "<>", "nvidia": "<>"},
+		"worker-0": {"num": "2", "cuda": "<" + both + ">", "nvidia": "<" + both + ">"},
+	} {
+		var out string
+		await(t, instance+" here", func() bool {
+			out = read(filepath.Join(j.work, "log", instance, "stdout.log"))
+			_, ok := lineOf(out, "here")
+			return ok
+		})
+		has(t, out, want)
+		opens := "ENXIO"
+		if instance == "ps-0" {
+			opens = denied
+		}
+		has(t, read(filepath.Join(j.work, instance, "devices")), settings{node: opens})
+	}
+	if err := os.WriteFile(filepath.Join(j.work, "worker-0", "hold"), nil, 0); err != nil {
+		t.Fatal(err)
+	}
+	if code := p.wait(); code != 0 {
+		t.Errorf("exit code %d, want 0", code)
 	}
 }
 

@@ -140,6 +140,18 @@ func (j *job) define(command string, more settings) {
 	}
 }
 
+// change edits a file of the app package.
+func (j *job) change(name string, edit func(file object)) {
+	j.t.Helper()
+	path := filepath.Join(j.dir, name)
+	var file object
+	j.must(json.Unmarshal([]byte(read(path)), &file))
+	edit(file)
+	text, err := json.MarshalIndent(file, "", "  ")
+	j.must(err)
+	j.must(os.WriteFile(path, text, 0o644))
+}
+
 // environ of every muster of a job: nothing of who runs the test, so no launcher either.
 func (j *job) environ() []string {
 	all := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + j.home, "TMPDIR=/tmp", "LANG=C", "MUSTER_AGENT_STATE_DIR=" + j.state}
