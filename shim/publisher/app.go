@@ -107,6 +107,15 @@ func componentOf(c *appdef.Component, known consul.Status, members []consul.Memb
 		case registry.PhaseJoined, registry.PhaseReady, registry.PhaseLeft, registry.PhaseLost:
 		}
 		out.FailedRecently += m.Budget.Used
+		switch {
+		case m.Phase == registry.PhaseLost, m.Exit != nil && m.Exit.Class == registry.ClassHost:
+			out.NodeFailed++
+		case m.Exit == nil:
+		case m.Exit.Class == registry.ClassPreempted:
+			out.Preempted++
+		case m.Phase == registry.PhaseFailed && m.Exit.Code == nil && m.Exit.Signal == 0:
+			out.StartFailed++
+		}
 	}
 	return out
 }

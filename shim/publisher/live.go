@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/muster-agent/muster/appdef"
 )
 
 // stateLive is Slider's number for a container that runs.
@@ -59,16 +61,9 @@ type nodeInfo struct {
 }
 
 type nodeEntry struct {
-	Failed         int   `json:"failed"`
-	FailedRecently int   `json:"failedRecently"`
-	LastUsed       int64 `json:"lastUsed"` // ms
-	Live           int   `json:"live"`
-	Preempted      int   `json:"preempted"`
-	Priority       int   `json:"priority"`
-	Requested      int   `json:"requested"`
-	Releasing      int   `json:"releasing"`
-	StartFailed    int   `json:"startFailed"`
-	Starting       int   `json:"starting"`
+	LastUsed int64 `json:"lastUsed"` // ms
+	Live     int   `json:"live"`
+	Priority int   `json:"priority"`
 }
 
 type liveness struct {
@@ -91,7 +86,7 @@ func (v View) component(c componentView) componentInfo {
 		Name: c.Name, Priority: c.Priority, Desired: c.Instances,
 		containerCounts: containerCounts{
 			Failed: c.Failed, Started: c.Started, StartFailed: c.StartFailed, Completed: c.Completed,
-			FailedRecently: c.FailedRecently,
+			FailedRecently: c.FailedRecently, NodeFailed: c.NodeFailed, Preempted: c.Preempted,
 		},
 	}
 	if n, err := strconv.Atoi(c.Resources["yarn.component.placement.policy"]); err == nil {
@@ -107,10 +102,15 @@ func (v View) component(c componentView) componentInfo {
 		info.Requested = max(0, info.Desired-info.Actual)
 	}
 	info.TotalRequested = info.Started + info.Requested
+	info.Releasing = max(0, info.Actual-info.Desired)
+	if info.PlacementPolicy&appdef.PlacedApart != 0 {
+		info.PendingAA, info.IsAAOutstanding = info.Requested, info.Requested > 0
+	}
 	return info
 }
 
-// nodes are the hosts on which something lives, by name.
+// nodes are the hosts on which something lives, by name. Nothing is asked of a host by name here, and nothing that
+// failed is kept by host: an entry has no such counts.
 func (v View) nodes() []nodeInfo {
 	all := map[string]nodeInfo{}
 	for _, m := range v.arrived() {

@@ -80,7 +80,9 @@ type componentView struct {
 	// Resources and Config are its own keys in the two documents.
 	Resources, Config map[string]string
 	// What became of its containers so far. Started counts those that live, too.
-	Started, StartFailed, Completed, Failed, FailedRecently int
+	Started, Completed, Failed, FailedRecently int
+	// Of the last end of each instance: the process never began; its host was lost; its launcher wanted the place.
+	StartFailed, NodeFailed, Preempted int
 }
 
 // configuration is a published configuration.
