@@ -51,8 +51,8 @@ var resourceTable = [...]Key{
 	{Name: windowKey + "hours", Meaning: "the window of failures: hours", Whole: true},
 	{Name: windowKey + "minutes", Meaning: "the window of failures: minutes", Whole: true},
 	{Name: windowKey + "seconds", Meaning: "the window of failures: seconds", Whole: true},
-	{Name: includeKey, Meaning: "globs of the log files to collect"},
-	{Name: excludeKey, Meaning: "globs of the log files not to collect"},
+	{Name: includeKey, Meaning: "regular expressions of the log files that YARN gathers"},
+	{Name: excludeKey, Meaning: "regular expressions of the log files that YARN does not gather"},
 	{
 		Name: "yarn.placement.escalate.seconds", Default: "30",
 		Meaning: "ignored: the launcher places instances",

@@ -159,6 +159,7 @@ func (w writer) service() ([]render.File, error) {
 	if w.Options.MasterMemoryMB > 0 {
 		service.Configuration.Properties["yarn.service.am-resource.memory"] = strconv.Itoa(w.Options.MasterMemoryMB)
 	}
+	w.logPatterns(service.Configuration.Properties)
 	if w.Options.MasterVCores > 0 {
 		w.Cannot("vcores of the ApplicationMaster: YARN's service framework takes its memory alone")
 	}
@@ -185,6 +186,24 @@ func (w writer) service() ([]render.File, error) {
 		"yarn app -launch "+name+" "+name+".json")), " | ")
 	text, err := indented(service)
 	return []render.File{{Name: name + ".json", Text: text}}, err
+}
+
+// logPatterns say which files of the log folders YARN gathers at the end: of the whole service, where Slider's packages
+// say it for each component. YARN reads them as Java's regular expressions, as it did of Slider.
+func (w writer) logPatterns(properties map[string]string) {
+	var include, exclude []string
+	for i := range w.App.Components {
+		include = append(include, w.App.Components[i].Limits.LogInclude)
+		exclude = append(exclude, w.App.Components[i].Limits.LogExclude)
+	}
+	for property, patterns := range map[string][]string{
+		"yarn.service.log.include-pattern": include, "yarn.service.log.exclude-pattern": exclude,
+	} {
+		slices.Sort(patterns)
+		if all := strings.Join(nonEmpty(slices.Compact(patterns)), "|"); all != "" {
+			properties[property] = all
+		}
+	}
 }
 
 func nonEmpty(lines []string) []string {
