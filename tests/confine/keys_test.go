@@ -4,7 +4,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -83,12 +82,7 @@ func swap(t *testing.T, engine string) {
 		p := j.begin("--engine", engine)
 		j.says("here")
 		const both = "memory.memsw.limit_in_bytes" // of memory and swap together, by cgroup v1
-		var found string
-		for _, dir := range j.cgroups() {
-			if text := read(filepath.Join(dir, both)); text != "" {
-				found = strings.TrimSpace(text)
-			}
-		}
+		found := j.cgroupFile(both)
 		if found != c.want {
 			t.Errorf("muster.memory.swap %q: %s is %q, want %s", c.key, both, found, c.want)
 		}

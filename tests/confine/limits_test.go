@@ -167,6 +167,9 @@ func cpuQuota(t *testing.T, engine string) {
 	j := newJob(t, "python3 app/definition/package/files/spin.py && mkfifo hold && echo over && cat hold", settings{"muster.cpu.hard": "true"})
 	p := j.begin("--engine", engine)
 	j.sees("running")
+	if quota, period := j.cgroupFile("cpu.cfs_quota_us"), j.cgroupFile("cpu.cfs_period_us"); quota == "" || quota != period {
+		t.Errorf("the kernel's quota is %q µs in %q µs, want one core", quota, period)
+	}
 	throttled := func() bool { return j.counter("cpu.stat", "nr_throttled") > 0 }
 	for end := time.Now().Add(15 * time.Second); !throttled() && time.Now().Before(end); {
 		<-time.After(10 * time.Millisecond) // the kernel tells nobody
@@ -208,6 +211,17 @@ func (j *job) counter(file, word string) int {
 		}
 	}
 	return 0
+}
+
+// cgroupFile is what a file of the first worker's cgroups says; empty where none of them has it.
+func (j *job) cgroupFile(name string) string {
+	j.t.Helper()
+	for _, dir := range j.cgroups() {
+		if text := strings.TrimSpace(read(filepath.Join(dir, name))); text != "" {
+			return text
+		}
+	}
+	return ""
 }
 
 // release lets a program go on that reads the FIFO hold in its folder.

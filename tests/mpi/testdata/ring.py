@@ -21,4 +21,8 @@ if os.environ.get("MUSTER_ATTEMPT") == os.environ.get("LINGER"):
         f.write(str(os.getpid()))
     os.rename(f"pid-{comm.rank}.new", f"pid-{comm.rank}")
     time.sleep(600)
+# Rank 0 keeps all of them until somebody makes the file.
+if comm.rank == 0 and "UNTIL" in os.environ:
+    while not os.path.exists(os.environ["UNTIL"]):
+        time.sleep(0.02)
 comm.Barrier()
