@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/muster-agent/muster/tests/folder"
 	"github.com/muster-agent/muster/tests/need"
 	"github.com/muster-agent/muster/tests/netns"
 )
@@ -22,7 +23,7 @@ func TestTwoHosts(t *testing.T) {
 	hosts := netns.New(t, 2)
 	other := newJob(t, 1, "", settings{"muster.framework": "none", "muster.command": "exec sleep 1000"}) // whose registry is used
 	keeper := other.command("run", other.dir, "--app-id", other.app, "--work-dir", other.work, "--state-dir", other.state, "--engine", "process")
-	asked := filepath.Join(t.TempDir(), "asked") // the gang lives until then
+	asked := filepath.Join(folder.Temp(t, "ma-"), "asked") // the gang lives until then
 	j := newJob(t, 2, "ring.py", settings{"muster.restart": "never", "muster.env.UNTIL": asked})
 	j.must(keeper.Start())
 	defer func() {
