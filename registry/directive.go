@@ -51,27 +51,27 @@ const (
 
 // Directive is the one key that all agents watch. Only the conductor writes it.
 type Directive struct {
-	Run       string         `json:"run"`
-	Gen       int            `json:"gen"`
-	Act       Act            `json:"act"`
-	Seq       int            `json:"seq"`
-	By        string         `json:"by"` // incarnation of the writer
-	Counts    map[string]int `json:"counts"`
-	Target    map[string]int `json:"target,omitempty"` // flex up: the counts to reach
-	Roster    RosterRef      `json:"roster,omitzero"`  // the last sealed one: this generation's if act is run
-	Resume    *int64         `json:"resume,omitempty"` // step that every rank has; NoStep: none, and Anew says why
-	Anew      string         `json:"anew,omitempty"`   // the stored steps of each rank, if no step is common to all
-	Budget    Budget         `json:"budget,omitzero"`  // gang scope
-	Retries   Retries        `json:"retries,omitzero"`
-	Row       int            `json:"row,omitempty"`      // restarts in a row (muster.restart.backoff)
-	Rest      float64        `json:"rest,omitempty"`     // seconds that this generation waits before it starts
-	Released  []string       `json:"released,omitempty"` // components released so far; empty: all
-	Why       string         `json:"why,omitempty"`
-	First     string         `json:"first,omitempty"`      // instance that failed first
-	StopGrace float64        `json:"stop_grace,omitempty"` // seconds
-	Verdict   *Verdict       `json:"verdict,omitempty"`
-	Save      *Save          `json:"save,omitempty"` // the last save that began
-	At        time.Time      `json:"at"`             // for display
+	Run           string         `json:"run"`
+	Gen           int            `json:"gen"`
+	Act           Act            `json:"act"`
+	Seq           int            `json:"seq"`
+	By            string         `json:"by"` // incarnation of the writer
+	Counts        map[string]int `json:"counts"`
+	Target        map[string]int `json:"target,omitempty"` // flex up: the counts to reach
+	Roster        RosterRef      `json:"roster,omitzero"`  // the last sealed one: this generation's if act is run
+	Resume        *int64         `json:"resume,omitempty"` // step that every rank has; NoStep: see FromBeginning
+	FromBeginning string         `json:"anew,omitempty"`   // the stored steps of each rank, if no step is common to all
+	Budget        Budget         `json:"budget,omitzero"`  // gang scope
+	Retries       Retries        `json:"retries,omitzero"`
+	Row           int            `json:"row,omitempty"`      // restarts in a row (muster.restart.backoff)
+	Rest          float64        `json:"rest,omitempty"`     // seconds that this generation waits before it starts
+	Released      []string       `json:"released,omitempty"` // components released so far; empty: all
+	Why           string         `json:"why,omitempty"`
+	First         string         `json:"first,omitempty"`      // instance that failed first
+	StopGrace     float64        `json:"stop_grace,omitempty"` // seconds
+	Verdict       *Verdict       `json:"verdict,omitempty"`
+	Save          *Save          `json:"save,omitempty"` // the last save that began
+	At            time.Time      `json:"at"`             // for display
 	// Adopted: the registry had lost the app's data. Until its holder writes it again, a record may be missing.
 	Adopted bool  `json:"adopted,omitempty"`
 	Later   later `json:"-"`

@@ -232,12 +232,12 @@ func outageCause(o *status.Outage) string {
 		return fmt.Sprintf("cut off from the registry since %s: stopped until it answers", wording.Clock(o.Since))
 	case o.Fenced:
 		return fmt.Sprintf("cut off from the registry since %s (%d of %d members are): stopped until it answers",
-			wording.Clock(o.Since), o.Silent, o.Members)
+			wording.Clock(o.Since), o.CutOff, o.Members)
 	case o.Members == 0:
 		return ""
 	}
 	return fmt.Sprintf("registry away since %s for %d of %d members: goes on until %s", wording.Clock(o.Since),
-		o.Silent, o.Members, wording.Clock(o.Until))
+		o.CutOff, o.Members, wording.Clock(o.Until))
 }
 
 func limits(l plan.Limits) map[string]any {

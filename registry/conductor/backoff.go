@@ -49,5 +49,5 @@ func (r *decision) restart(first, why string, b registry.Budget) bool {
 
 // refilled tells whether a checkpoint has refilled the gang's budget since the last restart that was charged.
 func (r *decision) refilled() bool {
-	return r.refills() && !r.d.Budget.Anew && r.newestStep() > r.d.Budget.Step
+	return r.refills() && !r.d.Budget.FromBeginning && r.newestStep() > r.d.Budget.Step
 }

@@ -45,12 +45,12 @@ func (r *decision) seal() bool {
 	}
 	n := r.next()
 	n.Act, n.First = registry.ActRun, ""
-	n.Resume, n.Anew = r.resume()
+	n.Resume, n.FromBeginning = r.resume()
 	switch {
-	case n.Anew != "":
-		n.Budget.Anew = true
-	case n.Budget.Anew && n.Resume != nil:
-		n.Budget.Step, n.Budget.Anew = *n.Resume, false // every later checkpoint is newer than that
+	case n.FromBeginning != "":
+		n.Budget.FromBeginning = true
+	case n.Budget.FromBeginning && n.Resume != nil:
+		n.Budget.Step, n.Budget.FromBeginning = *n.Resume, false // every later checkpoint is newer than that
 	}
 	names, waits := r.released(n, nil)
 	n.Released, n.Why = names, waitsFor(waits)

@@ -10,10 +10,10 @@ import (
 // Charge counts one restart. It returns ok false and an unchanged budget if the rule allows no more restarts: then the
 // failure is final. now is wall time, because the window outlives agents and hosts. step is the newest checkpoint step
 // known, 0 for none. If the rule says so, a step newer than at the last charge resets the budget first. After a restart
-// without a checkpoint (Anew) steps do not reset the budget until the gang has resumed from one: those steps may never
-// be complete in all members, and then they are no progress.
+// without a checkpoint (FromBeginning) steps do not reset the budget until the gang has resumed from one: those steps
+// may never be complete in all members, and then they are no progress.
 func Charge(b registry.Budget, rule BudgetRule, now time.Time, step int64) (registry.Budget, bool) {
-	if rule.RefillCheckpoint && !b.Anew && step > b.Step {
+	if rule.RefillCheckpoint && !b.FromBeginning && step > b.Step {
 		b = registry.Budget{Step: step}
 	}
 	b = within(b, rule.Window, now)

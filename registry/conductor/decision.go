@@ -30,7 +30,7 @@ func (r *decision) row(a *absence) (registry.Row, bool) {
 func (r *decision) rebuild(first, why string, b registry.Budget) bool {
 	n := r.next()
 	n.Gen, n.Act, n.Budget, n.First, n.Why = n.Gen+1, registry.ActWait, b, first, why
-	n.Resume, n.Anew, n.Released, n.Rest = nil, "", nil, r.rest.Seconds()
+	n.Resume, n.FromBeginning, n.Released, n.Rest = nil, "", nil, r.rest.Seconds()
 	n.StopGrace = r.c.Facts.StopGrace.Seconds()
 	return r.only(Rebuild{Index: r.v.DirectiveIndex, Directive: n})
 }

@@ -163,8 +163,8 @@ func TestSealTakesTheCommonStep(t *testing.T) {
 			g.here = tc.here
 			g.all()
 			g.want(registry.ActRun, 1)
-			if got := g.dir.Resume; !reflect.DeepEqual(got, tc.want) || !reflect.DeepEqual(g.roster.Resume, tc.want) || g.dir.Anew != tc.why {
-				t.Errorf("got %v, %q, want %v, %q", got, g.dir.Anew, tc.want, tc.why)
+			if got := g.dir.Resume; !reflect.DeepEqual(got, tc.want) || !reflect.DeepEqual(g.roster.Resume, tc.want) || g.dir.FromBeginning != tc.why {
+				t.Errorf("got %v, %q, want %v, %q", got, g.dir.FromBeginning, tc.want, tc.why)
 			}
 		})
 	}

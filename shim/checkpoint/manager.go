@@ -20,10 +20,10 @@ import (
 
 // The kinds of warnings that users see while a process runs.
 const (
-	warnCheckpoints = "checkpoints" // the store refuses them
-	warnAnew        = "anew"        // the gang does not resume from what is stored
-	warnApart       = "apart"       // a restart would start from the beginning
-	warnWithout     = "without"     // the instance lacks the step that its gang resumes from
+	warnCheckpoints = "checkpoints"    // the store refuses them
+	warnBeginning   = "from-beginning" // the gang does not resume from what is stored
+	warnApart       = "apart"          // a restart would start from the beginning
+	warnWithout     = "without"        // the instance lacks the step that its gang resumes from
 )
 
 // Manager keeps the checkpoints of this agent's instance: it watches the folder that the process saves to,

@@ -111,16 +111,16 @@ func (m *Manager) warnWithout(ctx context.Context, s machine.State) {
 
 // warnRestart warns of a gang that starts from the beginning; rank 0 does so for all.
 func (m *Manager) warnRestart(s machine.State) {
-	why := s.Directive.Anew
+	why := s.Directive.FromBeginning
 	if why == "" || !m.follows(s) {
-		m.cfg.Notices.Mended(warnAnew, "the gang resumes from a checkpoint again")
+		m.cfg.Notices.Mended(warnBeginning, "the gang resumes from a checkpoint again")
 		return
 	}
 	m.cfg.Log.Warn("gang starts from the beginning: its ranks have no checkpoint in common", "steps", why)
 	if m.plan.Who.Rank != 0 {
 		return
 	}
-	m.cfg.Notices.Warn(warnAnew, fmt.Sprintf("generation %d starts from the beginning, "+
+	m.cfg.Notices.Warn(warnBeginning, fmt.Sprintf("generation %d starts from the beginning, "+
 		"for its ranks have no checkpoint in common: %s; "+
 		"existing checkpoints are kept in .muster-set-aside-g%[1]d and in the store's set-aside-g%[1]d; "+
 		"set muster.checkpoint.ranks=some where not every rank saves", s.Gen, why))

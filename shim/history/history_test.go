@@ -152,7 +152,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		t.Error(err)
 	}
 	if k.Outcome != "failed" || k.User != "ann" || len(k.Members) != 2 || k.Members[1].Record.Attempt != 2 ||
-		!slices.Equal(k.Silent, []string{"worker-1"}) || k.Def.Components[0].Name != "worker" || k.States["worker-0"].Generation != 2 {
+		!slices.Equal(k.Lost, []string{"worker-1"}) || k.Def.Components[0].Name != "worker" || k.States["worker-0"].Generation != 2 {
 		t.Errorf("got %+v", k)
 	}
 	if log.String() != "one\ntwo\n" || events.String() != "at\":\"2026-01-02T03:04:05Z\"}\n" {

@@ -42,8 +42,8 @@ type Run struct {
 	Proto    registry.Proto     `json:"protocol"`
 	Last     registry.Directive `json:"directive"`
 	Members  []member           `json:"members"`
-	// Silent are the members that will leave nothing of their own: they were lost.
-	Silent []string `json:"silent"`
+	// Lost are the members that will leave nothing of their own in the store.
+	Lost []string `json:"lost"`
 }
 
 // member is one as the registry had it.
@@ -71,7 +71,7 @@ func RunOf(st consul.Status, c Context) Run {
 	r := Run{
 		Version: 1, App: st.ID, Run: st.App.Run, Name: c.Name, User: c.User, Launcher: c.Launcher, Registry: c.Registry,
 		Started: status.Stamp(st.App.Created), Ended: status.Stamp(c.Now), Outcome: "interrupted", Verdict: st.Verdict,
-		Counts: st.App.Counts, Proto: st.App.Proto, Last: st.Directive, Members: []member{}, Silent: []string{},
+		Counts: st.App.Counts, Proto: st.App.Proto, Last: st.Directive, Members: []member{}, Lost: []string{},
 	}
 	if st.Verdict != nil {
 		r.Outcome = string(st.Verdict.Outcome)
@@ -85,7 +85,7 @@ func RunOf(st consul.Status, c Context) Run {
 		if !m.Live && slices.Contains([]registry.Phase{
 			registry.PhaseLost, registry.PhaseJoined, registry.PhaseReady,
 		}, m.Phase) {
-			r.Silent = append(r.Silent, name)
+			r.Lost = append(r.Lost, name)
 		}
 	}
 	return r

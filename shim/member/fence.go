@@ -232,7 +232,7 @@ func (f *Fence) Outage() *status.Outage {
 		return nil
 	}
 	return &status.Outage{
-		Since: status.Stamp(time.Now().Add(f.contact.Heard - now)), Silent: f.round.silent, Members: f.round.asked,
+		Since: status.Stamp(time.Now().Add(f.contact.Heard - now)), CutOff: f.round.silent, Members: f.round.asked,
 		Fenced: givesIn(s), Until: f.until(now),
 	}
 }

@@ -93,8 +93,8 @@ var (
 		Name: "muster_app_live_instances", OfApp: true,
 		Help: "Instances of the app with a living agent.",
 	}
-	appSilent = kind{
-		Name: "muster_app_silent_agents", OfApp: true,
+	appUnreachable = kind{
+		Name: "muster_app_unreachable_agents", OfApp: true,
 		Help: "Living agents that did not answer when their metrics were asked for.",
 	}
 	appStart = kind{
@@ -107,8 +107,8 @@ var (
 func kinds() []kind {
 	return []kind{
 		phase, memory, memoryLimit, cpu, cpuLimit, gpuUse, gpuMemory, gpuSize, generation, attempt, restarts, failures,
-		oom, progress, step, stepAge, noOutput, spent, warnings, silence, unheard, fenced, appPhase, appLive, appSilent,
-		appStart,
+		oom, progress, step, stepAge, noOutput, spent, warnings, silence, unheard, fenced, appPhase, appLive,
+		appUnreachable, appStart,
 	}
 }
 

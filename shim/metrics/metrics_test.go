@@ -54,7 +54,7 @@ func text(t *testing.T, s *Set) string {
 func everything(t *testing.T) string {
 	var s Set
 	s.AddInstance(busy(), now)
-	s.AddApp(App{App: "d1", Phase: "running", Live: 3, Silent: 1, Started: &now})
+	s.AddApp(App{App: "d1", Phase: "running", Live: 3, Unreachable: 1, Started: &now})
 	return text(t, &s)
 }
 

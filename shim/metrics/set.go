@@ -36,9 +36,9 @@ type Counts struct{ OOM, RegistryErrors int64 }
 
 // App is what a listing knows of an app.
 type App struct {
-	App, Phase   string
-	Live, Silent int
-	Started      *time.Time
+	App, Phase        string
+	Live, Unreachable int
+	Started           *time.Time
 }
 
 // Set is the metrics of one answer. The zero value is empty.
@@ -137,7 +137,7 @@ func (s *Set) AddApp(a App) {
 	mine := labels{"app", a.App}
 	s.add(appPhase, append(slices.Clip(mine), appPhase.Label, a.Phase), 1)
 	s.add(appLive, mine, float64(a.Live))
-	s.add(appSilent, mine, float64(a.Silent))
+	s.add(appUnreachable, mine, float64(a.Unreachable))
 	if a.Started != nil {
 		s.add(appStart, mine, float64(a.Started.UnixMilli())/1000)
 	}

@@ -114,7 +114,7 @@ type Exit struct {
 // Outage is what an agent decides by while the registry does not answer.
 type Outage struct {
 	Since   time.Time `json:"since"`   // the last answer
-	Silent  int       `json:"silent"`  // members that get no answer either, this one included
+	CutOff  int       `json:"cut_off"` // members that get no answer either, this one included
 	Members int       `json:"members"` // so many were asked, this one included; 0: none yet
 	Fenced  bool      `json:"fenced"`  // the process was stopped because of it
 	Until   time.Time `json:"until"`   // the process is stopped then, even if no member gets an answer

@@ -26,8 +26,8 @@ func (l *lab) fail(host string) {
 // status is what `muster status --json` says of the app.
 func (l *lab) status() (view struct {
 	Directive struct {
-		Resume *int64
-		Anew   string
+		Resume        *int64
+		FromBeginning string `json:"from_beginning"`
 	}
 	Instances []struct {
 		Instance string
@@ -59,10 +59,10 @@ func TestNothingInCommon(t *testing.T) {
 	l.says(1, 1, "stdout.log", "host h1 generation 2 from \n")
 	const why = "worker-0 has 10 20, worker-1 has 15"
 	view := l.status()
-	if view.Directive.Resume == nil || *view.Directive.Resume != -1 || view.Directive.Anew != why {
+	if view.Directive.Resume == nil || *view.Directive.Resume != -1 || view.Directive.FromBeginning != why {
 		t.Errorf("the directive says %+v, want %q", view.Directive, why)
 	}
-	if w := view.Instances[0].Warnings; len(w) != 1 || w[0].Kind != "anew" || !strings.Contains(w[0].Text, why) {
+	if w := view.Instances[0].Warnings; len(w) != 1 || w[0].Kind != "from-beginning" || !strings.Contains(w[0].Text, why) {
 		t.Errorf("worker-0's warnings are %+v, want one with %q", w, why)
 	}
 	if events := l.read(l.log(0, 0, "events.jsonl")); strings.Count(events, `"event":"warning"`) != 1 || !strings.Contains(events, why) {

@@ -82,7 +82,7 @@ func figuresElsewhere(t *testing.T, at place) {
 	text := g.scrape()
 	for _, want := range []string{
 		`muster_memory_bytes{app="` + g.app + `",component="worker",index="0"} `, `index="1",phase="running"} 1`,
-		`muster_app_live_instances{app="` + g.app + `"} 2`, `muster_app_silent_agents{app="` + g.app + `"} 0`,
+		`muster_app_live_instances{app="` + g.app + `"} 2`, `muster_app_unreachable_agents{app="` + g.app + `"} 0`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("want %s in\n%s", want, text)

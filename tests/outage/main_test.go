@@ -369,8 +369,9 @@ type view struct {
 	Instances []struct {
 		Instance, Phase, Cause string
 		Outage                 *struct {
-			Silent, Members int
-			Fenced          bool
+			CutOff  int `json:"cut_off"`
+			Members int
+			Fenced  bool
 		}
 		Waits []struct {
 			Instance string

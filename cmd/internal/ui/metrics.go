@@ -87,7 +87,8 @@ func setOf(rows []apps.Row, said []map[string][]byte) metrics.Set {
 			}
 		}
 		set.AddApp(metrics.App{
-			App: row.App, Phase: row.Phase, Live: row.Live, Silent: max(row.Live-answered, 0), Started: row.Started,
+			App: row.App, Phase: row.Phase, Started: row.Started,
+			Live: row.Live, Unreachable: max(row.Live-answered, 0),
 		})
 	}
 	return set

@@ -89,8 +89,8 @@ muster_app_phase{app="d1",phase="running"} 1
 muster_app_phase{app="d2",phase="running"} 1
 muster_app_live_instances{app="d1"} 2
 muster_app_live_instances{app="d2"} 2
-muster_app_silent_agents{app="d1"} 0
-muster_app_silent_agents{app="d2"} 2
+muster_app_unreachable_agents{app="d1"} 0
+muster_app_unreachable_agents{app="d2"} 2
 muster_app_start_time_seconds{app="d1"} 1.767323045e+09
 muster_app_start_time_seconds{app="d2"} 1.767323045e+09
 `

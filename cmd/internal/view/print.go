@@ -109,8 +109,8 @@ func (v *App) lines() [][2]string {
 		if d := v.Directive; d != nil {
 			add("directive", strings.TrimSuffix(string(d.Act)+": "+d.Why, ": "))
 			add("conductor", cmp.Or(OrEmpty(v.Conductor), "nobody"))
-			if d.FullRestart != "" {
-				add("checkpoints", "full restart, for the ranks have no step in common: "+d.FullRestart)
+			if d.FromBeginning != "" {
+				add("checkpoints", "from the beginning, for the ranks have no step in common: "+d.FromBeginning)
 			}
 		}
 		add("missing", strings.Join(v.Missing, ", "))

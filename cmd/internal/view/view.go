@@ -60,10 +60,10 @@ type directiveView struct {
 	Target map[string]int `json:"target,omitempty"`
 	Why    string         `json:"why,omitempty"`
 	First  string         `json:"first,omitempty"`
-	// the step that the generation resumed from; -1: none, and FullRestart says why
-	Resume      *int64    `json:"resume,omitempty"`
-	FullRestart string    `json:"anew,omitempty"`
-	At          time.Time `json:"at"`
+	// the step that the generation resumed from; -1: none, and FromBeginning says why
+	Resume        *int64    `json:"resume,omitempty"`
+	FromBeginning string    `json:"from_beginning,omitempty"`
+	At            time.Time `json:"at"`
 }
 
 // Of lays out what was found.
@@ -110,7 +110,7 @@ func (v *App) fromRegistry(st *consul.Status) {
 	v.Generation = d.Gen
 	v.Directive = &directiveView{
 		Act: d.Act, Gen: d.Gen, Counts: d.Counts, Target: d.Target, Why: d.Why, First: d.First, Resume: d.Resume,
-		FullRestart: d.Anew, At: status.Stamp(d.At),
+		FromBeginning: d.FromBeginning, At: status.Stamp(d.At),
 	}
 }
 
