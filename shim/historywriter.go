@@ -31,8 +31,8 @@ const (
 	warnHistory      = "history"
 )
 
-// keeper leaves an agent's part of its run in the history store.
-type keeper struct {
+// historyWriter leaves an agent's part of its run in the history store.
+type historyWriter struct {
 	policy  policy.Policy
 	hadoop  hadoop.Login
 	log     *slog.Logger
@@ -46,7 +46,7 @@ type keeper struct {
 }
 
 // patience is how long an agent may take whose launcher kills it after this window; 0: not known.
-func (k keeper) patience(window time.Duration) time.Duration {
+func (k historyWriter) patience(window time.Duration) time.Duration {
 	if window > 0 {
 		return min(keepPatience, window/keepShare)
 	}
@@ -54,14 +54,14 @@ func (k keeper) patience(window time.Duration) time.Duration {
 }
 
 // keep writes while ctx lasts. It changes nothing of the agent's end: what fails is a warning.
-func (k keeper) keep(ctx context.Context, in registry.Instance, own history.Instance) {
+func (k historyWriter) keep(ctx context.Context, in registry.Instance, own history.Instance) {
 	if err := k.write(ctx, in, own); err != nil {
 		k.log.Warn("run not kept", "store", k.policy.History.Store, "err", err)
 		k.journal.Warn(warnHistory, fmt.Sprintf("the history store does not have all of this run: %v", err))
 	}
 }
 
-func (k keeper) write(ctx context.Context, in registry.Instance, own history.Instance) error {
+func (k historyWriter) write(ctx context.Context, in registry.Instance, own history.Instance) error {
 	rules := k.policy.History
 	store := history.New(rules.Store, k.hadoop.Stores(nil))
 	defer store.Close()
@@ -93,7 +93,7 @@ func keepsLogs(rule string, x status.ExitFile) bool {
 }
 
 // conclude writes what the registry knows of the run.
-func (k keeper) conclude(ctx context.Context, w *history.Writer, hide func(string) string) error {
+func (k historyWriter) conclude(ctx context.Context, w *history.Writer, hide func(string) string) error {
 	asking, cancel := context.WithTimeout(ctx, registryPatience)
 	defer cancel()
 	st, err := k.client.Status(asking, k.id)

@@ -122,7 +122,7 @@ func (a *agent) keep(ctx context.Context, final machine.State, x status.ExitFile
 	if a.policy.History.Store == "" || x.Instance == "" || a.hurriedBy() != nil {
 		return
 	}
-	k := keeper{
+	k := historyWriter{
 		policy: a.policy, hadoop: a.hadoop, log: a.log, journal: a.journal, client: a.client, app: a.app.App,
 		id: a.id.appID, run: a.id.run,
 		context: history.Context{Name: a.app.Name, Launcher: a.alloc.Launcher, Registry: a.registryAddr.String()},

@@ -54,7 +54,7 @@ type agent struct {
 	plan       plan.Plan        // resolved
 	planDigest string           // sha256 of the plan as printed
 	process    *process.Process // one that never runs until the instance has been prepared
-	logins     *logins          // nil until the instance has been prepared
+	ssh        *sshServer       // nil until the instance has been prepared
 	publisher  string           // URL of the exports, for scripts
 	advance
 	settle  func()       // ends the watching of checkpoints and progress, after a last look

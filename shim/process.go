@@ -21,7 +21,7 @@ import (
 
 // begin makes the process of the instance that has been prepared.
 func (r stageRoom) begin(ctx context.Context, p plan.Plan, in registry.Instance) {
-	logins := &logins{loginConfig: loginConfig{
+	ssh := &sshServer{sshConfig: sshConfig{
 		plan: p, app: r.id.appID, run: r.id.run, instance: in, host: r.alloc.Host, policy: r.host.policy,
 		token: func() string { return r.member.Membership().Token() }, client: r.client, ports: r.ports,
 		user: files.As(r.container.Owner()), journal: r.journal, hide: r.hidden.Hide, log: r.log,
@@ -40,19 +40,19 @@ func (r stageRoom) begin(ctx context.Context, p plan.Plan, in registry.Instance)
 		Ended:   r.over,
 		WorkDir: r.workDir, User: files.As(r.container.Owner()),
 		Secrets: r.container.Secrets(p).Read,
-		Login:   logins, Roster: r.member.Roster, Fence: r.member.Fence(), GPUs: r.gpus, Data: processData{r.agent, p},
+		Login:   ssh, Roster: r.member.Roster, Fence: r.member.Fence(), GPUs: r.gpus, Data: processData{r.agent, p},
 		Checkpoints: processCheckpoints{r.checkpoints, r.agent},
 	})
-	logins.exec = made.Exec
+	ssh.exec = made.Exec
 	r.mu.Lock()
-	r.process, r.logins = made, logins
+	r.process, r.ssh = made, ssh
 	r.mu.Unlock()
 	r.atEnd(func() {
 		if made.Close() {
 			r.forget(in)
 		}
 	})
-	r.atEnd(logins.close)
+	r.atEnd(ssh.close)
 }
 
 // park starts the guard of this instance and records it for the next agent of this host.

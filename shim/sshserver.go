@@ -21,10 +21,10 @@ import (
 	"github.com/muster-agent/muster/shim/status"
 )
 
-// logins is the ssh server of one instance, and the way of its process to those of the others. Who may log in stands in
-// the registry, where only who may write the app's keys can write it: each instance permits itself.
-type logins struct {
-	loginConfig
+// sshServer is the ssh server of one instance, and the way of its process to those of the others. Who may log in stands
+// in the registry, where only who may write the app's keys can write it: each instance permits itself.
+type sshServer struct {
+	sshConfig
 
 	private string // the instance's own key, as a client; "": it has none
 	revoke  func() // of that key
@@ -33,8 +33,8 @@ type logins struct {
 	stop func() // of the server; nil: none runs
 }
 
-// loginConfig is what a logins is made from.
-type loginConfig struct {
+// sshConfig is what an sshServer is made from.
+type sshConfig struct {
 	plan     plan.Plan
 	app, run string
 	instance registry.Instance
@@ -54,7 +54,7 @@ type loginConfig struct {
 const warnLogin = "ssh"
 
 // open starts the server, where the plan has one and the operator permits it. An instance without it runs all the same.
-func (l *logins) open(ctx context.Context) {
+func (l *sshServer) open(ctx context.Context) {
 	if l.plan.Login == nil {
 		return
 	}
@@ -67,7 +67,7 @@ func (l *logins) open(ctx context.Context) {
 }
 
 // permitOwn makes the key with which the process logs in to other instances.
-func (l *logins) permitOwn(ctx context.Context) {
+func (l *sshServer) permitOwn(ctx context.Context) {
 	private, public, err := login.NewKey(l.app + "/" + l.instance.String())
 	if err == nil {
 		var revoke func()
@@ -83,7 +83,7 @@ func (l *logins) permitOwn(ctx context.Context) {
 }
 
 // serve answers at the plan's port until close.
-func (l *logins) serve(ctx context.Context) {
+func (l *sshServer) serve(ctx context.Context) {
 	key, err := login.HostKey(l.token(), l.app, l.instance.String())
 	var at net.Listener
 	if err == nil {
@@ -118,7 +118,7 @@ func (l *logins) serve(ctx context.Context) {
 const eventLogin = "login"
 
 // admit says who may log in with a key.
-func (l *logins) admit(ctx context.Context, key string) (who string, err error) {
+func (l *sshServer) admit(ctx context.Context, key string) (who string, err error) {
 	permitted, err := l.client.Permitted(ctx, l.app, l.run, key)
 	return permitted.By, err
 }
@@ -127,7 +127,7 @@ func (l *logins) admit(ctx context.Context, key string) (who string, err error) 
 const dialPatience = 10 * time.Second
 
 // dial connects with the rights of the process's user, as programs of this host see them.
-func (l *logins) dial(ctx context.Context, address string) (conn net.Conn, err error) {
+func (l *sshServer) dial(ctx context.Context, address string) (conn net.Conn, err error) {
 	ctx, cancel := context.WithTimeout(ctx, dialPatience)
 	defer cancel()
 	host, port, err := net.SplitHostPort(address)
@@ -152,13 +152,13 @@ func (l *logins) dial(ctx context.Context, address string) (conn net.Conn, err e
 }
 
 // Moved has the server answer at the plan's new port.
-func (l *logins) Moved(ctx context.Context) {
+func (l *sshServer) Moved(ctx context.Context) {
 	l.halt()
 	l.serve(ctx)
 }
 
 // close ends the server, and takes the instance's own key back.
-func (l *logins) close() {
+func (l *sshServer) close() {
 	l.halt()
 	if l.revoke == nil {
 		return
@@ -177,7 +177,7 @@ func (l *logins) close() {
 // revokePatience bounds the taking back of the instance's own key.
 const revokePatience = time.Second
 
-func (l *logins) halt() {
+func (l *sshServer) halt() {
 	l.turn.Lock()
 	stop := l.stop
 	l.stop = nil
@@ -188,7 +188,7 @@ func (l *logins) halt() {
 }
 
 // Hosts adds to a start the instances of the roster as hosts of ssh, and programs that know them.
-func (l *logins) Hosts(start *plan.Start, roster registry.Roster) {
+func (l *sshServer) Hosts(start *plan.Start, roster registry.Roster) {
 	if l.private == "" {
 		return
 	}

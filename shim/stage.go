@@ -117,7 +117,7 @@ func (r stageRoom) stage(ctx context.Context, in registry.Instance) (plan.Plan, 
 		return plan.Plan{}, err
 	}
 	r.member.Discover(ctx, p)
-	r.logins.open(ctx)
+	r.ssh.open(ctx)
 	return p, r.runs().Install(ctx)
 }
 

@@ -22,7 +22,7 @@ const (
 
 // Keep writes the marks of a log until ctx ends, and one for what is there then. The log may not be there yet.
 func Keep(ctx context.Context, log string) error {
-	k := keeper{log: log}
+	k := marker{log: log}
 	k.marks, _ = marksOf(log)
 	if err := k.begin(time.Now()); err != nil {
 		return err
@@ -44,15 +44,15 @@ func Keep(ctx context.Context, log string) error {
 	}
 }
 
-// keeper keeps the marks of one log.
-type keeper struct {
+// marker writes the marks of one log.
+type marker struct {
 	log   string
 	marks []mark
 	told  time.Time // of the last mark
 }
 
 // begin marks what an earlier agent left without one.
-func (k *keeper) begin(now time.Time) error {
+func (k *marker) begin(now time.Time) error {
 	f, err := files.AppendPlain(k.log + ending) // from now on the times are known, with a mark or without
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func (k *keeper) begin(now time.Time) error {
 
 // mark marks how long the log is now, if it has grown. Of a log that was rotated since its last mark, the end of the
 // earlier file is marked too.
-func (k *keeper) mark(now time.Time) error {
+func (k *marker) mark(now time.Time) error {
 	info, err := os.Lstat(k.log)
 	if err != nil || !info.Mode().IsRegular() {
 		return nil // it comes, or is none of the guard's
@@ -95,7 +95,7 @@ func (k *keeper) mark(now time.Time) error {
 }
 
 // rotated is the size of the rotated file of that inode; 0: there is none.
-func (k *keeper) rotated(inode uint64) int64 {
+func (k *marker) rotated(inode uint64) int64 {
 	for i := 1; ; i++ {
 		info, err := os.Lstat(k.log + "." + strconv.Itoa(i))
 		if err != nil {
@@ -107,7 +107,7 @@ func (k *keeper) rotated(inode uint64) int64 {
 	}
 }
 
-func (k *keeper) add(m mark) error {
+func (k *marker) add(m mark) error {
 	k.marks = append(k.marks, m)
 	if len(k.marks) > mostMarks {
 		return k.thin()
@@ -120,7 +120,7 @@ func (k *keeper) add(m mark) error {
 }
 
 // thin halves the marks: those of files that are gone, and of the others every second one but a file's last.
-func (k *keeper) thin() error {
+func (k *marker) thin() error {
 	there := k.inodes()
 	kept := k.marks[:0:0]
 	for i, m := range k.marks {
@@ -149,7 +149,7 @@ func (k *keeper) thin() error {
 }
 
 // inodes are those of the log and of its rotated files.
-func (k *keeper) inodes() map[uint64]bool {
+func (k *marker) inodes() map[uint64]bool {
 	there := map[uint64]bool{}
 	for i := 0; ; i++ {
 		path := k.log

@@ -11,15 +11,15 @@ import (
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// rig is a log, and a keeper that is told the time.
+// rig is a log, and a marker that is told the time.
 type rig struct {
 	*testing.T
-	keeper
+	marker
 }
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	return &rig{t, keeper{log: filepath.Join(t.TempDir(), "stdout.log")}}
+	return &rig{t, marker{log: filepath.Join(t.TempDir(), "stdout.log")}}
 }
 
 func (r *rig) must(err error) {
@@ -103,7 +103,7 @@ func TestEarlierOutput(t *testing.T) {
 	r.want(r.log, 2, "unknown")
 	r.want(r.log, 3, "1s")
 
-	again := keeper{log: r.log}
+	again := marker{log: r.log}
 	again.marks, _ = marksOf(r.log)
 	r.write("newer")
 	r.must(again.begin(noon.Add(time.Minute))) // the next agent

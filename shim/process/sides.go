@@ -213,20 +213,20 @@ func (s *sideProcess) run() (end side.End, how string) {
 	var said sync.WaitGroup
 	said.Go(func() { _, _ = io.Copy(s.out, session.Stdout) }) // sideLog logs its own failures
 	said.Go(func() { _, _ = io.Copy(s.err, session.Stderr) })
-	mute := s.listen(session)
+	unwatch := s.watchHTTP(session)
 	select {
 	case <-session.Done():
 	case <-s.group.over:
 		s.partWith(session)
 	}
-	deaf := mute()
+	failed := unwatch()
 	exit, err := session.Wait(s.group.life) // it ends with the guard at the latest
 	said.Wait()
 	s.clear(session)
 	end = side.End{OK: err == nil && exit.Code != nil && *exit.Code == 0, Lived: max(time.Since(begun), 1)}
 	switch {
-	case deaf != nil:
-		end.OK, how = false, deaf.Error()
+	case failed != nil:
+		end.OK, how = false, failed.Error()
 	case err != nil:
 		how = err.Error()
 	case exit.Code != nil:
@@ -237,25 +237,26 @@ func (s *sideProcess) run() (end side.End, how string) {
 	return end, how
 }
 
-// listen ends a side process that serves HTTP when it answers no more. mute ends that, and says why it has ended it.
-func (s *sideProcess) listen(session *sandbox.Session) (mute func() error) {
+// watchHTTP ends a side process that serves HTTP when it answers no more. unwatch ends the watch, and says why it has
+// ended it.
+func (s *sideProcess) watchHTTP(session *sandbox.Session) (unwatch func() error) {
 	if !s.plan.HTTP {
 		return func() error { return nil }
 	}
 	ctx, cancel := context.WithCancel(s.group.life)
-	deaf := make(chan error, 1)
+	failed := make(chan error, 1)
 	go func() {
-		err := earOf(s.group.host, s.group.ports.Numbers()[s.plan.Port]).hear(ctx, func() {
+		err := probeOf(s.group.host, s.group.ports.Numbers()[s.plan.Port]).watch(ctx, func() {
 			s.tellMended(s.plan.Name + " answers again")
 		})
 		if err != nil {
 			s.kill(session)
 		}
-		deaf <- err
+		failed <- err
 	}()
 	return func() error {
 		cancel()
-		return <-deaf
+		return <-failed
 	}
 }
 

@@ -2,8 +2,8 @@ package side
 
 import "time"
 
-// HearEvery is how often a side process that serves HTTP is asked for an answer.
-const HearEvery = 5 * time.Second
+// ProbeEvery is how often a side process that serves HTTP is asked for an answer.
+const ProbeEvery = 5 * time.Second
 
 // How long one may give none: until its first one it may load its libraries and logs.
 const (
@@ -11,10 +11,11 @@ const (
 	laterAnswer = 30 * time.Second
 )
 
-// Deaf tells that a side process that serves HTTP has given no answer for too long, since its start or its last answer.
-func Deaf(answered bool, silent time.Duration) bool {
+// Unresponsive tells that a side process that serves HTTP has given no answer for too long. since is the time from its
+// start or its last answer.
+func Unresponsive(answered bool, since time.Duration) bool {
 	if answered {
-		return silent >= laterAnswer
+		return since >= laterAnswer
 	}
-	return silent >= firstAnswer
+	return since >= firstAnswer
 }

@@ -64,10 +64,10 @@ func TestStep(t *testing.T) {
 	}
 }
 
-func TestDeaf(t *testing.T) {
+func TestUnresponsive(t *testing.T) {
 	for _, tt := range []struct {
 		answered bool
-		silent   time.Duration
+		since    time.Duration
 		want     bool
 	}{
 		{false, 119 * time.Second, false},
@@ -75,7 +75,7 @@ func TestDeaf(t *testing.T) {
 		{true, 29 * time.Second, false},
 		{true, 30 * time.Second, true},
 	} {
-		if got := side.Deaf(tt.answered, tt.silent); got != tt.want {
+		if got := side.Unresponsive(tt.answered, tt.since); got != tt.want {
 			t.Errorf("%+v: %t", tt, got)
 		}
 	}
