@@ -63,7 +63,7 @@ func (c *Client) forget(ctx context.Context, s Status) error {
 // ForgetOlderThan forgets all apps without live members whose last change (verdict, else directive) is older than age
 // at the time now, and returns their names.
 func (c *Client) ForgetOlderThan(ctx context.Context, age time.Duration, now time.Time) ([]string, error) {
-	all, err := c.Apps(ctx, nil)
+	all, _, err := c.Apps(ctx, nil) // of what does not decode the age is not known
 	if err != nil {
 		return nil, err
 	}

@@ -27,6 +27,8 @@ type Status struct {
 	Live int
 	// Verdict is the current run's, nil while it has none.
 	Verdict *registry.Verdict
+	// Broken says of each record of a member that does not decode which one it is, and why. It is left out.
+	Broken []error
 }
 
 // MemberStatus is one instance's record, and whether a live agent holds the index.
@@ -66,27 +68,32 @@ func statusReads(k keys) []*api.TxnOp {
 	}
 }
 
-// statuses reads some apps at one moment; those that are not there are left out.
-func (c *Client) statuses(ctx context.Context, apps []string) ([]Status, error) {
+// statuses reads some apps at one moment; those that are not there are left out. What does not decode is broken: an app
+// with its record or its directive, else a member.
+func (c *Client) statuses(ctx context.Context, apps []string) (all []Status, broken []error, err error) {
 	var ops []*api.TxnOp
 	for _, app := range apps {
 		ops = append(ops, statusReads(keysOf(app))...)
 	}
 	res, err := c.calls.commit(ctx, ops...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var all []Status
+	all, broken = decodeAll(apps, res)
+	return all, broken, nil
+}
+
+func decodeAll(apps []string, res results) (all []Status, broken []error) {
 	for _, app := range apps {
 		s := Status{ID: app}
 		switch err := s.read(keysOf(app), res); {
 		case err == nil:
-			all = append(all, s)
+			all, broken = append(all, s), append(broken, s.Broken...)
 		case !errors.Is(err, registry.ErrNoApp):
-			return nil, fmt.Errorf("app %s: %w", app, err)
+			broken = append(broken, err)
 		}
 	}
-	return all, nil
+	return all, broken
 }
 
 func (s *Status) read(k keys, res results) error {
@@ -102,9 +109,7 @@ func (s *Status) read(k keys, res results) error {
 		return err
 	}
 	s.Verdict = s.Directive.Verdict
-	if err := s.readMembers(k, res); err != nil {
-		return err
-	}
+	s.readMembers(k, res)
 	if directive.Session != "" {
 		s.Conductor = s.Directive.By
 		if i := slices.IndexFunc(s.Members, func(m MemberStatus) bool { return m.Inc == s.Directive.By }); i >= 0 {
@@ -114,7 +119,7 @@ func (s *Status) read(k keys, res results) error {
 	return nil
 }
 
-func (s *Status) readMembers(k keys, res results) error {
+func (s *Status) readMembers(k keys, res results) {
 	for key, pair := range res {
 		if _, ok := instanceAt(k.lives(), key); ok && pair.Session != "" {
 			s.Live++
@@ -125,7 +130,8 @@ func (s *Status) readMembers(k keys, res results) error {
 		}
 		m, err := decode[registry.Member](key, pair.Value)
 		if err != nil {
-			return err
+			s.Broken = append(s.Broken, err)
+			continue
 		}
 		live := res.at(k.live(in))
 		one := MemberStatus{Instance: in, Member: m, Live: live != nil && live.Session != ""}
@@ -137,7 +143,7 @@ func (s *Status) readMembers(k keys, res results) error {
 		s.Members = append(s.Members, one)
 	}
 	slices.SortFunc(s.Members, func(a, b MemberStatus) int { return compareInstances(a.Instance, b.Instance) })
-	return nil
+	slices.SortFunc(s.Broken, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 }
 
 func compareInstances(a, b registry.Instance) int {
@@ -148,15 +154,15 @@ func compareInstances(a, b registry.Instance) int {
 }
 
 // Apps reads all apps, by name, but those that are known. It leaves out apps that are being founded or forgotten at
-// this moment.
-func (c *Client) Apps(ctx context.Context, known func(app string) bool) ([]Status, error) {
+// this moment, and those whose records do not decode: broken says of each which one, and why, and of members as well.
+func (c *Client) Apps(ctx context.Context, known func(app string) bool) (all []Status, broken []error, err error) {
 	names, err := c.calls.names(ctx, root, "/")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if len(names) == 0 { // Consul leaves out what the token may not see: are there none?
 		if _, err := c.calls.get(ctx, root, byDefault); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	var wanted []string
@@ -166,23 +172,23 @@ func (c *Client) Apps(ctx context.Context, known func(app string) bool) ([]Statu
 		}
 	}
 	parts := slices.Collect(slices.Chunk(wanted, mostOps/readsOfApp))
-	found, errs := make([][]Status, len(parts)), make([]error, len(parts))
+	found, bad, errs := make([][]Status, len(parts)), make([][]error, len(parts)), make([]error, len(parts))
 	free := make(chan struct{}, readsAtOnce)
 	var readers sync.WaitGroup
 	for i, part := range parts {
 		free <- struct{}{}
 		readers.Go(func() {
-			found[i], errs[i] = c.statuses(ctx, part)
+			found[i], bad[i], errs[i] = c.statuses(ctx, part)
 			<-free
 		})
 	}
 	readers.Wait()
 	for _, err := range errs { // one says enough
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return slices.Concat(found...), nil
+	return slices.Concat(found...), slices.Concat(bad...), nil
 }
 
 // readsAtOnce is how many requests for apps are under way at a time.

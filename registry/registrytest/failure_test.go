@@ -288,7 +288,7 @@ func forget(t *testing.T, s server) {
 	all[1].finish(1)
 	all.each(func(g *agent) { g.told(1, registry.ActStop) })
 	all.each((*agent).leave)
-	apps, err := operator.client.Apps(soon(t), nil)
+	apps, _, err := operator.client.Apps(soon(t), nil)
 	must(t, err)
 	found := false
 	for _, st := range apps {

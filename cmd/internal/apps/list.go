@@ -14,16 +14,20 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/status"
+	"github.com/muster-agent/muster/shim/wording"
 )
 
 // Listing is the answer of muster ps --json, and of the page for all apps.
 type Listing struct {
 	Version int   `json:"version"`
 	Apps    []Row `json:"apps"`
+	// Warnings say what is missing, on the page alone: ps has a stream for them.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // List are the apps of this host and, where a registry was named, its own: the newest first.
@@ -83,7 +87,8 @@ func (k Lookup) all(ctx context.Context, now time.Time) (all []Facts, over []Row
 	for _, app := range known {
 		f, err := k.OnHost(ctx, app.App)
 		if err != nil {
-			return nil, nil, err
+			fmt.Fprintf(k.Warn, "%v: it is left out\n", err)
+			continue
 		}
 		if f.Local == nil { // forgotten meanwhile
 			continue
@@ -147,7 +152,12 @@ func (k Lookup) inRegistry(
 		return nil, nil, RegistryError(k.Address, err)
 	}
 	k.Over.wake(alive, err == nil, now)
-	all, err := c.Apps(ctx, func(app string) bool {
+	var odd []error
+	all, broken, err := c.Apps(ctx, func(app string) bool {
+		if !appdef.ValidName(app) {
+			odd = append(odd, fmt.Errorf("key muster/%s: this is no name of an app", app))
+			return true
+		}
 		row, ok := k.Over.row(app)
 		if ok = ok && !here[app]; ok {
 			over = append(over, row)
@@ -157,11 +167,24 @@ func (k Lookup) inRegistry(
 	if err != nil {
 		return nil, nil, RegistryError(k.Address, err)
 	}
+	k.leftOut(append(broken, odd...))
 	there = map[string]*consul.Status{}
 	for i := range all {
 		there[all[i].ID] = &all[i]
 	}
 	return there, over, nil
+}
+
+// leftOut names records of the registry that could not be read. Anybody may have put them there, who may write to it.
+func (k Lookup) leftOut(records []error) {
+	const most = 5
+	for _, err := range records[:min(len(records), most)] {
+		text := wording.Printable(wording.Short(err.Error()))
+		fmt.Fprintf(k.Warn, "registry %s: %s: left out; consul kv delete removes it\n", k.Address, text)
+	}
+	if more := len(records) - most; more > 0 {
+		fmt.Fprintf(k.Warn, "registry %s: %s more left out\n", k.Address, appdef.Counted(more, "record"))
+	}
 }
 
 // listPatience bounds the listing of all apps of a registry: one read each.

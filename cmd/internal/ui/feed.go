@@ -39,6 +39,8 @@ type feed struct {
 type news struct {
 	text []byte
 	rows map[string]string // JSON, by app; nil: not the list
+	// warnings of the list
+	warnings []string
 }
 
 // follow gives what is there and each change until the returned function is called. A follower that is slow gets the
@@ -99,7 +101,7 @@ func newsOf(value any) *news {
 	}
 	n := &news{text: text}
 	if all, ok := value.(apps.Listing); ok {
-		n.rows = map[string]string{}
+		n.rows, n.warnings = map[string]string{}, all.Warnings
 		for _, row := range all.Apps {
 			text, _ := json.Marshal(row) // as above, where it was possible
 			n.rows[row.App] = string(text)
@@ -141,7 +143,9 @@ func (n *news) since(before *news) []byte {
 			gone = append(gone, app)
 		}
 	}
-	text, err := json.Marshal(map[string]any{"version": 1, "changed": changed, "gone": gone})
+	text, err := json.Marshal(map[string]any{
+		"version": 1, "changed": changed, "gone": gone, "warnings": n.warnings,
+	})
 	if err != nil || len(text) > len(n.text) {
 		return n.text
 	}

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -153,13 +154,16 @@ func (s *Server) look(ctx context.Context, app string) (any, error) {
 		return nil, err
 	}
 	if app == "" {
+		var warnings strings.Builder
+		k.Warn = &warnings
 		rows, err := k.List(ctx)
 		for i := range rows {
 			if rows[i].Running() { // the page counts on from the start: else the list would change each second
 				rows[i].Seconds, rows[i].GPUSeconds, rows[i].CoreSeconds, rows[i].MBSeconds = nil, nil, nil, nil
 			}
 		}
-		return apps.Listing{Version: 1, Apps: rows}, err
+		said := slices.Collect(strings.Lines(warnings.String()))
+		return apps.Listing{Version: 1, Apps: rows, Warnings: said}, err
 	}
 	facts, err := k.App(ctx, app)
 	if err != nil {

@@ -219,6 +219,11 @@ func TestNewsSince(t *testing.T) {
 	if len(got.Apps) != 0 || len(got.Changed) != 2 || !slices.Equal(got.Gone, []string{"c"}) {
 		t.Errorf("then: %+v", got)
 	}
+	warned := list("a:running", "b:running", "c:done")
+	warned.warnings = []string{"left out"}
+	if text := string(warned.since(before)); !strings.Contains(text, `"changed":[]`) || !strings.Contains(text, `"warnings":["left out"]`) {
+		t.Errorf("a warning: %s", text)
+	}
 	read(list("x:done").since(before)) // all of it is shorter
 	if len(got.Changed)+len(got.Gone) != 4 && len(got.Apps) != 1 {
 		t.Errorf("all different: %+v", got)

@@ -50,11 +50,13 @@ export function showList(main) {
   let sorted = { column: 5, down: true };
   const filter = make("input", { type: "search", placeholder: "filter", oninput: draw, "aria-label": "filter the apps" });
   const count = make("span", { className: "dim" });
+  const warnings = make("p", { className: "warn", role: "status" });
   const head = make("tr");
   const body = make("tbody");
   main.append(
     make("h2", {}, "Apps"),
     make("div", { className: "tools" }, filter, count),
+    warnings,
     scroll("apps", make("table", {}, make("thead", {}, head), body)),
   );
   columns.forEach((column, i) => {
@@ -92,6 +94,7 @@ export function showList(main) {
       if (value.apps) apps = new Map(value.apps.map((app) => [app.app, app]));
       for (const app of value.changed || []) apps.set(app.app, app);
       for (const id of value.gone || []) apps.delete(id);
+      warnings.textContent = (value.warnings || []).join(" ");
       cancelAnimationFrame(drawing);
       drawing = requestAnimationFrame(draw);
     },

@@ -1,0 +1,60 @@
+package apps
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/consul/api"
+
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/tests/servers/consulserver"
+)
+
+// Who may write to a registry can put anything there. The others' apps are listed all the same, and it is named.
+func TestBrokenRecords(t *testing.T) {
+	s := consulserver.Start(t, consulserver.Options{})
+	address, err := registry.ParseAddress(s.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := api.DefaultConfig()
+	config.Address = strings.TrimPrefix(s.URL(), "consul://")
+	client, err := api.NewClient(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var puts api.TxnOps // Consul takes any byte in their keys
+	for key, value := range map[string]string{
+		"well/app": `{"run": "r1"}`, "well/directive": `{"seq": 1}`, "well/members/worker/0": "garbage",
+		"garbage/app": "garbage", "garbage/directive": `{"seq": 1}`,
+		"\x1b[2J/app": `{"run": "r1"}`, "\x1b[2J/directive": `{"seq": 1}`,
+	} {
+		puts = append(puts, &api.TxnOp{KV: &api.KVTxnOp{Verb: api.KVSet, Key: "muster/" + key, Value: []byte(value)}})
+	}
+	if ok, answer, _, err := client.Txn().Txn(puts, nil); err != nil || !ok {
+		t.Fatal(answer, err)
+	}
+	var warned strings.Builder
+	k := Lookup{Address: address, Named: true, Warn: &warned}
+	rows, err := k.List(t.Context())
+	if err != nil || len(rows) != 1 || rows[0].App != "well" {
+		t.Errorf("got %v, %v", rows, err)
+	}
+	lines := strings.Count(warned.String(), "\n")
+	for _, want := range []string{
+		": read muster/garbage/app: invalid character 'g' looking for beginning of value: left out",
+		": read muster/well/members/worker/0: invalid character", `: key muster/`,
+	} {
+		if !strings.Contains(warned.String(), want) {
+			t.Errorf("got %q, want %q in it", warned.String(), want)
+		}
+	}
+	if lines != 3 || strings.Contains(warned.String(), "\x1b") {
+		t.Errorf("got %q", warned.String())
+	}
+	warned.Reset()
+	f, err := k.App(t.Context(), "well")
+	if err != nil || f.Run() != "r1" || strings.Count(warned.String(), "\n") != 1 {
+		t.Errorf("got %+v, %v, %q", f.Registry, err, warned.String())
+	}
+}
