@@ -97,10 +97,12 @@ func collectHistory(ctx context.Context, s console.Streams, past *flags.History,
 	if err != nil {
 		return err
 	}
-	over, err := store.Over(ctx, bound, history.Entry{}, time.Now())
+	defer store.Close()
+	over, odd, err := store.Over(ctx, bound, history.Entry{}, time.Now())
 	if err != nil {
 		return err
 	}
+	apps.LeftOut(s.Err, "history store "+store.URL, odd)
 	t := tally{dry: dry}
 	var errs []error
 	for _, e := range over {

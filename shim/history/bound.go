@@ -14,25 +14,32 @@ import (
 // sweepAgain is for how long a store is not swept again by those who write runs: each looks at all of it.
 const sweepAgain = time.Hour
 
-// Over are the runs of this store that a bound does not keep, the oldest first, and their sizes. current stays.
-func (s *Store) Over(ctx context.Context, b Bound, current Entry, now time.Time) ([]Entry, error) {
-	_, all, err := s.List(ctx)
+// Over are the runs of this store that a bound does not keep, the oldest first, and their sizes. current stays. What
+// cannot be read is left out: odd says why.
+func (s *Store) Over(ctx context.Context, b Bound, current Entry, now time.Time) (over []Entry, odd []error, err error) {
+	_, all, odd, err := s.List(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	err = each(len(all), func(i int) (err error) {
-		all[i].Bytes, err = s.size(ctx, s.path(all[i].path()))
-		return err
-	})
-	return b.over(all, current, now), s.explain(err)
+	if err := s.weigh(ctx, all); err != nil {
+		return nil, nil, err
+	}
+	return b.over(all, current, now), odd, nil
 }
 
-// size is how many bytes the files of a folder have. What vanishes meanwhile has none, nor has what may not be read.
+// weigh finds out how large runs are.
+func (s *Store) weigh(ctx context.Context, all []Entry) error {
+	return s.explain(each(len(all), func(i int) (err error) {
+		all[i].Bytes, err = s.size(ctx, s.path(all[i].path()))
+		return err
+	}))
+}
+
+// size is how many bytes the files of a folder have that may be read.
 func (s *Store) size(ctx context.Context, folder string) (bytes int64, err error) {
 	infos, err := s.in.List(ctx, folder)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return 0, nil
-	}
+	var unread oddities
+	err = unread.leave(ctx, err)
 	for _, i := range infos {
 		n := max(0, i.Size)
 		if i.Dir {
@@ -71,7 +78,7 @@ func (w *Writer) Sweep(ctx context.Context, b Bound, now time.Time) (gone []Entr
 			_ = out.Close() // it has no content
 		}
 	}
-	over, err := w.s.Over(ctx, b, w.e, now)
+	over, _, err := w.s.Over(ctx, b, w.e, now)
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ func TestHDFS(t *testing.T) {
 	if err != nil || log.String() != "one\ntwo\n" || !strings.HasPrefix(events.String(), `at":`) {
 		t.Errorf("got %q, %q, %v", log.String(), events.String(), err)
 	}
-	if runs, _, err := as("bob").List(t.Context()); err != nil || len(runs) != 0 {
+	if runs, _, _, err := as("bob").List(t.Context()); err != nil || len(runs) != 0 {
 		t.Errorf("another user: got %v, %v", runs, err)
 	}
 	if _, err := as("bob").Load(t.Context(), "d1", ""); !errors.Is(err, fs.ErrPermission) {

@@ -2,11 +2,14 @@ package history
 
 import (
 	"bytes"
+	"compress/gzip"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -212,7 +215,7 @@ func TestWhatIsMissing(t *testing.T) {
 		w.Conclude(t.Context(), RunOf(interrupted, Context{Now: day.Add(time.Hour)}), []byte("{}"), hide)); err != nil {
 		t.Fatal(err)
 	}
-	if runs, _, err := opened(t, dir).List(t.Context()); err != nil || len(runs) != 1 || runs[0].Outcome != "failed" {
+	if runs, _, _, err := opened(t, dir).List(t.Context()); err != nil || len(runs) != 1 || runs[0].Outcome != "failed" {
 		t.Errorf("got %+v, %v", runs, err)
 	}
 	for app, run := range map[string]string{"d1": "r2", "d2": ""} {
@@ -246,7 +249,7 @@ func TestSweep(t *testing.T) {
 	if gone, err := w.Sweep(t.Context(), Bound{Bytes: 1}, time.Now()); err != nil || gone != nil {
 		t.Errorf("a second time within an hour: got %v, %v", gone, err)
 	}
-	over, err := w.s.Over(t.Context(), Bound{Bytes: 1}, Entry{}, time.Now())
+	over, _, err := w.s.Over(t.Context(), Bound{Bytes: 1}, Entry{}, time.Now())
 	if err != nil || len(over) != 2 {
 		t.Fatalf("got %v, %v", over, err)
 	}
@@ -256,6 +259,124 @@ func TestSweep(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(filepath.Join(other, "one.tex")); err != nil {
+		t.Error(err)
+	}
+}
+
+// What others put into a store that all may write to hides nothing, is named, and leads nowhere.
+func TestOddThings(t *testing.T) {
+	dir, outside := t.TempDir(), t.TempDir()
+	for _, run := range []string{"good", "pipe", "link", "garbage", "log", "state", "exit"} {
+		w := writer(t, dir, run)
+		put(t, w, 1)
+		if err := w.Conclude(t.Context(), RunOf(end(run), Context{Now: day}), []byte("{}"), hide); err != nil {
+			t.Fatal(err)
+		}
+	}
+	secret := filepath.Join(outside, "secret.gz")
+	in := func(names ...string) string { return filepath.Join(append([]string{dir, "d1"}, names...)...) }
+	var failed []error
+	replace := func(at, by string) { failed = append(failed, os.Remove(at), os.Symlink(by, at)) }
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	_, err := z.Write([]byte("secret"))
+	failed = append(failed, err, z.Close(), os.WriteFile(secret, packed.Bytes(), 0o600),
+		os.Symlink("loop", filepath.Join(dir, "loop")), os.Symlink("nothing", filepath.Join(dir, "dangling")),
+		os.Symlink(outside, filepath.Join(dir, "out")), syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600),
+		os.Symlink("good", in("r9")), os.Remove(in("pipe", "run.json")), syscall.Mkfifo(in("pipe", "run.json"), 0o600),
+		os.WriteFile(in("garbage", "run.json"), []byte("garbage"), 0o600))
+	replace(in("link", "run.json"), secret)
+	replace(in("log", "worker-0", "stdout.log.gz"), secret)
+	replace(in("log", "worker-0", "events.jsonl"), "../../good/worker-0/events.jsonl")
+	replace(in("state", "worker-0", "state.json"), "state.json")
+	failed = append(failed, os.RemoveAll(in("exit", "worker-0")), os.Symlink("../good/worker-0", in("exit", "worker-0")))
+	if err := errors.Join(failed...); err != nil {
+		t.Fatal(err)
+	}
+	s := opened(t, dir)
+	runs, entries, odd, err := s.List(t.Context())
+	var names []string
+	for _, r := range runs {
+		names = append(names, r.Run)
+	}
+	slices.Sort(names)
+	if want := []string{"exit", "good", "log", "state"}; err != nil || !slices.Equal(names, want) {
+		t.Errorf("got %v, %v", names, err)
+	}
+	said := fmt.Sprint(odd)
+	for _, want := range []string{
+		"/loop: loop is a link, want a file or a folder", "/dangling: dangling is a link", "/out: out is a link",
+		"/fifo: fifo is a device, pipe or socket", "/d1/r9: r9 is a link", "/pipe/run.json", "/link/run.json", "garbage/run.json: invalid character",
+	} {
+		if !strings.Contains(said, want) {
+			t.Errorf("got %s, want %s", said, want)
+		}
+	}
+	if len(odd) != 8 {
+		t.Errorf("got %d: %v", len(odd), odd)
+	}
+	for run, instances := range map[string]int{"state": 0, "exit": 0, "log": 1, "pipe": 1} {
+		k, err := s.Load(t.Context(), "d1", run)
+		if err != nil || len(k.States) != instances || (len(k.Odd) == 0) != (run == "log") {
+			t.Errorf("%s: got %+v, %v", run, k, err)
+		}
+	}
+	k, err := s.Load(t.Context(), "d1", "log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	for _, err := range []error{k.Log(t.Context(), "worker-0", "stdout", &text), k.Events(t.Context(), "worker-0", 0, &text)} {
+		if err == nil || !strings.Contains(err.Error(), "is a link") || text.Len() > 0 {
+			t.Errorf("got %q, %v", text.String(), err)
+		}
+	}
+	w := writer(t, dir, "good")
+	gone, err := w.Sweep(t.Context(), Bound{Bytes: 1}, time.Now())
+	if err != nil || len(gone) != len(entries)-1 {
+		t.Errorf("got %v, %v", gone, err)
+	}
+	for _, at := range []string{secret, in("good", "run.json"), in("good", "worker-0", "state.json")} {
+		if _, err := os.Stat(at); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A name that becomes a link between two looks leads nowhere either.
+func TestBelowFollowsNoLink(t *testing.T) {
+	dir, outside := t.TempDir(), t.TempDir()
+	if err := errors.Join(os.MkdirAll(filepath.Join(dir, "a", "b"), 0o700), os.MkdirAll(filepath.Join(outside, "b"), 0o700),
+		os.WriteFile(filepath.Join(outside, "b", "f"), nil, 0o600), os.Symlink("a", filepath.Join(dir, "inner")), os.Symlink(outside, filepath.Join(dir, "outer"))); err != nil {
+		t.Fatal(err)
+	}
+	b := &below{name: dir}
+	if err := b.reopen(); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"inner/b/f", "outer/b/f", "../" + filepath.Base(outside) + "/b/f"} {
+		at := dir + "/" + name
+		_, read := b.OpenFile(at, os.O_RDONLY, 0)
+		_, stat := b.Stat(at)
+		for what, err := range map[string]error{
+			"read": read, "stat": stat, "make": b.MkdirAll(at, 0o700), "remove": b.RemoveAll(at), "rename": b.Rename(at, at+"2"),
+		} {
+			if err == nil {
+				t.Errorf("%s %s: it is done", what, name)
+			}
+		}
+	}
+	if _, err := os.Stat(filepath.Join(outside, "b", "f")); err != nil {
+		t.Error(err)
+	}
+	// Another folder that has the name by now is the store.
+	if err := errors.Join(os.RemoveAll(dir), b.MkdirAll(filepath.Join(dir, "c"), 0o700)); err == nil {
+		t.Error("a folder is made in one that is gone")
+	}
+	if err := errors.Join(os.MkdirAll(dir, 0o700), b.reopen(), b.MkdirAll(filepath.Join(dir, "c", "d"), 0o700)); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "c", "d")); err != nil {
 		t.Error(err)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -21,6 +20,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/status"
 	"github.com/muster-agent/muster/shim/store"
+	"github.com/muster-agent/muster/shim/store/file"
 )
 
 // Store is a folder of ended runs. Its methods may be called from any goroutine.
@@ -31,8 +31,9 @@ type Store struct {
 	in     store.Store // nil: it is not open yet
 	top    string
 
+	here *below // on this host; nil: elsewhere
+
 	mu   sync.Mutex
-	root *os.Root        // of a writer on this host; nil: none
 	runs map[string]seen // run.json as it was read last, by the run's path
 	list listing
 	kept map[string]recent // by the run's path
@@ -43,6 +44,7 @@ type listing struct {
 	at      time.Time
 	runs    []Run
 	entries []Entry
+	odd     []error
 }
 
 type recent struct {
@@ -87,6 +89,15 @@ func (s *Store) open(ctx context.Context) (err error) {
 	defer s.mu.Unlock()
 	if s.in == nil {
 		s.in, s.top, err = s.stores.Open(ctx, s.URL)
+		if scheme := store.SchemeOf(s.URL); err == nil && (scheme == "" || scheme == "file:") {
+			s.here = &below{name: s.top}
+			s.in = file.New(s.here)
+		}
+	}
+	if err == nil && s.here != nil {
+		if err = s.here.reopen(); errors.Is(err, fs.ErrNotExist) {
+			err = nil // who writes makes it, and who reads finds nothing
+		}
 	}
 	return s.explain(err)
 }
@@ -112,25 +123,49 @@ func each(n int, do func(i int) error) error {
 	return errors.Join(errs...)
 }
 
-// folders are the names of the folders in one; none where it is not there.
-func (s *Store) folders(ctx context.Context, at string) ([]store.Info, error) {
+// oddities are what a store has that it should not have. Each is left out, and named.
+type oddities struct {
+	mu  sync.Mutex
+	all []error
+}
+
+// leave takes an error that concerns one file or run alone. Another one is returned: that of a store that is away. What
+// may not be read belongs to others, and what is not there is being written, or removed: neither is odd.
+func (o *oddities) leave(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil || errors.Is(err, store.ErrUnreachable) {
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !errors.Is(err, fs.ErrPermission) && !errors.Is(err, fs.ErrNotExist) {
+		o.all = append(o.all, err)
+	}
+	return nil
+}
+
+// folders are those in one; none where it is not there.
+func (s *Store) folders(ctx context.Context, at string, odd *oddities) ([]store.Info, error) {
 	infos, err := s.in.List(ctx, at)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	return slices.DeleteFunc(infos, func(i store.Info) bool {
-		return !i.Dir || !appdef.ValidName(path.Base(i.Path))
+		named := appdef.ValidName(path.Base(i.Path))
+		if named && !i.Dir && s.here != nil {
+			_ = odd.leave(ctx, s.here.odd(i.Path)) // it takes all
+		}
+		return !named || !i.Dir
 	}), err
 }
 
-// Entries are the runs of an app, or of all: "". What may not be read there belongs to others, and is left out.
-func (s *Store) Entries(ctx context.Context, app string) ([]Entry, error) {
+// entries are the runs of an app, or of all: "".
+func (s *Store) entries(ctx context.Context, app string, odd *oddities) ([]Entry, error) {
 	if err := s.open(ctx); err != nil {
 		return nil, err
 	}
 	names := []string{app}
 	if app == "" {
-		apps, err := s.folders(ctx, s.top)
+		apps, err := s.folders(ctx, s.top, odd)
 		if err != nil {
 			return nil, s.explain(err)
 		}
@@ -141,14 +176,14 @@ func (s *Store) Entries(ctx context.Context, app string) ([]Entry, error) {
 	}
 	found := make([][]Entry, len(names))
 	err := each(len(names), func(i int) error {
-		runs, err := s.folders(ctx, s.path(names[i]))
+		runs, err := s.folders(ctx, s.path(names[i]), odd)
 		for _, r := range runs {
 			found[i] = append(found[i], Entry{App: names[i], Run: path.Base(r.Path), Changed: r.ModTime})
 		}
-		if errors.Is(err, fs.ErrPermission) && app == "" {
-			return nil
+		if app != "" {
+			return err
 		}
-		return err
+		return odd.leave(ctx, err)
 	})
 	return slices.Concat(found...), s.explain(err)
 }
@@ -187,70 +222,94 @@ func (s *Store) readJSON(ctx context.Context, file string, into any) error {
 }
 
 // List are the runs of this store, each with its folder. Of a run without run.json its folder and its instances tell.
-// What is no run's folder is left out. A run.json is read again only where it has changed.
-func (s *Store) List(ctx context.Context) (runs []Run, of []Entry, err error) {
+// What is no run's folder is left out, and what cannot be read as well: odd says why. A run.json is read again only
+// where it has changed.
+func (s *Store) List(ctx context.Context) (runs []Run, of []Entry, odd []error, err error) {
 	s.mu.Lock()
 	last := s.list
 	s.mu.Unlock()
-	if time.Since(last.at) < fresh {
-		return slices.Clone(last.runs), slices.Clone(last.entries), nil
+	if time.Since(last.at) >= fresh {
+		if last, err = s.look(ctx); err != nil {
+			return nil, nil, nil, err
+		}
+		s.mu.Lock()
+		s.list = last
+		s.mu.Unlock()
 	}
-	entries, err := s.Entries(ctx, "")
+	return slices.Clone(last.runs), slices.Clone(last.entries), slices.Clone(last.odd), nil
+}
+
+func (s *Store) look(ctx context.Context) (found listing, err error) {
+	var odd oddities
+	entries, err := s.entries(ctx, "", &odd)
 	if err != nil {
-		return nil, nil, err
+		return found, err
 	}
-	all := s.summaries(ctx, entries)
+	all, err := s.summaries(ctx, entries, &odd)
+	if err != nil {
+		return found, err
+	}
+	there := map[string]bool{}
 	for i, r := range all {
 		if r.Version > 0 {
-			runs, of = append(runs, r), append(of, entries[i])
+			found.runs, found.entries = append(found.runs, r), append(found.entries, entries[i])
+			there[entries[i].path()] = true
 		}
 	}
+	found.at, found.odd = time.Now(), odd.all
+	slices.SortFunc(found.odd, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
 	s.mu.Lock()
-	s.list = listing{time.Now(), runs, of}
-	s.mu.Unlock()
-	return slices.Clone(runs), slices.Clone(of), nil
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.runs, func(path string, _ seen) bool { return !there[path] })
+	return found, nil
 }
 
 // summaries are the runs of entries; what is no run has no version.
-func (s *Store) summaries(ctx context.Context, of []Entry) []Run {
+func (s *Store) summaries(ctx context.Context, of []Entry, odd *oddities) ([]Run, error) {
 	all := make([]Run, len(of))
-	_ = each(len(of), func(i int) error { // what cannot be read tells nothing
-		all[i] = s.summary(ctx, of[i])
-		return nil
+	err := each(len(of), func(i int) (err error) {
+		all[i], err = s.summary(ctx, of[i])
+		return odd.leave(ctx, err)
 	})
-	return all
+	return all, s.explain(err)
 }
 
-func (s *Store) summary(ctx context.Context, e Entry) Run {
+func (s *Store) summary(ctx context.Context, e Entry) (Run, error) {
 	file := s.path(e.path(), runFile)
 	info, err := s.in.Stat(ctx, file)
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
 		return s.bare(ctx, e)
+	}
+	if err != nil {
+		return Run{}, err
 	}
 	s.mu.Lock()
 	known, ok := s.runs[e.path()]
 	s.mu.Unlock()
 	if ok && known.file == info {
-		return known.run
+		return known.run, nil
 	}
 	var r Run
 	if err := s.readJSON(ctx, file, &r); err != nil || r.App != e.App || r.Run != e.Run {
-		return Run{}
+		return Run{}, err
 	}
 	r.Members = nil // of a listing only the run counts
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.runs[e.path()] = seen{info, r}
-	return r
+	return r, nil
 }
 
 // bare is a run that has no run.json, as its instances show it.
-func (s *Store) bare(ctx context.Context, e Entry) Run {
+func (s *Store) bare(ctx context.Context, e Entry) (Run, error) {
 	k, err := s.load(ctx, e)
-	if err != nil {
-		return Run{}
+	if errors.Is(err, registry.ErrNoApp) {
+		return Run{}, nil
 	}
-	return k.Run
+	if err != nil {
+		return Run{}, err
+	}
+	return k.Run, errors.Join(k.Odd...)
 }
 
 // Kept is all that a store has of a run, but for its logs and events.
@@ -260,6 +319,7 @@ type Kept struct {
 	Def    appdef.App
 	States map[string]State
 	Exits  map[string]status.ExitFile
+	Odd    []error // why files of it are left out
 
 	store *Store
 }
@@ -269,7 +329,8 @@ const lastLooked = 4
 
 // Load reads a run of an app; "": the last one. The error is registry.ErrNoApp where there is none.
 func (s *Store) Load(ctx context.Context, app, run string) (*Kept, error) {
-	entries, err := s.Entries(ctx, app)
+	var odd oddities
+	entries, err := s.entries(ctx, app, &odd)
 	if err != nil {
 		return nil, err
 	}
@@ -280,7 +341,10 @@ func (s *Store) Load(ctx context.Context, app, run string) (*Kept, error) {
 	if len(entries) == 0 {
 		return nil, noRun{app, run, s.URL}
 	}
-	newest := s.summaries(ctx, entries[:min(len(entries), lastLooked)])
+	newest, err := s.summaries(ctx, entries[:min(len(entries), lastLooked)], &odd)
+	if err != nil {
+		return nil, err
+	}
 	last := slices.MaxFunc(newest, func(a, b Run) int { return a.Started.Compare(b.Started) })
 	return s.loadRecent(ctx, Entry{App: app, Run: cmp.Or(last.Run, entries[0].Run)})
 }
@@ -311,26 +375,35 @@ func (s *Store) load(ctx context.Context, e Entry) (*Kept, error) {
 		Run: Run{App: e.App, Run: e.Run, Started: e.Changed, Ended: e.Changed, Outcome: "interrupted"},
 		URL: s.URL + "/" + e.path(), store: s, States: map[string]State{}, Exits: map[string]status.ExitFile{},
 	}
-	folders, err := s.folders(ctx, s.path(e.path()))
-	if err == nil {
-		err = s.readJSON(ctx, s.path(e.path(), runFile), &k.Run)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	var odd oddities
+	folders, err := s.folders(ctx, s.path(e.path()), &odd)
+	if err != nil {
 		return nil, s.explain(err)
 	}
-	if text, err := s.read(ctx, s.path(e.path(), appFile)); err == nil {
-		k.Def, _ = decode(text) // of one that cannot be read nothing is known
+	run := k.Run
+	if err = s.readJSON(ctx, s.path(e.path(), runFile), &run); err == nil {
+		k.Run = run
 	}
-	if err := s.loadInstances(ctx, k, folders); err != nil {
+	text, undefined := s.read(ctx, s.path(e.path(), appFile))
+	if undefined == nil {
+		k.Def, undefined = decode(text)
+	}
+	for _, err := range []error{err, undefined} {
+		if err = odd.leave(ctx, err); err != nil {
+			return nil, s.explain(err)
+		}
+	}
+	if err := s.loadInstances(ctx, k, folders, &odd); err != nil {
 		return nil, s.explain(err)
 	}
+	k.Odd = odd.all
 	if k.Run.Run != e.Run || k.App != e.App || k.Version == 0 {
 		return nil, noRun{e.App, e.Run, s.URL}
 	}
 	return k, nil
 }
 
-func (s *Store) loadInstances(ctx context.Context, k *Kept, folders []store.Info) error {
+func (s *Store) loadInstances(ctx context.Context, k *Kept, folders []store.Info, odd *oddities) error {
 	var mu sync.Mutex
 	err := each(len(folders), func(i int) error {
 		name := path.Base(folders[i].Path)
@@ -343,16 +416,17 @@ func (s *Store) loadInstances(ctx context.Context, k *Kept, folders []store.Info
 		if errors.Is(err, fs.ErrNotExist) || err == nil && (st.App != k.App || st.State.Run != k.Run.Run) {
 			return nil
 		}
-		exitErr := s.readJSON(ctx, k.file(name, exitFile), &x)
+		if err != nil {
+			return odd.leave(ctx, err)
+		}
+		err = s.readJSON(ctx, k.file(name, exitFile), &x)
 		mu.Lock()
 		defer mu.Unlock()
+		k.States[name] = st
 		if err == nil {
-			k.States[name] = st
-		}
-		if exitErr == nil {
 			k.Exits[name] = x
 		}
-		return errors.Join(err, exitErr)
+		return odd.leave(ctx, err)
 	})
 	k.complete()
 	return err

@@ -21,7 +21,6 @@ import (
 	"github.com/muster-agent/muster/shim/journal"
 	"github.com/muster-agent/muster/shim/status"
 	"github.com/muster-agent/muster/shim/store"
-	"github.com/muster-agent/muster/shim/store/file"
 	"github.com/muster-agent/muster/shim/tail"
 )
 
@@ -41,7 +40,7 @@ func (s *Store) Writer(ctx context.Context, app, run string, group bool) (*Write
 		mode = 0o750
 	}
 	take := s.take
-	if store.SchemeOf(s.URL) == "file:" {
+	if s.here != nil {
 		take = s.takeHere
 	}
 	if err := take(ctx, app, mode); err != nil {
@@ -81,20 +80,15 @@ func notOurs(app, owner, user any) error {
 	return fmt.Errorf("folder %s belongs to %v, not to %v: give the app another name with --app-id", app, owner, user)
 }
 
-// takeHere makes the folder of an app in one of this host. All that comes next goes through a door that no link leads
-// out of: others may write into the folder above.
+// takeHere makes the folder of an app in one of this host.
 func (s *Store) takeHere(_ context.Context, app string, mode fs.FileMode) error {
 	if err := os.MkdirAll(s.top, 0o700); err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(s.top)
-	if err != nil {
+	if err := s.here.reopen(); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.close()
-	s.root, s.in = root, file.New(file.Below{Root: root, Name: s.top})
+	root := s.here.root.Load()
 	made := root.Mkdir(app, mode)
 	if made != nil && !errors.Is(made, fs.ErrExist) {
 		return made
@@ -120,13 +114,11 @@ func (s *Store) takeHere(_ context.Context, app string, mode fs.FileMode) error 
 func (s *Store) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.close()
-}
-
-func (s *Store) close() {
-	if s.root != nil {
-		_ = s.root.Close() // it was read
-		s.root = nil
+	if s.here == nil {
+		return
+	}
+	if root := s.here.root.Swap(nil); root != nil {
+		_ = root.Close() // each file in it was closed
 	}
 }
 

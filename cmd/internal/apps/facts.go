@@ -136,8 +136,7 @@ func (k Lookup) present(ctx context.Context, id string) (Facts, error) {
 	switch {
 	case err == nil:
 		k.Complete(ctx, f.Address, &st)
-		k.Address = f.Address
-		k.leftOut(st.Broken)
+		LeftOut(k.Warn, "registry "+f.Address.String(), st.Broken)
 		f.heard(&st)
 	case errors.Is(err, registry.ErrNoApp) && f.Local == nil:
 		return f, k.UnknownApp(id, f.Address)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"os/user"
@@ -167,7 +168,7 @@ func (k Lookup) inRegistry(
 	if err != nil {
 		return nil, nil, RegistryError(k.Address, err)
 	}
-	k.leftOut(append(broken, odd...))
+	LeftOut(k.Warn, "registry "+k.Address.String(), append(broken, odd...))
 	there = map[string]*consul.Status{}
 	for i := range all {
 		there[all[i].ID] = &all[i]
@@ -175,15 +176,15 @@ func (k Lookup) inRegistry(
 	return there, over, nil
 }
 
-// leftOut names records of the registry that could not be read. Anybody may have put them there, who may write to it.
-func (k Lookup) leftOut(records []error) {
+// LeftOut names what a registry or a history store has that cannot be read: whoever may write there can put it there.
+func LeftOut(warn io.Writer, where string, odd []error) {
 	const most = 5
-	for _, err := range records[:min(len(records), most)] {
+	for _, err := range odd[:min(len(odd), most)] {
 		text := wording.Printable(wording.Short(err.Error()))
-		fmt.Fprintf(k.Warn, "registry %s: %s: left out; consul kv delete removes it\n", k.Address, text)
+		fmt.Fprintf(warn, "%s: %s: left out until it is mended or removed\n", where, text)
 	}
-	if more := len(records) - most; more > 0 {
-		fmt.Fprintf(k.Warn, "registry %s: %s more left out\n", k.Address, appdef.Counted(more, "record"))
+	if more := len(odd) - most; more > 0 {
+		fmt.Fprintf(warn, "%s: %s more left out\n", where, appdef.Counted(more, "record"))
 	}
 }
 

@@ -47,6 +47,7 @@ func (k Lookup) ofPast(ctx context.Context, id string) (Facts, error) {
 	if err != nil {
 		return Facts{ID: id}, err
 	}
+	LeftOut(k.Warn, "history store "+k.Past.Store.URL, kept.Odd)
 	f := Facts{ID: id, Past: kept, Registry: statusOf(kept), Peers: map[string]status.State{}}
 	var silent []string
 	for _, m := range f.Registry.Members {
@@ -209,10 +210,11 @@ func (s *lineSkipper) Write(b []byte) (int, error) {
 
 // pastRows are the runs of the history store, the last of each app or all of them.
 func (k Lookup) pastRows(ctx context.Context, all bool) ([]Row, error) {
-	runs, _, err := k.Past.Store.List(ctx)
+	runs, _, odd, err := k.Past.Store.List(ctx)
 	if err != nil {
 		return nil, err
 	}
+	LeftOut(k.Warn, "history store "+k.Past.Store.URL, odd)
 	rows := []Row{}
 	for _, r := range runs {
 		rows = append(rows, rowOfPast(r))

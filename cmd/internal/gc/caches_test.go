@@ -25,3 +25,17 @@ func TestCachesOfUsers(t *testing.T) {
 		t.Errorf("got %v, %v, want %s", found, err, path)
 	}
 }
+
+// A folder that a process has closed to all keeps nothing from being removed.
+func TestSizeOfClosedFolder(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "file"), make([]byte, 10_000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "closed"), 0); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := size(dir); err != nil || n < 10_000 {
+		t.Errorf("got %d, %v", n, err)
+	}
+}

@@ -89,10 +89,11 @@ func (f Folder) Remove() error {
 	return nil
 }
 
-// size is what the files of a folder take of the disk, in bytes. What vanishes meanwhile takes nothing.
+// size is what the files of a folder take of the disk, in bytes. What vanishes meanwhile, or what a process has closed
+// to all, takes nothing: one folder must not keep the others from being removed.
 func size(folder string) (bytes int64, err error) {
 	err = filepath.WalkDir(folder, func(_ string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 			return nil
 		}
 		if err != nil {

@@ -54,7 +54,7 @@ func (d files) List(_ context.Context, path string) ([]store.Info, error) {
 	var all []store.Info
 	for _, e := range entries {
 		info, err := d.on.Stat(filepath.Join(path, e))
-		if errors.Is(err, fs.ErrNotExist) { // gone meanwhile, or a link to nothing
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP) { // gone meanwhile, or a link to nothing
 			continue
 		}
 		if err != nil {

@@ -42,6 +42,8 @@ func TestFileStore(t *testing.T) {
 			t.Errorf("at %v: got %d, %q, %+v, want %d, %q", c.at, f.Offset, text, f.Info, c.offset, c.text)
 		}
 	}
+	must(t, os.Symlink("loop", filepath.Join(dir, "loop"))) // links that lead nowhere are not there
+	must(t, os.Symlink("none", filepath.Join(dir, "dangling")))
 	other := filepath.Join(dir, "b")
 	must(t, os.WriteFile(other, []byte("old"), 0o600))
 	must(t, s.Rename(ctx, name, other))
