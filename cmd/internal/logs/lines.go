@@ -2,6 +2,7 @@ package logs
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -181,55 +182,94 @@ func (l Reader) ask(
 	return fmt.Errorf("%s/%s: %w", l.Facts.ID, instance, err)
 }
 
-// ahead is how many lines of each log are read before they are printed.
-const ahead = 256
+// ahead is how many bytes of each log are read before they are printed; a line may be longer.
+const ahead = 32 << 10
+
+// batcher gathers the lines of a log until there are as many bytes.
+type batcher struct {
+	lines []entry
+	bytes int
+	send  func([]entry) error
+}
+
+func (b *batcher) add(e entry) error {
+	b.lines, b.bytes = append(b.lines, e), b.bytes+len(e.Text)
+	if b.bytes < ahead {
+		return nil
+	}
+	return b.flush()
+}
+
+func (b *batcher) flush() error {
+	lines := b.lines
+	b.lines, b.bytes = nil, 0
+	if len(lines) == 0 {
+		return nil
+	}
+	return b.send(lines)
+}
+
+// source is one of the logs that are merged.
+type source struct {
+	batches chan []entry // one after the other: the reader holds one, and this side one
+	rest    []entry
+	found   bool
+	err     error
+}
+
+// next is the first line that was not printed; nil: there is none.
+func (s *source) next() *entry {
+	if len(s.rest) == 0 {
+		s.rest = <-s.batches
+	}
+	if len(s.rest) == 0 {
+		return nil
+	}
+	return &s.rest[0]
+}
 
 // merge prints the lines of several instances in the order of time. Those whose time is not known come first, log by
 // log; two of one time in the order of instances and streams. It tells whether there was a log.
 func (l Reader) merge(ctx context.Context, names []string, show func(entry) error) (found bool, err error) {
+	if len(names) == 1 && len(l.Streams) == 1 {
+		return l.read(ctx, names[0], l.Streams[0], show)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	type source struct {
-		lines chan entry
-		found bool
-		err   error
-		next  entry
-		more  bool
-	}
 	var sources []*source
 	var wg sync.WaitGroup
 	for _, name := range names {
 		for _, o := range l.Streams {
-			s := &source{lines: make(chan entry, ahead)}
+			s := &source{batches: make(chan []entry)}
 			sources = append(sources, s)
 			wg.Go(func() {
-				defer close(s.lines)
-				s.found, s.err = l.read(ctx, name, o, func(e entry) error {
+				defer close(s.batches)
+				b := batcher{send: func(lines []entry) error {
 					select {
-					case s.lines <- e:
+					case s.batches <- lines:
 						return nil
 					case <-ctx.Done():
 						return ctx.Err()
 					}
-				})
+				}}
+				s.found, s.err = l.read(ctx, name, o, b.add)
+				s.err = cmp.Or(s.err, b.flush()) // what was read before it failed is printed
 			})
 		}
-	}
-	for _, s := range sources {
-		s.next, s.more = <-s.lines
 	}
 	for err == nil {
 		var first *source
 		for _, s := range sources {
-			if s.more && (first == nil || s.next.At.Before(first.next.At)) {
+			if e := s.next(); e != nil && (first == nil || e.At.Before(first.rest[0].At)) {
 				first = s
 			}
 		}
 		if first == nil {
 			break
 		}
-		err = show(first.next)
-		first.next, first.more = <-first.lines
+		err = show(first.rest[0])
+		first.rest[0] = entry{} // it may be long
+		first.rest = first.rest[1:]
 	}
 	cancel()
 	wg.Wait()

@@ -2,12 +2,16 @@ package logs
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -121,6 +125,63 @@ func TestLines(t *testing.T) {
 		}
 		if !strings.HasSuffix(warn.String(), c.warn) || c.warn == "" && warn.Len() > 0 {
 			t.Errorf("%s: warned %q, want %q", name, warn.String(), c.warn)
+		}
+	}
+}
+
+// agentOf has lines of so many bytes without end, and counts those that were taken.
+type agentOf struct {
+	apps.Agent
+	size  int
+	taken *atomic.Int64
+}
+
+func (a agentOf) Lines(ctx context.Context, _ string, _ status.LogQuery, show func(status.LogLine) error) error {
+	text := bytes.Repeat([]byte("x"), a.size)
+	for range 1 << 20 {
+		a.taken.Add(int64(a.size))
+		if err := show(status.LogLine{Text: text}); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// A printer that is slow has no more of the logs read than some lines, however long these are.
+func TestMergeReadsNotFarAhead(t *testing.T) {
+	enough := errors.New("enough")
+	for _, c := range []struct {
+		names   []string
+		streams []string
+		size    int
+		most    int64 // bytes
+	}{
+		{[]string{"worker-0"}, []string{"stdout"}, 1 << 20, 1 << 20},
+		{[]string{"worker-0"}, []string{"stdout", "stderr"}, 1 << 20, 6 << 20},
+		{[]string{"worker-0", "worker-1"}, []string{"stdout", "stderr"}, 1 << 20, 12 << 20},
+		{[]string{"worker-0", "worker-1"}, []string{"stdout"}, 100, 6 * ahead},
+	} {
+		var taken atomic.Int64
+		l := Reader{Lookup: apps.Lookup{Warn: io.Discard}, Tail: -1, Elsewhere: map[string]apps.Agent{}}
+		for _, name := range c.names {
+			l.Elsewhere[name] = agentOf{nil, c.size, &taken}
+		}
+		for _, name := range c.streams {
+			l.Streams = append(l.Streams, Stream{File: name + ".log"})
+		}
+		shown, most := int64(0), int64(0)
+		_, err := l.merge(t.Context(), c.names, func(e entry) error {
+			for range 1000 { // the readers do what they can
+				runtime.Gosched()
+			}
+			most = max(most, taken.Load()-shown)
+			if shown += int64(len(e.Text)); shown > 20*c.most {
+				return enough
+			}
+			return nil
+		})
+		if !errors.Is(err, enough) || most > c.most {
+			t.Errorf("%v %v: %d bytes ahead, want at most %d; %v", c.names, c.streams, most, c.most, err)
 		}
 	}
 }
