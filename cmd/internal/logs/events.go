@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/muster-agent/muster/cmd/internal/apps"
@@ -32,9 +34,10 @@ type Events struct {
 	Summary bool // what they add up to
 	Out     io.Writer
 
-	silent string           // agents that did not answer, as they were named last
-	read   map[string]int64 // bytes of whole lines, by instance
-	where  map[string]string
+	unreachable []string         // instances whose agents did not answer the last look, each with its host
+	told        string           // which of them users were told of
+	read        map[string]int64 // bytes of whole lines, by instance
+	where       map[string]string
 }
 
 // Print prints the events, with Follow until the run is over.
@@ -72,14 +75,14 @@ func (e *Events) Print(ctx context.Context) error {
 	return nil
 }
 
-// Lines are the events so far.
-func (e *Events) Lines(ctx context.Context) ([]journal.Line, error) {
+// Lines are the events so far, and the instances whose agents did not answer, each with its host.
+func (e *Events) Lines(ctx context.Context) (lines []journal.Line, unreachable []string, err error) {
 	found, _, err := e.look(ctx)
-	lines := make([]journal.Line, len(found))
+	lines = make([]journal.Line, len(found))
 	for i, one := range found {
 		lines[i] = one.Line
 	}
-	return lines, err
+	return lines, e.unreachable, err
 }
 
 // look reads the events that have come since the last time, in the order of time, and tells whether the run is over.
@@ -107,21 +110,27 @@ func (e *Events) look(ctx context.Context) (found []event, ended bool, err error
 	if e.Target.Instance != nil {
 		instance = e.Target.Instance.String()
 		names = []string{instance}
-	} else if text := wording.First(silent, mostSilent); len(silent) > 0 && text != e.silent {
-		e.silent = text
-		fmt.Fprintf(e.Lookup.Warn, "%s: no answer from %s\n", e.Target.App, text)
 	}
 	// before the look: what was there at the end is printed
 	ended = facts.Past != nil || over(facts, instance) && len(agents) == 0
-	for _, name := range names {
-		more, err := e.more(ctx, reader, name)
-		if err != nil {
-			return nil, false, err
-		}
-		found = append(found, more...)
+	found, gone, err := e.gather(ctx, reader, names)
+	if err != nil {
+		return nil, false, err
+	}
+	if e.unreachable = append(silent, gone...); instance == "" {
+		e.tell()
 	}
 	slices.SortStableFunc(found, func(a, b event) int { return a.At.Compare(b.At) })
 	return found, ended, nil
+}
+
+// tell names the agents that did not answer, once.
+func (e *Events) tell() {
+	text := wording.First(e.unreachable, mostSilent)
+	if len(e.unreachable) > 0 && text != e.told {
+		fmt.Fprintf(e.Lookup.Warn, "%s: no answer from %s\n", e.Target.App, text)
+		e.told = text
+	}
 }
 
 // event is a line and what it says.
@@ -144,64 +153,117 @@ func (e *Events) print(all []event) error {
 	return nil
 }
 
-// more reads the whole lines that have come to an instance's file, here or from its agent on another host. A line that
-// is no event is left out.
-func (e *Events) more(ctx context.Context, reader Reader, instance string) ([]event, error) {
-	var text []byte
-	where := ""
-	if agent := reader.Elsewhere[instance]; agent != nil {
-		where = reader.member(instance).Inc
-		e.from(instance, where)
-		var part bounded
-		asking, cancel := context.WithTimeout(ctx, apps.Patience)
-		defer cancel()
-		if err := agent.Logs(asking, journal.Log, e.read[instance], false, &part); err != nil {
-			return nil, fmt.Errorf("%s/%s: %w", e.Target.App, instance, err)
-		}
-		text = part.text.Bytes()
-	} else {
-		dir, err := reader.dir(instance)
-		if err != nil {
-			return nil, err
-		}
-		where = filepath.Join(dir, journal.File)
-		e.from(instance, where)
-		text, err = readFrom(where, e.read[instance])
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, err
+// How the events of all instances are read: so many at once, for so long, and so many bytes of agents elsewhere.
+const (
+	readAtOnce   = 64
+	eachPatience = 4 * apps.Patience
+	mostOfAll    = 4 * mostEvents
+)
+
+// part is what was read of an instance.
+type part struct {
+	events []event
+	where  string // the file's path, or the agent's life
+	read   int64  // bytes of whole lines, from its start
+	err    error
+}
+
+// gather reads what has come of instances, and names those whose agents have died since they were asked: the others'
+// events are wanted all the same.
+func (e *Events) gather(ctx context.Context, reader Reader, names []string) (
+	found []event, gone []string, err error,
+) {
+	inTime, cancel := context.WithTimeout(ctx, eachPatience)
+	defer cancel()
+	parts := make([]part, len(names))
+	turn := make(chan struct{}, readAtOnce)
+	var left atomic.Int64
+	left.Store(mostOfAll)
+	var wg sync.WaitGroup
+	for i, name := range names {
+		turn <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-turn }()
+			parts[i] = e.more(inTime, reader, name, &left)
+		})
+	}
+	wg.Wait()
+	for i, one := range parts {
+		name := names[i]
+		m := reader.member(name)
+		switch {
+		case one.err == nil:
+			found = append(found, one.events...)
+			e.where[name], e.read[name] = one.where, one.read
+		case e.Target.Instance != nil || reader.Elsewhere[name] == nil || reader.Facts.Past != nil || ctx.Err() != nil:
+			return nil, nil, one.err
+		default:
+			gone = append(gone, name+" on "+cmp.Or(m.Addr, m.Host))
 		}
 	}
-	var found []event
+	return found, gone, nil
+}
+
+// more reads the whole lines that have come to an instance's file, here or from its agent on another host. A line that
+// is no event is left out.
+func (e *Events) more(ctx context.Context, reader Reader, instance string, left *atomic.Int64) part {
+	if agent := reader.Elsewhere[instance]; agent != nil {
+		inc := reader.member(instance).Inc
+		out := bounded{left: left}
+		asking, cancel := context.WithTimeout(ctx, apps.Patience)
+		defer cancel()
+		from := e.from(instance, inc)
+		if err := agent.Logs(asking, journal.Log, from, false, &out); err != nil {
+			return part{err: fmt.Errorf("%s/%s: %w", e.Target.App, instance, err)}
+		}
+		return eventsOf(out.text.Bytes(), inc, from)
+	}
+	dir, err := reader.dir(instance)
+	if err != nil {
+		return part{err: err}
+	}
+	path := filepath.Join(dir, journal.File)
+	from := e.from(instance, path)
+	text, err := readFrom(path, from)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return part{err: err}
+	}
+	return eventsOf(text, path, from)
+}
+
+// eventsOf are the events of whole lines that were read from there on.
+func eventsOf(text []byte, where string, from int64) part {
 	whole := text[:bytes.LastIndexByte(text, '\n')+1]
+	p := part{where: where, read: from + int64(len(whole))}
 	for line := range bytes.Lines(whole) {
 		one := event{text: bytes.TrimRight(line, "\n")}
 		if json.Unmarshal(line, &one.Line) == nil {
-			found = append(found, one)
+			p.events = append(p.events, one)
 		}
 	}
-	e.read[instance] += int64(len(whole))
-	return found, nil
+	return p
 }
 
-// from begins anew with an instance whose events are in another file now.
-func (e *Events) from(instance, where string) {
+// from is how far an instance's events were read. It begins anew with one whose events are in another file now.
+func (e *Events) from(instance, where string) int64 {
 	if e.where[instance] != where {
-		e.where[instance], e.read[instance] = where, 0
+		return 0
 	}
+	return e.read[instance]
 }
 
-// mostEvents is how many bytes of events are read at once.
+// mostEvents is how many bytes of an instance's events are read at once.
 const mostEvents = 64 << 20
 
-// bounded takes so many bytes and no more: an agent is anybody who can write its record.
-type bounded struct{ text bytes.Buffer }
+// bounded takes so many bytes and no more, alone and with others: an agent is anybody who can write its record.
+type bounded struct {
+	text bytes.Buffer
+	left *atomic.Int64
+}
 
 func (b *bounded) Write(p []byte) (int, error) {
-	if b.text.Len()+len(p) > mostEvents {
-		return 0, fmt.Errorf("more than %d bytes of events at once", mostEvents)
+	if b.text.Len()+len(p) > mostEvents || b.left.Add(-int64(len(p))) < 0 {
+		return 0, fmt.Errorf("more than %d bytes of events of one instance, or %d of all, at once", mostEvents, mostOfAll)
 	}
 	return b.text.Write(p)
 }

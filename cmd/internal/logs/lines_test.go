@@ -175,7 +175,7 @@ func TestMergeReadsNotFarAhead(t *testing.T) {
 				runtime.Gosched()
 			}
 			most = max(most, taken.Load()-shown)
-			if shown += int64(len(e.Text)); shown > 20*c.most {
+			if shown += int64(len(e.Text)); shown > 3*c.most {
 				return enough
 			}
 			return nil

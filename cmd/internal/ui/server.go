@@ -215,16 +215,19 @@ func (s *Server) timeline(w http.ResponseWriter, r *http.Request) {
 		err = exit.With(exit.Usage, appdef.CheckName("app", app))
 	}
 	var lines []journal.Line
+	var unreachable []string
 	if err == nil {
 		k.Warn = io.Discard
 		events := logs.Events{Lookup: k, Target: apps.Target{App: app}}
-		lines, err = events.Lines(r.Context())
+		lines, unreachable, err = events.Lines(r.Context())
 	}
 	if err != nil {
 		refuse(w, err)
 		return
 	}
-	s.answerValue(w, timeline.Of(lines, time.Now()))
+	said := timeline.Of(lines, time.Now())
+	said.Unreachable = unreachable
+	s.answerValue(w, said)
 }
 
 // logs streams an instance's log: its last lines (?tail=, 200 by default), and with ?follow=true what comes.

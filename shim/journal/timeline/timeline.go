@@ -18,6 +18,8 @@ type Timeline struct {
 	Spans       []span       `json:"spans"` // by instance, in the order of time
 	Saves       []save       `json:"saves"` // of outputs while processes ran
 	account
+	// Unreachable are instances whose events are not among them: their agents did not answer, each with its host.
+	Unreachable []string `json:"unreachable,omitempty"`
 }
 
 // generation is one set of processes that know each other.

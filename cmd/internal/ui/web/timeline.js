@@ -57,7 +57,8 @@ export function showTimeline(place, app) {
     const all = Object.values(value.spent).reduce((sum, each) => sum + each, 0);
     const share = (part) => ` (${(100 * part / all).toFixed(1)} %)`;
     facts.replaceChildren(...(all > 0 ? Object.entries(value.spent).filter(([, each]) => each > 0).flatMap(([kind, each]) =>
-      [make("dt", { className: "spent-" + kind }, kind), make("dd", {}, span(each) + share(each))]) : []));
+      [make("dt", { className: "spent-" + kind }, kind), make("dd", {}, span(each) + share(each))]) : []),
+      ...(value.unreachable ? [make("dt", {}, "no answer from"), make("dd", {}, value.unreachable.join(", "))] : []));
   }
   return { update };
 }
