@@ -29,9 +29,47 @@ type terminals struct {
 
 type terminal struct {
 	user   string
-	input  *io.PipeWriter
+	typed  *typed
 	resize chan status.ExecSize
 }
+
+// typed is what goes to a shell: a reader takes the text of one request after the other, when the shell reads. A request
+// that is given up before takes its text with it.
+type typed struct {
+	next chan string
+	over chan struct{} // closed when the shell has ended
+	rest string
+}
+
+func (t *typed) Read(b []byte) (int, error) {
+	if t.rest == "" {
+		select {
+		case t.rest = <-t.next:
+		case <-t.over:
+			return 0, io.EOF
+		}
+	}
+	n := copy(b, t.rest)
+	t.rest = t.rest[n:]
+	return n, nil
+}
+
+// enter returns when the shell's reader has the text; a shell that does not read holds the user's own requests alone.
+func (t *typed) enter(ctx context.Context, text string) error {
+	if text == "" {
+		return nil
+	}
+	select {
+	case t.next <- text:
+		return nil
+	case <-t.over:
+		return errClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+var errClosed = exit.Usagef("this terminal is closed")
 
 var errTooMany = fmt.Errorf("%d terminals are open: close one", mostTerminals)
 
@@ -103,9 +141,11 @@ func (s *Server) runShell(w http.ResponseWriter, r *http.Request, instance strin
 		return err
 	}
 	defer agent.Close()
-	from, to := io.Pipe()
-	defer from.Close()
-	one := &terminal{user: callerOf(r.Context()).Name, input: to, resize: make(chan status.ExecSize, 1)}
+	one := &terminal{
+		user:  callerOf(r.Context()).Name,
+		typed: &typed{next: make(chan string), over: make(chan struct{})}, resize: make(chan status.ExecSize, 1),
+	}
+	defer close(one.typed.over)
 	id, err := s.terminals.open(one)
 	if err != nil {
 		return err
@@ -118,7 +158,7 @@ func (s *Server) runShell(w http.ResponseWriter, r *http.Request, instance strin
 	out.flush()
 	end, err := agent.Exec(r.Context(), status.ExecRequest{
 		Argv: []string{"/bin/sh", "-c", shell}, Env: []string{"TERM=xterm-256color"}, Stdin: true, Terminal: &size,
-	}, status.ExecStreams{Stdin: from, Stdout: out, Stderr: out, Resize: one.resize})
+	}, status.ExecStreams{Stdin: one.typed, Stdout: out, Stderr: out, Resize: one.resize})
 	text := "\r\nmuster: the shell has ended, " + strconv.Itoa(end.Code) + "\r\n"
 	if err != nil {
 		text = "\r\nmuster: " + err.Error() + "\r\n" // the answer has begun
@@ -140,7 +180,7 @@ func (s *Server) typed(w http.ResponseWriter, r *http.Request) {
 	var one *terminal
 	if err == nil {
 		if one = s.terminals.of(r.PathValue("id"), callerOf(r.Context()).Name); one == nil {
-			err = exit.Usagef("this terminal is closed")
+			err = errClosed
 		}
 	}
 	if err != nil {
@@ -157,24 +197,9 @@ func (s *Server) typed(w http.ResponseWriter, r *http.Request) {
 		default: // a newer one came meanwhile
 		}
 	}
-	if err := one.enter(r.Context(), body.Input); err != nil {
-		refuse(w, exit.Usagef("this terminal is closed"))
+	if err := one.typed.enter(r.Context(), body.Input); err != nil {
+		refuse(w, err)
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
-}
-
-// enter writes the input; a shell that does not read it holds the user's own requests, and nothing else.
-func (t *terminal) enter(ctx context.Context, text string) error {
-	written := make(chan error, 1)
-	go func() {
-		_, err := io.WriteString(t.input, text)
-		written <- err
-	}()
-	select {
-	case err := <-written:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

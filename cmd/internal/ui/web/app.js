@@ -61,7 +61,7 @@ export function showApp(main, id, me) {
 
   async function openShell(instance) {
     if (log) log.close();
-    log = await showTerminal(logs, id, instance);
+    log = (await showTerminal(logs, id, instance)) || log;
     logs.scrollIntoView({ block: "nearest" });
   }
 

@@ -1,6 +1,7 @@
 import { make } from "./dom.js";
 
-// showTerminal opens a shell beside an instance's process, in place of what is there.
+// showTerminal opens a shell beside an instance's process, in place of what is there; null: something else was put in
+// its place before it was opened.
 export async function showTerminal(place, app, instance) {
   const style = make("link", { rel: "stylesheet", href: "/web/parts/xterm.css" });
   const box = make("div", { className: "terminal" });
@@ -13,6 +14,7 @@ export async function showTerminal(place, app, instance) {
     state.textContent = `This muster was built without a terminal; on a command line: muster exec ${app}/${instance} -- sh`;
     return { close() {} };
   }
+  if (!box.isConnected) return null;
   const screen = new Terminal({ screenReaderMode: true, fontSize: 13, fontFamily: "ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace", scrollback: 5000 });
   const fit = new FitAddon();
   screen.loadAddon(fit);
