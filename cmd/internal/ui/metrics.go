@@ -20,16 +20,12 @@ const atOnce = 16
 
 // metrics answers what is known of all apps whose run goes on, in the text format of Prometheus.
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
-	k, err := s.Lookup("")
-	var rows []apps.Row
-	if err == nil {
-		rows, err = k.List(r.Context())
-	}
+	all, err := s.list(r.Context())
 	if err != nil {
 		refuse(w, err)
 		return
 	}
-	rows = slices.DeleteFunc(rows, func(row apps.Row) bool { return !row.Running() })
+	rows := slices.DeleteFunc(slices.Clone(all.Apps), func(row apps.Row) bool { return !row.Running() })
 	slices.SortFunc(rows, func(a, b apps.Row) int { return cmp.Compare(a.App, b.App) })
 	said := make([]map[string][]byte, len(rows))
 	var wg sync.WaitGroup

@@ -336,18 +336,21 @@ func (s *Server) pai(answer func(seeds.App) (value any, ok bool)) http.HandlerFu
 }
 
 func (s *Server) paiJobs(w http.ResponseWriter, r *http.Request) {
-	k, err := s.Lookup("")
-	var all []apps.Facts
-	if err == nil {
-		all, err = k.All(r.Context())
-	}
+	jobs, err := s.jobs.get(r.Context(), "", func(ctx context.Context) ([]seeds.App, error) {
+		k, err := s.Lookup("")
+		if err != nil {
+			return nil, err
+		}
+		all, err := k.All(ctx)
+		var jobs []seeds.App
+		for _, f := range all {
+			jobs = append(jobs, seeds.Of(f))
+		}
+		return jobs, err
+	})
 	if err != nil {
 		refuseJob(w, "", err)
 		return
-	}
-	var jobs []seeds.App
-	for _, f := range all {
-		jobs = append(jobs, seeds.Of(f))
 	}
 	s.answerValue(w, seeds.PAIList(jobs, r.URL.Query().Get("username")))
 }

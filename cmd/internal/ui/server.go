@@ -22,10 +22,10 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/cmd/internal/apps"
 	"github.com/muster-agent/muster/cmd/internal/logs"
+	"github.com/muster-agent/muster/cmd/internal/seeds"
 	"github.com/muster-agent/muster/cmd/internal/view"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
-	"github.com/muster-agent/muster/shim/journal"
 	"github.com/muster-agent/muster/shim/journal/timeline"
 )
 
@@ -55,6 +55,9 @@ type Server struct {
 	sessions   sessions
 	feeds      feeds
 	terminals  terminals
+	lists      shared[apps.Listing]
+	jobs       shared[[]seeds.App]
+	timelines  shared[timeline.Timeline]
 	pages      pages
 	reach      sync.Once
 	onward     *http.Transport // to pages of apps
@@ -149,21 +152,19 @@ func harden(next http.Handler) http.Handler {
 
 // look reads what a feed shows: one app, or all of them.
 func (s *Server) look(ctx context.Context, app string) (any, error) {
-	k, err := s.Lookup(app)
-	if err != nil {
-		return nil, err
-	}
 	if app == "" {
-		var warnings strings.Builder
-		k.Warn = &warnings
-		rows, err := k.List(ctx)
+		all, err := s.list(ctx)
+		rows := slices.Clone(all.Apps)
 		for i := range rows {
 			if rows[i].Running() { // the page counts on from the start: else the list would change each second
 				rows[i].Seconds, rows[i].GPUSeconds, rows[i].CoreSeconds, rows[i].MBSeconds = nil, nil, nil, nil
 			}
 		}
-		said := slices.Collect(strings.Lines(warnings.String()))
-		return apps.Listing{Version: 1, Apps: rows, Warnings: said}, err
+		return apps.Listing{Version: 1, Apps: rows, Warnings: all.Warnings}, err
+	}
+	k, err := s.Lookup(app)
+	if err != nil {
+		return nil, err
 	}
 	facts, err := k.App(ctx, app)
 	if err != nil {
@@ -171,6 +172,20 @@ func (s *Server) look(ctx context.Context, app string) (any, error) {
 	}
 	facts.AskPeers(ctx)
 	return view.Of(facts), nil
+}
+
+// list is the list of all apps, to be only read, and what is left out of it.
+func (s *Server) list(ctx context.Context) (apps.Listing, error) {
+	return s.lists.get(ctx, "", func(ctx context.Context) (apps.Listing, error) {
+		k, err := s.Lookup("")
+		if err != nil {
+			return apps.Listing{}, err
+		}
+		var warnings strings.Builder
+		k.Warn = &warnings
+		rows, err := k.List(ctx)
+		return apps.Listing{Version: 1, Apps: rows, Warnings: slices.Collect(strings.Lines(warnings.String()))}, err
+	})
 }
 
 func (s *Server) apps(w http.ResponseWriter, r *http.Request) { s.answer(w, r, "") }
@@ -210,24 +225,33 @@ func refuse(w http.ResponseWriter, err error) {
 // timeline answers what the events of an app tell of its run.
 func (s *Server) timeline(w http.ResponseWriter, r *http.Request) {
 	app := r.PathValue("app")
-	k, err := s.Lookup(app)
-	if err == nil {
-		err = exit.With(exit.Usage, appdef.CheckName("app", app))
-	}
-	var lines []journal.Line
-	var unreachable []string
-	if err == nil {
-		k.Warn = io.Discard
-		events := logs.Events{Lookup: k, Target: apps.Target{App: app}}
-		lines, unreachable, err = events.Lines(r.Context())
-	}
+	said, err := s.timelines.get(r.Context(), app, func(ctx context.Context) (timeline.Timeline, error) {
+		return s.timelineOf(ctx, app)
+	})
 	if err != nil {
 		refuse(w, err)
 		return
 	}
+	s.answerValue(w, said)
+}
+
+func (s *Server) timelineOf(ctx context.Context, app string) (timeline.Timeline, error) {
+	k, err := s.Lookup(app)
+	if err == nil {
+		err = exit.With(exit.Usage, appdef.CheckName("app", app))
+	}
+	if err != nil {
+		return timeline.Timeline{}, err
+	}
+	k.Warn = io.Discard
+	events := logs.Events{Lookup: k, Target: apps.Target{App: app}}
+	lines, unreachable, err := events.Lines(ctx)
+	if err != nil {
+		return timeline.Timeline{}, err
+	}
 	said := timeline.Of(lines, time.Now())
 	said.Unreachable = unreachable
-	s.answerValue(w, said)
+	return said, nil
 }
 
 // logs streams an instance's log: its last lines (?tail=, 200 by default), and with ?follow=true what comes.

@@ -1,0 +1,85 @@
+package ui
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// shareFor is how old a shared answer may be.
+const shareFor = feedPoll / 2
+
+// shared has callers who ask for the same share one look at it: that under way, or one that is no older than shareFor.
+// So a crowd of them costs the registry and the agents what one of them does.
+type shared[T any] struct {
+	mu  sync.Mutex
+	all map[string]*sharedLook[T]
+}
+
+type sharedLook[T any] struct {
+	cancel  context.CancelFunc
+	done    chan struct{} // closed when value and err are there
+	value   T
+	err     error
+	waiting int
+}
+
+// get answers what look says of key, to be only read: others have it, too. A look that nobody waits for is given up.
+func (s *shared[T]) get(ctx context.Context, key string, look func(context.Context) (T, error)) (value T, err error) {
+	s.mu.Lock()
+	one := s.all[key]
+	if one == nil {
+		one = s.begin(ctx, key, look)
+	}
+	one.waiting++
+	s.mu.Unlock()
+	defer s.leave(key, one)
+	select {
+	case <-one.done:
+		return one.value, one.err
+	case <-ctx.Done():
+		return value, ctx.Err()
+	}
+}
+
+// begin is called with the mutex held.
+func (s *shared[T]) begin(
+	ctx context.Context, key string, look func(context.Context) (T, error),
+) *sharedLook[T] {
+	one := &sharedLook[T]{done: make(chan struct{})}
+	if s.all == nil {
+		s.all = map[string]*sharedLook[T]{}
+	}
+	s.all[key] = one
+	ctx, one.cancel = context.WithCancel(context.WithoutCancel(ctx)) // the caller may leave before the others
+	go func() {
+		one.value, one.err = look(ctx)
+		close(one.done)
+		one.cancel()
+		time.AfterFunc(shareFor, func() { s.forget(key, one) })
+	}()
+	return one
+}
+
+func (s *shared[T]) leave(key string, one *sharedLook[T]) {
+	s.mu.Lock()
+	one.waiting--
+	nobody := one.waiting == 0
+	s.mu.Unlock()
+	select {
+	case <-one.done:
+	default:
+		if nobody {
+			s.forget(key, one)
+			one.cancel()
+		}
+	}
+}
+
+func (s *shared[T]) forget(key string, one *sharedLook[T]) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all[key] == one {
+		delete(s.all, key)
+	}
+}
