@@ -228,3 +228,43 @@ func TestClickedLink(t *testing.T) {
 		}
 	}
 }
+
+// A reader that takes nothing is left, whatever it is sent; one that is slow is not.
+func TestReaderIsLeft(t *testing.T) {
+	for _, tt := range []struct {
+		what    string
+		answer  func(w http.ResponseWriter) error
+		reads   bool
+		refused bool
+	}{
+		{"a value", func(w http.ResponseWriter) error { _, err := w.Write(make([]byte, 64<<20)); return err }, false, true},
+		{"a file", func(w http.ResponseWriter) error { _, err := io.CopyN(w, zeros{}, 64<<20); return err }, false, true},
+		{"a stream", func(w http.ResponseWriter) error { _, err := io.CopyN(flusher{w}, zeros{}, 64<<20); return err }, false, true},
+		{"a value, read", func(w http.ResponseWriter) error { _, err := w.Write(make([]byte, 64<<20)); return err }, true, false},
+	} {
+		ended := make(chan error, 1)
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			ended <- tt.answer(patient{w, time.Second / 5})
+		}))
+		defer s.Close()
+		conn, err := net.Dial("tcp", s.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		if tt.reads {
+			go func() { _, _ = io.Copy(io.Discard, conn) }()
+		}
+		select {
+		case err := <-ended:
+			if (err != nil) != tt.refused {
+				t.Errorf("%s: %v", tt.what, err)
+			}
+		case <-time.After(30 * time.Second):
+			t.Errorf("%s: the reader is waited for", tt.what)
+		}
+	}
+}

@@ -203,7 +203,9 @@ func (s *Server) ownHost(next http.Handler) http.Handler {
 	if host, port, err := net.SplitHostPort(s.host); err == nil && net.ParseIP(host).IsLoopback() {
 		names = append(names, net.JoinHostPort("localhost", port))
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return http.HandlerFunc(func(to http.ResponseWriter, r *http.Request) {
+		w := patient{to, readerPatience}
+		w.wait() // an answer may have no body
 		if label, ok := s.pageOf(r.Host); ok {
 			if r.ContentLength != 0 { // until it is known who asks
 				_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(patience)) // fails when it is closed

@@ -156,7 +156,6 @@ func (n *news) since(before *news) []byte {
 func (s *Server) live(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := flusher{w}
-	defer out.done()
 	out.flush()
 	changes, leave := s.feeds.follow(r.Context(), r.PathValue("app"))
 	defer leave()

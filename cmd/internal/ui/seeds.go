@@ -149,7 +149,6 @@ func (s *Server) hboxLog(w http.ResponseWriter, r *http.Request) {
 	defer end()
 	w.Header().Set("Content-Type", "text/plain")
 	out := flusher{w}
-	defer out.done()
 	reader.Tail = hboxTail
 	reader.Streams = []logs.Stream{{File: stream + ".log", Out: out, Mark: "|"}}
 	if err := reader.One(r.Context(), in.String()); err != nil && r.Context().Err() == nil {

@@ -283,7 +283,6 @@ func (s *Server) logs(w http.ResponseWriter, r *http.Request) {
 	defer end()
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	out := flusher{w}
-	defer out.done()
 	out.flush()
 	reader.Tail, reader.Follow = tail, r.URL.Query().Get("follow") == "true"
 	reader.Streams = []logs.Stream{{File: stream + ".log", Out: out, Mark: "|"}}
@@ -292,20 +291,48 @@ func (s *Server) logs(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// readerPatience is how long a reader may take none of what it is sent.
+const readerPatience = 30 * time.Second
+
+// patient leaves a reader who takes nothing for a while: what is written comes in parts, each with a time of its own.
+type patient struct {
+	http.ResponseWriter
+	each time.Duration
+}
+
+// mostPart is how many bytes a reader has to take in that time.
+const mostPart = 64 << 10
+
+// Unwrap is for http.ResponseController.
+func (p patient) Unwrap() http.ResponseWriter { return p.ResponseWriter }
+
+func (p patient) wait() {
+	_ = http.NewResponseController(p.ResponseWriter).SetWriteDeadline(time.Now().Add(p.each)) // a recorder cannot
+}
+
+func (p patient) WriteHeader(code int) {
+	p.wait()
+	p.ResponseWriter.WriteHeader(code)
+}
+
+func (p patient) Write(b []byte) (n int, err error) {
+	for part := range slices.Chunk(b, mostPart) {
+		p.wait()
+		done, err := p.ResponseWriter.Write(part)
+		if n += done; err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
 // flusher sends each part at once.
 type flusher struct{ w http.ResponseWriter }
 
-// readerPatience is how long a browser may take none of what it is sent.
-const readerPatience = 30 * time.Second
-
 func (f flusher) Write(b []byte) (int, error) {
-	_ = http.NewResponseController(f.w).SetWriteDeadline(time.Now().Add(readerPatience)) // fails when it is closed
 	n, err := f.w.Write(b)
 	f.flush()
 	return n, err
 }
-
-// done leaves the connection as it was.
-func (f flusher) done() { _ = http.NewResponseController(f.w).SetWriteDeadline(time.Time{}) } // as above
 
 func (f flusher) flush() { _ = http.NewResponseController(f.w).Flush() } // a recorder cannot

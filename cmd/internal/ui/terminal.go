@@ -154,7 +154,6 @@ func (s *Server) runShell(w http.ResponseWriter, r *http.Request, instance strin
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set(terminalHeader, id)
 	out := flusher{w}
-	defer out.done()
 	out.flush()
 	end, err := agent.Exec(r.Context(), status.ExecRequest{
 		Argv: []string{"/bin/sh", "-c", shell}, Env: []string{"TERM=xterm-256color"}, Stdin: true, Terminal: &size,
