@@ -39,23 +39,21 @@ func ServePeers(ctx context.Context, l net.Listener, id PeerIdentity, h http.Han
 			return ctx
 		},
 	}
-	return serveWith(ctx, server, tls.NewListener(newConnections(l, connectionBudget()), id.server()))
+	return serveWith(ctx, server, tls.NewListener(newConnections(l, budget(mostConnections, 2)), id.server()))
 }
 
-// connectionBudget is how many connections of other hosts this process may have.
-func connectionBudget() int {
+// budget is how many of most connections this process may have: they take one descriptor of so many at most.
+func budget(most int, of uint64) int {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
-		return mostConnections / 8
+		return max(1, most/8)
 	}
-	return int(min(mostConnections, limit.Cur/2)) //nolint:gosec // at most mostConnections
+	return int(min(uint64(most), limit.Cur/of)) //nolint:gosec // at most most, which is positive
 }
 
-// Bounded bounds the connections of a port that others find, to most or fewer: they must leave the agent its
+// Bounded bounds the connections of a port that others find, to most or fewer: they must leave the process its
 // descriptors. The server tells of the connections that it knows, by Known.
-func Bounded(l net.Listener, most int) net.Listener {
-	return newConnections(l, min(most, connectionBudget()/2))
-}
+func Bounded(l net.Listener, most int) net.Listener { return newConnections(l, budget(most, 4)) }
 
 // connections are those of other hosts, or of the users of this one. Those that have not shown the run's token yet are
 // strangers: when there are too many, of one address or in all, the oldest of the address with the most strangers is

@@ -132,7 +132,7 @@ func Handler(s Source) http.Handler {
 // the agent its descriptors: of each user so many connections stay, the newest.
 func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
-	return serveWith(ctx, server, newConnections(l, connectionBudget()))
+	return serveWith(ctx, server, newConnections(l, budget(mostConnections, 2)))
 }
 
 func serveWith(ctx context.Context, server *http.Server, l net.Listener) error {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -118,12 +119,40 @@ func logOf(t *testing.T, state interface{ App(string) string }, app string) stri
 	return filepath.Join(dir, "worker-0", "stdout.log")
 }
 
-// Connections that say nothing do not keep others out for longer than the patience with them.
+// Connections that have not shown who asks crowd out each other, and nobody who has.
 func TestManyConnections(t *testing.T) {
 	base, _, links := serve(t)
 	c := browser(t)
 	get(t, c, <-links, "")
 	host := strings.TrimPrefix(base, "http://")
+	mine, err := net.Dial("tcp", host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mine.Close()
+	reader := bufio.NewReader(mine)
+	ask := func() int {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/api/v1/me", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, cookie := range c.Jar.Cookies(r.URL) {
+			r.AddCookie(cookie)
+		}
+		if err := r.Write(mine); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := http.ReadResponse(reader, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		_, _ = io.Copy(io.Discard, answer.Body)
+		return answer.StatusCode
+	}
+	if code := ask(); code != 200 {
+		t.Fatalf("alone: %d", code)
+	}
 	var idle []net.Conn
 	defer func() {
 		for _, conn := range idle {
@@ -139,6 +168,19 @@ func TestManyConnections(t *testing.T) {
 	}
 	if code, _, _ := get(t, c, base+"/api/v1/apps", ""); code != 200 {
 		t.Errorf("beside %d idle connections: %d", len(idle), code)
+	}
+	if code := ask(); code != 200 {
+		t.Errorf("on a connection that was there before: %d", code)
+	}
+	open := 0
+	for _, conn := range idle {
+		_ = conn.SetReadDeadline(time.Now().Add(time.Millisecond)) // it is open
+		if _, err := conn.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
+			open++
+		}
+	}
+	if most := mostConnections / 4; open > most {
+		t.Errorf("%d connections of one stranger are open, want at most %d", open, most)
 	}
 }
 

@@ -157,6 +157,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		c, ok := s.whoAsks(r)
 		switch {
 		case ok:
+			welcome(r)
 			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, c)))
 		case s.Link != nil:
 			http.Error(w, "Open the link that muster ui has printed.", http.StatusUnauthorized)

@@ -234,6 +234,7 @@ func (s *Server) pageHandler(w http.ResponseWriter, r *http.Request, label strin
 		http.Error(w, "Open this page by its link at "+s.base, http.StatusForbidden)
 		return
 	}
+	welcome(r)
 	if err := s.mayPage(r, label, who); err != nil {
 		http.Error(w, err.Error(), http.StatusForbidden)
 		return

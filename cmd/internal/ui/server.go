@@ -17,8 +17,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/net/netutil"
-
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/cmd/internal/apps"
 	"github.com/muster-agent/muster/cmd/internal/logs"
@@ -27,6 +25,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/journal/timeline"
+	"github.com/muster-agent/muster/shim/status"
 )
 
 //go:embed web
@@ -73,10 +72,13 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		Handler: s.handler(), ReadHeaderTimeout: patience, IdleTimeout: idlePatience, MaxHeaderBytes: mostHeader,
 		ErrorLog:    log.New(io.Discard, "", 0), // strangers' broken handshakes
 		BaseContext: func(net.Listener) context.Context { return ctx },
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, connectionKey{}, c)
+		},
 	}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // its answers are streams
 	defer stop()
-	if err := server.Serve(netutil.LimitListener(l, mostConnections)); !errors.Is(err, http.ErrServerClosed) {
+	if err := server.Serve(status.Bounded(l, mostConnections)); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil
@@ -89,6 +91,16 @@ const (
 	idlePatience    = time.Minute
 	mostConnections = 4096
 )
+
+// connectionKey is where a request's context has its connection.
+type connectionKey struct{}
+
+// welcome notes that a request's connection has shown who asks: from here on strangers do not crowd it out.
+func welcome(r *http.Request) {
+	if one, ok := r.Context().Value(connectionKey{}).(interface{ Known() }); ok {
+		one.Known()
+	}
+}
 
 func (s *Server) announce() {
 	if s.Link != nil {
