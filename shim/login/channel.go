@@ -7,8 +7,11 @@ import (
 	"net"
 	"strconv"
 	"sync"
+	"time"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/muster-agent/muster/shim/wording"
 )
 
 // open answers a channel that a client asks for, until it is closed.
@@ -70,18 +73,46 @@ func (c *connection) forward(ctx context.Context, asked ssh.NewChannel) {
 	_ = channel.Close()           // the client may have hung up
 }
 
-// mostTold bounds how many addresses of one connection are told of.
+// mostTold bounds how many addresses of one connection are told of; the others are a number at its end.
 const mostTold = 16
 
 // tellForward tells of the first connection to an address.
 func (c *connection) tellForward(address string) {
 	c.mu.Lock()
-	known := c.forwards[address] || len(c.forwards) == mostTold
-	if !known {
+	known, more := c.forwards[address], len(c.forwards) == mostTold
+	if !known && more {
+		c.untold++
+	}
+	first := c.untold == 1
+	if !known && !more {
 		c.forwards[address] = true
 	}
 	c.mu.Unlock()
-	if !known {
+	switch {
+	case known:
+	case !more:
 		c.Event(fmt.Sprintf("connection to %s for %s", address, c.who))
+	case first:
+		c.Event(fmt.Sprintf("connections to more than %d addresses for %s", mostTold, c.who))
+	}
+}
+
+// count gives a session its number.
+func (c *connection) count() int64 {
+	c.mu.Lock()
+	c.sessions++
+	c.mu.Unlock()
+	return c.begun.Add(1)
+}
+
+// tellEnd tells of a login that no session has told of, and of the connections that were not.
+func (c *connection) tellEnd(took time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.untold > 0 {
+		c.Event(fmt.Sprintf("connections to other addresses for %s: %d", c.who, c.untold))
+	}
+	if c.sessions == 0 {
+		c.Event(fmt.Sprintf("login of %s ends after %s: no session", c.who, wording.Took(took)))
 	}
 }

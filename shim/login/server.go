@@ -39,7 +39,6 @@ const (
 	mostTries       = 6
 	mostChannels    = 64 // of one connection
 	patience        = 20 * time.Second
-	refusalPause    = 200 * time.Millisecond // after an unknown key: it costs a question to the registry
 )
 
 // version is what clients see of the server.
@@ -52,7 +51,7 @@ func Serve(ctx context.Context, l net.Listener, c Config) error {
 	l = status.Bounded(l, mostConnections)
 	stop := context.AfterFunc(ctx, func() { _ = l.Close() }) // ends Accept
 	defer stop()
-	s := &server{Config: c, refused: refusals{tell: c.Event}}
+	s := &server{Config: c, refused: refusals{tell: c.Event}, lookups: newLookups(c.Admit)}
 	defer s.refused.flush()
 	defer s.work.Wait()
 	defer cancel()
@@ -74,9 +73,10 @@ func Serve(ctx context.Context, l net.Listener, c Config) error {
 // server is one Serve.
 type server struct {
 	Config
-	refused  refusals
-	sessions atomic.Int64 // so far
-	work     sync.WaitGroup
+	refused refusals
+	lookups *lookups
+	begun   atomic.Int64 // sessions so far
+	work    sync.WaitGroup
 }
 
 // whoKey is where the permissions of a connection have whose key it showed, and printKey the key's fingerprint.
@@ -95,7 +95,7 @@ func (s *server) serve(ctx context.Context, conn net.Conn) {
 	_ = conn.SetDeadline(time.Now().Add(patience)) // fails when it is closed
 	last := ""                                     // what was refused
 	admit := func(key, shown string) (*ssh.Permissions, error) {
-		who, err := s.Admit(ctx, key)
+		who, err := s.lookups.admit(ctx, key)
 		if err == nil {
 			return &ssh.Permissions{Extensions: map[string]string{whoKey: who, printKey: shown}}, nil
 		}
@@ -103,7 +103,6 @@ func (s *server) serve(ctx context.Context, conn net.Conn) {
 		if !errors.Is(err, registry.ErrNoLogin) {
 			s.Log.Warn("ssh key not looked up", "err", err)
 		}
-		pause(ctx, refusalPause)
 		return nil, err
 	}
 	config := &ssh.ServerConfig{
@@ -162,10 +161,14 @@ type connection struct {
 
 	mu       sync.Mutex
 	forwards map[string]bool // addresses that were told of
+	untold   int             // connections to other ones
+	sessions int
 }
 
 // serve answers the client's requests until the connection is closed.
 func (c *connection) serve(ctx context.Context, channels <-chan ssh.NewChannel, requests <-chan *ssh.Request) {
+	begun := time.Now()
+	defer func() { c.tellEnd(time.Since(begun)) }()
 	var work sync.WaitGroup
 	defer work.Wait()
 	work.Go(func() { // asks whether the server is alive, and forwarding from here, get a no

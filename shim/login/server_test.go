@@ -401,6 +401,36 @@ func TestForward(t *testing.T) {
 	}
 }
 
+// What a login did without a session is told at its end: also that it did nothing, and how many connections more than
+// are told of one by one.
+func TestLoginWithoutSession(t *testing.T) {
+	r := newRig(t)
+	c := r.client(t)
+	for i := range mostTold + 5 {
+		if conn, err := c.Dial("tcp", fmt.Sprintf("127.0.0.%d:1", i+1)); err == nil {
+			_ = conn.Close()
+		}
+	}
+	idle := r.client(t)
+	if err := errors.Join(c.Close(), idle.Close()); err != nil {
+		t.Fatal(err)
+	}
+	count := func(text string) int { return strings.Count(r.told(), text) }
+	for end := time.Now().Add(watchdog); count("no session") < 2; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not told:\n%s", r.told())
+		}
+	}
+	for text, n := range map[string]int{
+		"connection to 127.0.0.": mostTold, "connections to more than 16 addresses for alice": 1,
+		"connections to other addresses for alice": 1, "login of alice": 2, "127.0.0.1: 5": 1,
+	} {
+		if count(text) != n {
+			t.Errorf("%q %d times, want %d:\n%s", text, count(text), n, r.told())
+		}
+	}
+}
+
 // TestHangup: what a client leaves behind ends, and the events say so.
 func TestHangup(t *testing.T) {
 	r := newRig(t)

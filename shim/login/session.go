@@ -165,7 +165,7 @@ func (s *session) start(ctx context.Context, what string, argv []string) bool {
 		x = failed(err)
 	}
 	s.program = &x
-	begun, number := time.Now(), s.sessions.Add(1)
+	begun, number := time.Now(), s.count()
 	s.Event(fmt.Sprintf("session %d of %s begins: %s", number, s.who, what))
 	s.after = func(end status.ExecExit) {
 		s.Event(fmt.Sprintf("session %d ends after %s: %s", number, wording.Took(time.Since(begun)), endOf(end)))

@@ -263,7 +263,8 @@ type bounded struct {
 
 func (b *bounded) Write(p []byte) (int, error) {
 	if b.text.Len()+len(p) > mostEvents || b.left.Add(-int64(len(p))) < 0 {
-		return 0, fmt.Errorf("more than %d bytes of events of one instance, or %d of all, at once", mostEvents, mostOfAll)
+		return 0, fmt.Errorf("more than %d bytes of events of one instance, or %d of all, at once",
+			mostEvents, mostOfAll)
 	}
 	return b.text.Write(p)
 }

@@ -33,8 +33,8 @@ type terminal struct {
 	resize chan status.ExecSize
 }
 
-// typed is what goes to a shell: a reader takes the text of one request after the other, when the shell reads. A request
-// that is given up before takes its text with it.
+// typed is what goes to a shell: a reader takes the text of one request after the other, when the shell reads. A
+// request that is given up before takes its text with it.
 type typed struct {
 	next chan string
 	over chan struct{} // closed when the shell has ended
