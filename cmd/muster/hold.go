@@ -2,16 +2,14 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/muster-agent/muster/cmd/internal/apps"
+	"github.com/muster-agent/muster/cmd/internal/ask"
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/shim/exit"
-	"github.com/muster-agent/muster/shim/status"
 )
 
 type holdFlags struct {
@@ -41,25 +39,12 @@ ends it too. From another host it takes the right to write the app's keys in its
 }
 
 func (f *holdFlags) hold(ctx context.Context, s console.Streams, word string) error {
-	switch {
-	case f.release == (f.keep != 0):
+	if f.release == (f.keep != 0) {
 		return exit.Usagef("hold: want --for TIME, such as --for 2h, or --release")
-	case f.keep < 0 || f.keep > status.MostHold:
-		return exit.Usagef("hold: --for %s: want a time up to %s", f.keep, status.MostHold)
 	}
 	k, err := f.ask.Lookup(word, s.Err)
 	if err != nil {
 		return err
 	}
-	t, c, err := k.Agent(ctx, word)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	ctx, cancel := context.WithTimeout(ctx, apps.Patience)
-	defer cancel()
-	if err := c.Hold(ctx, f.keep); err != nil {
-		return fmt.Errorf("hold %s/%s: %w", t.App, t.Instance, err)
-	}
-	return nil
+	return ask.Hold(ctx, k, word, f.keep)
 }

@@ -162,7 +162,7 @@ func TestPage(t *testing.T) {
 	for _, host := range []string{"10.77.0.1", "10.77.0.2", "10.77.0.3"} {
 		b.awaitText("tbody", host)
 	}
-	b.await("a checkpoint of the gang", `[...document.querySelectorAll("tbody tr")].some((row) => Number(row.children[6].textContent) >= 40)`)
+	b.await("a checkpoint of the gang", `[...document.querySelectorAll("tbody tr")].some((row) => Number(row.querySelector('[data-column="Step"]')?.textContent) >= 40)`)
 
 	// its log, as it grows, and only the lines that are looked for
 	b.press("tbody", "worker-0")
@@ -179,7 +179,7 @@ func TestPage(t *testing.T) {
 	b.press("dialog", "Send")
 	b.awaitText("dialog .said", "sent")
 	b.press("dialog", "Close")
-	b.await("its second attempt", rowIs("worker-1", 4, "2"))
+	b.await("its second attempt", rowIs("worker-1", "Attempt", "2"))
 	b.await("what it has lost", `document.querySelectorAll(".timeline .span-lost").length > 0`)
 	b.awaitText("dt", "productive")
 
@@ -229,6 +229,6 @@ func row(instance string) string {
 }
 
 // rowIs is true when a cell of an instance's row has a text.
-func rowIs(instance string, column int, text string) string {
-	return fmt.Sprintf("document.querySelector(%q)?.children[%d].textContent === %q", row(instance), column, text)
+func rowIs(instance, column, text string) string {
+	return fmt.Sprintf("document.querySelector(%q)?.textContent === %q", row(instance)+` [data-column="`+column+`"]`, text)
 }

@@ -34,6 +34,7 @@ func (s *Server) acts(mux *http.ServeMux) {
 	mux.HandleFunc("POST /api/v1/apps/{app}/save", s.acting(save))
 	mux.HandleFunc("POST /api/v1/apps/{app}/flex", s.acting(flex))
 	mux.HandleFunc("POST /api/v1/apps/{app}/instances/{instance}/signal", s.acting(signal))
+	mux.HandleFunc("POST /api/v1/apps/{app}/instances/{instance}/hold", s.acting(hold))
 	mux.HandleFunc("GET /api/v1/apps/{app}/flex", s.explainFlex)
 	mux.HandleFunc("POST /api/v1/apps/{app}/instances/{instance}/terminal", s.terminal)
 	mux.HandleFunc("POST /api/v1/terminals/{id}", s.typed)

@@ -71,6 +71,13 @@ var operations = []operation{
 		Signal string `json:"signal"`
 	}{}},
 	{
+		route:   "POST /api/v1/apps/{app}/instances/{instance}/hold",
+		summary: "Keep the container of its failed process for so many seconds from now on; 0: release it", answer: said{},
+		body: struct {
+			For float64 `json:"for"`
+		}{},
+	},
+	{
 		route: "POST /api/v1/apps/{app}/instances/{instance}/terminal", summary: "A shell in its container; the answer is what the shell prints",
 		kind: "application/octet-stream", answer: "", body: object{},
 	},

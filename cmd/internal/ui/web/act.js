@@ -85,6 +85,27 @@ export function askFlex(app, counts) {
   explain();
 }
 
+const holdTimes = [[3600, "1 hour"], [4 * 3600, "4 hours"], [24 * 3600, "1 day"], [7 * 24 * 3600, "7 days"]];
+
+export function askHold(app, instance) {
+  const time = make("select", {}, ...holdTimes.map(([seconds, name]) => make("option", { value: seconds }, name)));
+  ask({
+    title: `Keep the container of ${app}/${instance}?`, button: "Extend",
+    body: make("div", { className: "fields" },
+      make("p", {}, "It keeps its limits, GPUs and ports for that time, counted from now."),
+      make("label", {}, "For ", time)),
+    act: () => post(path(app, `instances/${encodeURIComponent(instance)}/hold`), { for: Number(time.value) }).then(() => "extended"),
+  });
+}
+
+export function askRelease(app, instance) {
+  ask({
+    title: `Release the container of ${app}/${instance}?`, button: "Release", bad: true,
+    body: make("p", {}, "What is in it and was saved nowhere is lost. What would have followed the failure follows now."),
+    act: () => post(path(app, `instances/${encodeURIComponent(instance)}/hold`), { for: 0 }).then(() => "released"),
+  });
+}
+
 export function askSignal(app, instance) {
   const signal = make("select", {}, ...["TERM", "INT", "KILL", "HUP", "USR1", "USR2", "QUIT", "STOP", "CONT"].map((name) => make("option", {}, name)));
   ask({
