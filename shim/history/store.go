@@ -264,6 +264,15 @@ func (s *Store) look(ctx context.Context) (found listing, err error) {
 	return found, nil
 }
 
+// Runs are the runs of an app, each as its run.json tells, in no order.
+func (s *Store) Runs(ctx context.Context, app string) ([]Run, error) {
+	entries, err := s.Entries(ctx, app)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(s.summaries(ctx, entries), func(r Run) bool { return r.Version == 0 }), nil
+}
+
 // summaries are the runs of entries; what is no run has no version.
 func (s *Store) summaries(ctx context.Context, of []Entry, odd *oddities) ([]Run, error) {
 	all := make([]Run, len(of))

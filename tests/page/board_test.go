@@ -2,16 +2,12 @@ package page
 
 import (
 	"encoding/json"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/muster-agent/muster/tests/child"
 	"github.com/muster-agent/muster/tests/folder"
 )
 
@@ -33,7 +29,7 @@ const said = (name, text) => document.body.append(name + ": " + text + "; ");
 // A board opens from the page of its app, in a browser that goes to a name of its own for it, and its script gets
 // nothing of the ui with the session of who looks at it.
 func TestBoard(t *testing.T) {
-	dir := folder.Temp(t, "board-")
+	h := newHost(t)
 	lay := func(v any) string {
 		text, err := json.Marshal(v)
 		if err != nil {
@@ -43,7 +39,7 @@ func TestBoard(t *testing.T) {
 	}
 	type object = map[string]any
 	const schema = "http://example.org/specification/v2.0.0"
-	folder.Lay(t, dir, map[string]string{
+	folder.Lay(t, h.dir, map[string]string{
 		"app/metainfo.json": lay(object{"schemaVersion": "2.1", "application": object{
 			"name": "b", "version": "1", "components": []object{{"name": "worker", "category": "MASTER", "compExports": "worker-board"}},
 			"exportGroups": []object{{"name": "worker", "exports": []object{{"name": "board", "value": "http://${worker_HOST}:${site.side.board}/"}}}},
@@ -55,38 +51,12 @@ func TestBoard(t *testing.T) {
 		"app/resources.json": lay(object{"schema": schema, "metadata": object{}, "global": object{}, "components": object{
 			"worker": object{"yarn.role.priority": "1", "yarn.component.instances": "1", "yarn.memory": "128"},
 		}}),
-		"app/package/files/index.html": nosy, "app/package/files/data.txt": "hello\n", "w/": "", "h/": "",
+		"app/package/files/index.html": nosy, "app/package/files/data.txt": "hello\n", "w/": "",
 	})
-	said := func(name string) string {
-		text, _ := os.ReadFile(filepath.Join(dir, name)) // it comes
-		return string(text)
-	}
-	start := func(name string, args ...string) *child.Process {
-		cmd := exec.Command(muster, args...)
-		cmd.Env = append(os.Environ(), "HOME="+filepath.Join(dir, "h"), "MUSTER_AGENT_STATE_DIR="+filepath.Join(dir, "s"))
-		p, err := child.StartLogged(cmd, filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := p.End(syscall.SIGTERM, watchdog); err != nil {
-				t.Error(err)
-			}
-			if t.Failed() {
-				t.Logf("%s:\n%s", name, said(name))
-			}
-		})
-		return p
-	}
-	run := start("run", "run", filepath.Join(dir, "app"), "--app-id", "b1", "--work-dir", filepath.Join(dir, "w"), "--engine", "process")
-	await(t, "the process", func() bool { return strings.Contains(said("w/log/worker-0/stdout.log"), "begun") })
-	start("ui", "ui")
-	await(t, "the link", func() bool { return linkLine.MatchString(said("ui")) })
-	link := linkLine.FindString(said("ui"))
-	base := link[:strings.Index(link, "/login")]
-
+	run := h.start("run", "run", filepath.Join(h.dir, "app"), "--app-id", "b1", "--work-dir", filepath.Join(h.dir, "w"), "--engine", "process")
+	await(t, "the process", func() bool { return strings.Contains(h.said("w/log/worker-0/stdout.log"), "begun") })
 	b := newBrowser(t)
-	b.do("open", chromedp.Navigate(link))
+	base := h.open(b)
 	b.do("the app", chromedp.Navigate(base+"/apps/b1"))
 	b.await("a link to the board", `[...document.querySelectorAll("dd a")].some(a => a.getAttribute("href") === "/apps/b1/proxy/worker-0/worker.board")`)
 	b.do("the board", chromedp.Navigate(base+"/apps/b1/proxy/worker-0/worker.board/index.html?ui="+base))
@@ -97,7 +67,7 @@ func TestBoard(t *testing.T) {
 		strings.Contains(text, "b1") {
 		t.Errorf("at %s the board's script says %q", at, text)
 	}
-	if run.Ended(0) || strings.Contains(said("ui"), "msg=asked") {
+	if run.Ended(0) || strings.Contains(h.said("ui"), "msg=asked") {
 		t.Error("the board's script has stopped the run")
 	}
 }

@@ -245,6 +245,46 @@ func rowOfPast(r history.Run) Row {
 	return row
 }
 
+// PastRun is a run of an app that the history store has.
+type PastRun struct {
+	Run         string     `json:"run"`
+	Name        string     `json:"name"`
+	User        string     `json:"user"`
+	Launcher    string     `json:"launcher"`
+	Started     *time.Time `json:"started"`
+	Ended       *time.Time `json:"ended"`
+	Outcome     string     `json:"outcome"`
+	Cause       string     `json:"cause,omitempty"` // the verdict's
+	Generations int        `json:"generations"`     // 0: not known
+}
+
+// Runs are the runs of an app in the history store, the newest first; none where there is no store.
+func (k Lookup) Runs(ctx context.Context, app string) ([]PastRun, error) {
+	all := []PastRun{}
+	if err := appdef.CheckName("app", app); err != nil {
+		return nil, exit.With(exit.Usage, err)
+	}
+	if k.Past.Store == nil {
+		return all, nil
+	}
+	runs, err := k.Past.Store.Runs(ctx, app)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(runs, func(a, b history.Run) int { return b.Started.Compare(a.Started) })
+	for _, r := range runs {
+		one := PastRun{
+			Run: r.Run, Name: r.Name, User: r.User, Launcher: r.Launcher, Started: new(status.Stamp(r.Started)),
+			Ended: new(status.Stamp(r.Ended)), Outcome: r.Outcome, Generations: r.Last.Gen,
+		}
+		if r.Verdict != nil {
+			one.Cause = r.Verdict.Cause
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
 // listPast adds the apps that the history store alone knows.
 func (k Lookup) listPast(ctx context.Context, rows []Row) ([]Row, error) {
 	more, err := k.pastRows(ctx, false)

@@ -119,6 +119,7 @@ func (s *Server) handler() http.Handler {
 	page := func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, files, "index.html") }
 	mux.HandleFunc("GET /{$}", page)
 	mux.HandleFunc("GET /apps/{app}", page)
+	mux.HandleFunc("GET /apps/{app}/runs/{run}", page)
 	mux.HandleFunc("GET /api/v1/apps", s.apps)
 	mux.HandleFunc("GET /api/v1/apps/{app}", s.app)
 	mux.HandleFunc("GET /api/v1/apps/{app}/logs/{instance}/{stream}", s.logs)
@@ -134,6 +135,7 @@ func (s *Server) handler() http.Handler {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(openAPI) // fails when the asker is gone
 	})
+	s.past(mux)
 	s.acts(mux)
 	s.seeds(mux)
 	mux.HandleFunc("GET /apps/{app}/proxy/{instance}/{export}", s.openPage)

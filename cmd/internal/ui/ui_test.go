@@ -22,6 +22,12 @@ import (
 // serve starts a server for a host with one app, whose run is over, and returns where new links come.
 func serve(t *testing.T) (base string, state status.Dir, links chan string) {
 	t.Helper()
+	return serveWith(t, func(*apps.Lookup) {})
+}
+
+// serveWith serves what a lookup finds that is made differently.
+func serveWith(t *testing.T, differ func(*apps.Lookup)) (base string, state status.Dir, links chan string) {
+	t.Helper()
 	state = status.Dir(t.TempDir())
 	links = make(chan string, 4)
 	addApp(t, state, "d1")
@@ -30,8 +36,12 @@ func serve(t *testing.T) (base string, state status.Dir, links chan string) {
 		t.Fatal(err)
 	}
 	s := &Server{
-		Lookup: func(string) (apps.Lookup, error) { return apps.Lookup{State: state, Warn: io.Discard}, nil },
-		Link:   func(url string) { links <- url },
+		Lookup: func(string) (apps.Lookup, error) {
+			k := apps.Lookup{State: state, Warn: io.Discard}
+			differ(&k)
+			return k, nil
+		},
+		Link: func(url string) { links <- url },
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan error, 1)

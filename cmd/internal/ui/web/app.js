@@ -3,19 +3,23 @@ import { showLog } from "./log.js";
 import { askFlex, askSave, askStop } from "./act.js";
 import { showCurves } from "./curves.js";
 import { showInstances } from "./instances.js";
+import { address, showRuns } from "./runs.js";
 import { showTerminal } from "./terminal.js";
 import { showTimeline } from "./timeline.js";
 
-// showApp shows one app: how it stands, its instances, and the log of the one that is chosen.
-export function showApp(main, id, me) {
+// showApp shows one app, or one of its runs that are over: how it stands, its instances, and the log of the one that is
+// chosen.
+export function showApp(main, id, run, me) {
+  const api = "/api/v1/apps/" + encodeURIComponent(id) + (run ? "/runs/" + encodeURIComponent(run) : "");
   const title = make("h2");
   const facts = make("dl");
   const table = make("div");
   const logs = make("section", { "aria-label": "log" });
   const use = make("section", { "aria-label": "use" });
   const passed = make("section", { "aria-label": "timeline" });
+  const before = make("section", { "aria-label": "runs" });
   let counts = {};
-  const acts = make("div", { className: "tools acts", hidden: !me.act },
+  const acts = make("div", { className: "tools acts", hidden: true },
     make("button", { onclick: () => askStop(id) }, "Stop …"),
     make("button", { onclick: () => askSave(id) }, "Save …"),
     make("button", { onclick: () => askFlex(id, counts) }, "Counts …"));
@@ -28,14 +32,16 @@ export function showApp(main, id, me) {
     passed,
     use,
     logs,
+    before,
   );
-  const line = showTimeline(passed, id);
-  const curves = showCurves(use, id);
-  const instances = showInstances(table, id, { act: me.act, openLog, openShell });
+  const line = showTimeline(passed, api);
+  const curves = showCurves(use, api);
+  const instances = showInstances(table, id, { act: me.act && !run, openLog, openShell });
+  const runs = showRuns(before, id, run);
 
   function openLog(instance) {
     if (log) log.close();
-    log = showLog(logs, id, instance);
+    log = showLog(logs, api, instance);
     logs.scrollIntoView({ block: "nearest" });
   }
 
@@ -46,7 +52,8 @@ export function showApp(main, id, me) {
   }
 
   return {
-    feed: "/api/v1/apps/" + encodeURIComponent(id) + "/live",
+    feed: run ? "" : api + "/live",
+    from: api,
     update(app) {
       title.replaceChildren(app.app + (app.name ? " (" + app.name + "): " : ": "), word(app.phase));
       const lines = [];
@@ -57,9 +64,10 @@ export function showApp(main, id, me) {
       } else if (app.directive) {
         add("Directive", app.directive.act + (app.directive.why ? ": " + app.directive.why : ""));
       }
-      add("Run", app.run);
+      add("Run", run ? make("span", {}, run, ", one of ", make("a", { href: address(id) }, id)) : app.run);
       add("Generation", app.generation ? String(app.generation) : "");
       add("Started", moment(app.started));
+      add("Ended", app.verdict && moment(app.verdict.at));
       add("Missing", (app.missing || []).join(", "));
       for (const row of app.verdict ? [] : app.instances) {
         for (const [name, url] of Object.entries(row.exports || {})) {
@@ -70,10 +78,13 @@ export function showApp(main, id, me) {
         for (const warning of row.warnings || []) add("Warning", make("span", { className: "warn" }, row.instance + ": " + warning.text));
       }
       facts.replaceChildren(...lines);
-      acts.hidden = !me.act || Boolean(app.verdict);
+      const over = Boolean(run || app.outcome);
+      acts.hidden = !me.act || over;
       counts = (app.directive && (app.directive.target || app.directive.counts)) || {};
       line.update();
-      instances.update(app.instances, !app.verdict);
+      instances.update(app.instances, !over);
+      curves.update(!over);
+      if (over) runs.ended(app.run);
     },
     close() {
       curves.close();

@@ -7,13 +7,14 @@ const shown = 3600; // s back from now
 const every = 5000; // ms between looks
 
 // showCurves draws the samples of instances: of one, or of all over each other.
-export function showCurves(place, app) {
+export function showCurves(place, api) {
   const only = make("select", { onchange: draw, "aria-label": "instances" }, make("option", { value: "" }, "all"));
   const charts = make("div", { className: "charts" });
   const note = make("p", { className: "dim" });
   place.replaceChildren(make("h2", {}, "Use"), make("div", { className: "tools" }, only), charts, note,
     make("link", { rel: "stylesheet", href: "/web/parts/uplot.css" }));
   let all = [], Plot = null, drawn = [];
+  let goesOn = null; // null: nobody has said
 
   let looking = false;
 
@@ -28,7 +29,7 @@ export function showCurves(place, app) {
   }
 
   async function take() {
-    const answer = await fetch(`/api/v1/apps/${encodeURIComponent(app)}/samples?since=${-shown}`);
+    const answer = await fetch(`${api}/samples` + (goesOn ? `?since=${-shown}` : ""));
     if (!answer.ok) {
       note.textContent = await answer.json().then((said) => said.error, () => "The server has no samples.");
       return;
@@ -40,7 +41,7 @@ export function showCurves(place, app) {
       only.replaceChildren(...names.map((name) => make("option", { value: name }, name || "all")));
       only.value = names.includes(chosen) ? chosen : "";
     }
-    note.textContent = all.length ? "" : "No agent has sent samples.";
+    note.textContent = all.length ? "" : goesOn ? "No agent has sent samples." : "No samples of this run were kept.";
     draw();
   }
 
@@ -78,7 +79,7 @@ export function showCurves(place, app) {
   }
 
   import("/web/parts/uplot.js").then(
-    (library) => { Plot = library.default; look(); },
+    (library) => { Plot = library.default; if (goesOn !== null) look(); },
     () => { note.textContent = "This muster was built without curves; muster top shows the numbers."; });
   let wide = 0;
   const watch = new ResizeObserver(() => {
@@ -90,6 +91,12 @@ export function showCurves(place, app) {
   watch.observe(charts);
   const scheme = matchMedia("(prefers-color-scheme: dark)");
   scheme.addEventListener("change", draw);
-  const clock = setInterval(() => { if (Plot) look(); }, every);
-  return { close() { clearInterval(clock); watch.disconnect(); scheme.removeEventListener("change", draw); for (const plot of drawn) plot.destroy(); } };
+  const clock = setInterval(() => { if (Plot && goesOn) look(); }, every);
+  // update tells whether the run goes on: what one that is over has used stays as it is.
+  function update(on) {
+    if (on === goesOn) return;
+    goesOn = on;
+    if (Plot) look();
+  }
+  return { update, close() { clearInterval(clock); watch.disconnect(); scheme.removeEventListener("change", draw); for (const plot of drawn) plot.destroy(); } };
 }

@@ -1,7 +1,8 @@
 import { make, moment, replace, scroll, span, word } from "./dom.js";
+import { address } from "./runs.js";
 
 const columns = [
-  { name: "App", of: (app) => app.app, cell: (app) => make("a", { href: "/apps/" + encodeURIComponent(app.app), "data-key": app.app }, app.app) },
+  { name: "App", of: (app) => app.app, cell: (app) => make("a", { href: address(app.app, app.run), "data-key": app.app }, app.app) },
   { name: "Name", of: (app) => app.name },
   { name: "Phase", of: (app) => app.phase, cell: (app) => word(app.phase) },
   { name: "Outcome", of: (app) => app.outcome || "", cell: (app) => word(app.outcome) },

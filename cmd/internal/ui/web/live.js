@@ -15,3 +15,14 @@ export function follow(feed, update, say) {
   source.onerror = () => say("the server does not answer; this is what it said last");
   return () => source.close();
 }
+
+// once hands what does not change to update.
+export function once(from, update, say) {
+  const stop = new AbortController();
+  say("loading …");
+  fetch(from, { signal: stop.signal }).then((answer) => answer.json()).then((value) => {
+    say(value.error || "");
+    if (!value.error) update(value);
+  }).catch((error) => { if (error.name !== "AbortError") say("the server does not answer"); });
+  return () => stop.abort();
+}

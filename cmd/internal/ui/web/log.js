@@ -4,7 +4,7 @@ import { make } from "./dom.js";
 const mostText = 2_000_000;
 
 // showLog follows the log of an instance in place of what is there.
-export function showLog(place, app, instance) {
+export function showLog(place, api, instance) {
   let stop = new AbortController();
   let text = "";
   const stream = make("select", { onchange: open, "aria-label": "stream" },
@@ -29,7 +29,7 @@ export function showLog(place, app, instance) {
     stop = new AbortController();
     text = "";
     draw();
-    const path = `/api/v1/apps/${encodeURIComponent(app)}/logs/${encodeURIComponent(instance)}/${stream.value}?follow=true&tail=1000`;
+    const path = `${api}/logs/${encodeURIComponent(instance)}/${stream.value}?follow=true&tail=1000`;
     try {
       const answer = await fetch(path, { signal: stop.signal });
       if (!answer.ok) {

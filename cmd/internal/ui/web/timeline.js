@@ -12,7 +12,7 @@ function draw(name, attributes, ...children) {
 const row = 18, label = 110, width = 900, mostRows = 200;
 
 // showTimeline draws which phase each instance was in, where generations began, and where the time went.
-export function showTimeline(place, app) {
+export function showTimeline(place, api) {
   const picture = scroll("phases");
   const facts = make("dl");
   const why = make("ol", { className: "generations" });
@@ -41,7 +41,7 @@ export function showTimeline(place, app) {
   }
 
   async function ask() {
-    const answer = await fetch(`/api/v1/apps/${encodeURIComponent(app)}/timeline`);
+    const answer = await fetch(`${api}/timeline`);
     const text = await answer.text();
     if (text === shown) return;
     shown = text;
