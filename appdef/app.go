@@ -43,6 +43,9 @@ type Contents struct {
 type Provenance struct {
 	// Origins names the source of each value, by `<component>.<key>` or `<key>`.
 	Origins map[string]string `json:"-"`
+	// Site names the source of the values that are an administrator's defaults, with the keys of Origins. A package
+	// keeps it.
+	Site map[string]string `json:"-"`
 	// Vars are the client's names that the command line gives (`--set ZK_HOST=…`).
 	Vars map[string]string `json:"-"`
 	// Places names where each part of the App was written, by its pointer in the App (`/components/0/priority`,

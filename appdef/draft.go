@@ -20,7 +20,7 @@ func NewDraft(dialect, name string, at Place) *Draft {
 		App: App{
 			Name: name, Dialect: dialect, Schema: "2.1", Kept: map[string]any{},
 			Provenance: Provenance{
-				Vars: map[string]string{}, Origins: map[string]string{},
+				Vars: map[string]string{}, Origins: map[string]string{}, Site: map[string]string{},
 				Places: map[string]Place{"": at, "/name": at},
 			},
 		},

@@ -12,7 +12,7 @@ const boardKey = "muster.side.board"
 
 // board adds TensorBoard, or VisualDL, beside one worker.
 func (j *job) board() {
-	enabled, at := j.truth("board-enable", false), place("--board-enable")
+	enabled, at := j.truth("board-enable", false), j.at("board-enable")
 	index := j.whole("board-index", 0, 0)
 	reload, cache := j.whole("board-reloadinterval", 1, 0), j.whole("board-cacheTimeout", 20, 0)
 	dir := j.text("board-logdir")
@@ -24,7 +24,7 @@ func (j *job) board() {
 	}
 	r, local, ok := j.boardHost(index)
 	if !ok {
-		j.warn(place("--board-index"), strconv.Itoa(index), "the index of a worker, below "+strconv.Itoa(j.workers),
+		j.warn(j.at("board-index"), strconv.Itoa(index), "the index of a worker, below "+strconv.Itoa(j.workers),
 			"no board runs")
 		return
 	}
@@ -43,7 +43,7 @@ func (j *job) board() {
 	j.own(r.name, boardKey, command, at)
 	j.own(r.name, boardKey+".port", "true", at)
 	j.own(r.name, boardKey+".http", "true", at)
-	j.own(r.name, boardKey+".index", strconv.Itoa(local), place("--board-index"))
+	j.own(r.name, boardKey+".index", strconv.Itoa(local), j.at("board-index"))
 	if !j.said(r.name, boardKey+".port") { // the instance beside it publishes its URL
 		j.draft.Export(r.name, "board", "http://${"+r.name+"_HOST}:${site."+appdef.SidePort("board")+"}")
 	}

@@ -136,7 +136,7 @@ func (l *line) conf(v appdef.Value) {
 	}
 	component, key, of := strings.Cut(name, ":muster.")
 	switch {
-	case name == "muster.hbox.type":
+	case name == hboxTypeKey:
 		l.bad(place("--conf", name), appdef.Quote(v.Text), "--app-type TYPE", "")
 		return
 	case of:

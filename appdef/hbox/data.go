@@ -103,16 +103,16 @@ func (j *job) inputs() {
 			j.own(r.name, "muster.input."+in.name, from[in.name], in.at)
 		}
 		j.choice(r, "muster.inputs.strategy", strategy, appdef.StrategyDownload, at)
-		j.choice(r, "muster.inputs.rename", strconv.FormatBool(rename), "false", place("--isRenameInputFile"))
-		j.choice(r, "muster.inputs.whole", strconv.FormatBool(whole), "false", place("--conf", confWhole))
-		j.choice(r, "muster.inputs.chief", strconv.Itoa(chief), "0", place("--conf", confChief))
+		j.choice(r, "muster.inputs.rename", strconv.FormatBool(rename), "false", j.at("isRenameInputFile"))
+		j.choice(r, "muster.inputs.whole", strconv.FormatBool(whole), "false", j.confs[confWhole].Place)
+		j.choice(r, "muster.inputs.chief", strconv.Itoa(chief), "0", j.confs[confChief].Place)
 		j.counted(r, "muster.inputs.list.length", confListLength, 1)
 		j.counted(r, "muster.inputs.parallel", confDownloads, 1)
 		j.counted(r, "muster.inputs.retries", confDownloadRetries, 0)
 		if strategy == appdef.StrategyStream {
-			j.choice(r, "muster.inputs.shuffle", strconv.FormatBool(shuffle), "false", place("--inputformat-shuffle"))
-			j.choice(r, "muster.inputs.epochs", strconv.Itoa(epochs), "1", place("--stream-epoch"))
-			j.choice(r, "muster.inputs.format", j.text("inputformat"), "", place("--inputformat"))
+			j.choice(r, "muster.inputs.shuffle", strconv.FormatBool(shuffle), "false", j.at("inputformat-shuffle"))
+			j.choice(r, "muster.inputs.epochs", strconv.Itoa(epochs), "1", j.at("stream-epoch"))
+			j.choice(r, "muster.inputs.format", j.text("inputformat"), "", j.at("inputformat"))
 			j.streamConfs(r)
 		}
 	}
@@ -121,7 +121,7 @@ func (j *job) inputs() {
 // streamConfs sets the confs of an input stream that have no option.
 func (j *job) streamConfs(r role) {
 	cache := j.confTruth(confCache, false)
-	j.choice(r, "muster.inputs.cache", strconv.FormatBool(cache), "false", place("--conf", confCache))
+	j.choice(r, "muster.inputs.cache", strconv.FormatBool(cache), "false", j.confs[confCache].Place)
 	j.counted(r, "muster.inputs.cache.limit", confCacheLimit, 1)
 	j.counted(r, "muster.inputs.lines", confLines, 1)
 	if v, ok := j.confs[confSeparator]; ok {
@@ -173,14 +173,14 @@ func (j *job) outputs() {
 	only := j.whole("output-index", appdef.EveryIndex, appdef.EveryIndex)
 	flat := !j.truth("create-containerid-dir", true) && j.workers == 1
 	failed, changed := j.confTruth(confFailedUpload, false), j.confTruth(confSaveChanged, false)
-	saves, savesAt := j.confs[confSaves].Text, place("--conf", confSaves)
+	saves, savesAt := j.confs[confSaves].Text, j.confs[confSaves].Place
 	if text, at := j.milliseconds(confSaveEvery); text != "" && len(all) > 0 {
 		j.global("muster.outputs.interval", text, at)
 	}
 	if len(all) == 0 {
 		return
 	}
-	at0 := place("--output-index")
+	at0 := j.at("output-index")
 	if only >= j.workers {
 		j.bad(at0, strconv.Itoa(only), "an index below the "+strconv.Itoa(j.workers)+" of --worker-num",
 			"nobody would leave its outputs")
@@ -207,14 +207,14 @@ func (j *job) outputs() {
 		j.choice(r, "muster.outputs.strategy", strategy, appdef.StrategyUpload, at)
 		j.choice(r, "muster.outputs.index", strconv.Itoa(index), strconv.Itoa(appdef.EveryIndex), at0)
 		j.choice(r, "muster.outputs.flat", strconv.FormatBool(flat && r.worker()), "false",
-			place("--create-containerid-dir"))
-		j.choice(r, "muster.outputs.failed", strconv.FormatBool(failed), "false", place("--conf", confFailedUpload))
+			j.at("create-containerid-dir"))
+		j.choice(r, "muster.outputs.failed", strconv.FormatBool(failed), "false", j.confs[confFailedUpload].Place)
 		j.counted(r, "muster.outputs.parallel", confUploads, 1)
 		j.choice(r, "muster.outputs.incremental", strconv.FormatBool(changed), "false",
-			place("--conf", confSaveChanged))
+			j.confs[confSaveChanged].Place)
 		j.choice(r, "muster.outputs.interim", strings.TrimLeft(strings.TrimSpace(saves), "/"), "", savesAt)
 		if strategy == appdef.StrategyStream {
-			j.choice(r, "muster.outputs.format", j.text("outputformat"), "", place("--outputformat"))
+			j.choice(r, "muster.outputs.format", j.text("outputformat"), "", j.at("outputformat"))
 		}
 	}
 }

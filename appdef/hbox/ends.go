@@ -13,9 +13,10 @@ const (
 // any failure stops the others, the first failure fails the job here: HBox's own report depends on which processes had
 // ended before. An explicit share holds for these types too.
 func (j *job) ends() {
-	v, asked := j.confs[confRate]
+	v, named := j.confs[confRate]
+	asked := named && !ofSite(v.Place) // an administrator has no single job in mind
 	rate := 0.5
-	if asked {
+	if named {
 		f, ok := j.share(v)
 		if !ok {
 			return
@@ -30,7 +31,7 @@ func (j *job) ends() {
 		return
 	}
 	at := place("--app-type")
-	if asked {
+	if named {
 		at = v.Place
 	}
 	if rate == 0 {
@@ -39,6 +40,7 @@ func (j *job) ends() {
 	for _, r := range j.roles {
 		if r.name != roleEvaluator && !j.said(r.name, minFailedKey) {
 			j.draft.SetNull(r.name, minFailedKey, at)
+			j.from(r.name, minFailedKey, at)
 		}
 	}
 	if rate <= 1 {

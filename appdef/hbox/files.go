@@ -49,7 +49,7 @@ func (j *job) files() {
 		}
 	}
 	if found && !check {
-		j.global("muster.files.check", "false", place("--conf", confFileCheck))
+		j.global("muster.files.check", "false", j.confs[confFileCheck].Place)
 	}
 }
 

@@ -24,8 +24,8 @@ func FuzzParse(f *testing.F) {
 		if line != "" {
 			args = strings.Split(line, "\n")
 		}
-		s, found := hbox.Parse(args)
-		again, foundAgain := hbox.Parse(args)
+		s, found := hbox.Parse(args, hbox.Site{})
+		again, foundAgain := hbox.Parse(args, hbox.Site{})
 		if diff := cmp.Diff(s.App, again.App, meaning()) + cmp.Diff(found, foundAgain); diff != "" {
 			t.Fatalf("two readings differ: %s", diff)
 		}
@@ -33,7 +33,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		words, unsupported := hbox.Write(s.App)
-		back, found := hbox.Parse(words)
+		back, found := hbox.Parse(words, hbox.Site{})
 		if len(unsupported) > 0 || len(found.Errors()) > 0 {
 			t.Fatalf("%q: unsupported %q, found %v", words, unsupported, found.Errors())
 		}

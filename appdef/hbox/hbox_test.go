@@ -22,7 +22,7 @@ func meaning() cmp.Option {
 // parse reads a command line that has no error.
 func parse(t testing.TB, args []string) (hbox.Submission, appdef.Problems) {
 	t.Helper()
-	s, found := hbox.Parse(args)
+	s, found := hbox.Parse(args, hbox.Site{})
 	if bad := found.Errors(); len(bad) > 0 {
 		t.Fatalf("%q: %v", args, bad)
 	}
@@ -102,7 +102,7 @@ func TestWriteThenParse(t *testing.T) {
 	seen := map[string]bool{}
 	for range 300 {
 		args := submission(r)
-		s, found := hbox.Parse(args)
+		s, found := hbox.Parse(args, hbox.Site{})
 		if len(found.Errors()) > 0 {
 			continue // an index of nobody, or a conf of a worker that is not there
 		}
@@ -111,7 +111,7 @@ func TestWriteThenParse(t *testing.T) {
 		if len(unsupported) > 0 {
 			t.Fatalf("%q: unsupported %q", args, unsupported)
 		}
-		back, found := hbox.Parse(again)
+		back, found := hbox.Parse(again, hbox.Site{})
 		if len(found.Errors()) > 0 {
 			t.Fatalf("%q\n%q: %v", args, again, found.Errors())
 		}
@@ -334,7 +334,7 @@ func TestFilesOfStores(t *testing.T) {
 		{"--cacheFile /a#x,/a#x", "muster.file.x=/a"},
 	} {
 		args := append(strings.Fields(tt.args), "true")
-		s, found := hbox.Parse(args)
+		s, found := hbox.Parse(args, hbox.Site{})
 		if bad := found.Errors(); len(bad) > 0 {
 			t.Errorf("%s: %v", tt.args, bad)
 		}
@@ -342,7 +342,7 @@ func TestFilesOfStores(t *testing.T) {
 			t.Errorf("%s:\ngot  %s\nwant %s", tt.args, got, tt.want)
 		}
 		words, unsupported := hbox.Write(s.App)
-		again, _ := hbox.Parse(words)
+		again, _ := hbox.Parse(words, hbox.Site{})
 		if got := filesOf(again.App); got != tt.want || len(unsupported) > 0 {
 			t.Errorf("%s: written as %q, which is %s; unsupported %v", tt.args, words, got, unsupported)
 		}
@@ -352,7 +352,7 @@ func TestFilesOfStores(t *testing.T) {
 		"--cacheFile /a#app true":            "muster.file.",
 		"--cacheArchive hdfs://n/a#x/y true": "muster.archive.",
 	} {
-		if _, found := hbox.Parse(strings.Fields(args)); !strings.Contains(fmt.Sprint(found.Errors()), want) {
+		if _, found := hbox.Parse(strings.Fields(args), hbox.Site{}); !strings.Contains(fmt.Sprint(found.Errors()), want) {
 			t.Errorf("%s: got %v, want %s", args, found, want)
 		}
 	}
@@ -375,7 +375,7 @@ func TestNumbersOfInputs(t *testing.T) {
 		"--conf", "hbox.chief.worker.minimum.data=true", "--conf", "hbox.chief.worker.minimum.file.num=3", "--conf", "hbox.env.maxlength=102400",
 		"--conf", "hbox.download.file.thread.nums=4", "--conf", "hbox.download.file.retry=0", "--conf", "hbox.upload.file.thread.nums=2",
 	}
-	s, found := hbox.Parse(append(slices.Concat([]string{"--worker-num", "3", "--input", "/in#data", "--output", "/out#model"}, confs), "true"))
+	s, found := hbox.Parse(append(slices.Concat([]string{"--worker-num", "3", "--input", "/in#data", "--output", "/out#model"}, confs), "true"), hbox.Site{})
 	if len(found) > 0 {
 		t.Fatal(found)
 	}
@@ -394,7 +394,7 @@ func TestNumbersOfInputs(t *testing.T) {
 		"--worker-num 3 --input /in#data --conf hbox.chief.worker.minimum.file.num=3 true",
 		"--app-type tensorflow --worker-num 3 --ps-num 1 --input /in#data --conf hbox.chief.worker.minimum.data=true --conf hbox.tf.input.ps.enable=true true",
 	} {
-		s, _ := hbox.Parse(strings.Fields(line))
+		s, _ := hbox.Parse(strings.Fields(line), hbox.Site{})
 		if in := s.App.Component("worker").Settings.Inputs; in.Chief != 0 {
 			t.Errorf("%s: the chief gets %d", line, in.Chief)
 		}
@@ -403,7 +403,7 @@ func TestNumbersOfInputs(t *testing.T) {
 
 func TestVerbs(t *testing.T) {
 	for line, want := range map[string]string{"": hbox.VerbHelp, "--help": hbox.VerbHelp, "-help --nonsense": hbox.VerbHelp, "--version": hbox.VerbVersion, "true": hbox.VerbRun} {
-		if s, _ := hbox.Parse(strings.Fields(line)); s.Verb != want {
+		if s, _ := hbox.Parse(strings.Fields(line), hbox.Site{}); s.Verb != want {
 			t.Errorf("%q: %s, want %s", line, s.Verb, want)
 		}
 	}

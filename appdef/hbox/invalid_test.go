@@ -87,7 +87,7 @@ func TestBrokenCommandLines(t *testing.T) {
 		for i := range args {
 			args[i] = strings.ReplaceAll(args[i], "|", " ")
 		}
-		_, found := hbox.Parse(args)
+		_, found := hbox.Parse(args, hbox.Site{})
 		if got := found.Error(); got != want {
 			t.Errorf("%s\n got %s\nwant %s", line, got, want)
 		}

@@ -30,12 +30,26 @@ func (j *job) global(key, text string, at appdef.Place) { j.own("", key, text, a
 func (j *job) own(component, key, text string, at appdef.Place) {
 	if !j.said(component, key) {
 		j.draft.Set(component, key, text, at)
+		j.from(component, key, at)
+	}
+}
+
+// from notes the source of a value that is the administrator's.
+func (j *job) from(component, key string, at appdef.Place) {
+	if component != "" {
+		key = component + "." + key
+	}
+	if ofSite(at) {
+		j.draft.App.Site[key] = at.String()
+	} else {
+		delete(j.draft.App.Site, key)
 	}
 }
 
 func (j *job) limit(component, key, text string, at appdef.Place) {
 	if !j.said(component, key) {
 		j.draft.Resource(component, key, text, at)
+		j.from(component, key, at)
 	}
 }
 

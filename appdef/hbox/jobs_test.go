@@ -94,7 +94,7 @@ func TestJobs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, found := hbox.Parse(submitted(t, string(text)))
+			s, found := hbox.Parse(submitted(t, string(text)), hbox.Site{})
 			said := ""
 			for _, p := range found {
 				said += p.Severity + ": " + p.String() + "\n"
@@ -176,7 +176,7 @@ func TestSlipsOfTheExamples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, found := hbox.Parse(submitted(t, string(text)))
+		_, found := hbox.Parse(submitted(t, string(text)), hbox.Site{})
 		if !strings.Contains(found.Error(), want) {
 			t.Errorf("%s: said %q, want %q", name, found.Error(), want)
 		}

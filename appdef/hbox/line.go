@@ -12,8 +12,10 @@ type line struct {
 	lists    map[string][]appdef.Value // repeatable options
 	confs    map[string]appdef.Value   // by their right spelling
 	ours     []setting                 // --conf muster.X=v
+	sites    []setting                 // muster.X of the administrator's file
 	command  []string                  // the words behind the options
 	carried  map[string]string
+	unsaid   []string // what is carried of the administrator's file
 	found    appdef.Problems
 }
 
@@ -27,7 +29,11 @@ func (l *line) bad(at appdef.Place, got, want, hint string) {
 	l.found = append(l.found, at.Problem(got, want, hint))
 }
 
+// warn warns of what the user wrote. A default of the administrator's that does not fit this job is no mistake.
 func (l *line) warn(at appdef.Place, got, want, hint string) {
+	if ofSite(at) {
+		return
+	}
 	l.found = append(l.found, at.Warning(got, want, hint))
 }
 

@@ -20,7 +20,7 @@ func TestSubmissionAsPackage(t *testing.T) {
 	same := cmp.Options{meaning(), cmpopts.IgnoreMapEntries(func(key, _ string) bool { return key == "muster.dialect" }), cmpopts.IgnoreFields(appdef.App{}, "Kept")}
 	for range 100 {
 		args := submission(r)
-		s, found := hbox.Parse(args)
+		s, found := hbox.Parse(args, hbox.Site{})
 		if len(found.Errors()) > 0 {
 			continue
 		}

@@ -9,17 +9,22 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
+// hboxTypeKey has --app-type.
+const hboxTypeKey = "muster.hbox.type"
+
 // read applies all options and confs, except keys that --conf muster.X sets itself.
 func (j *job) read() {
 	j.kind = j.line.kind()
 	j.readRoles()
-	j.global("muster.hbox.type", j.kind.name, place("--app-type"))
+	j.siteSettings("")
+	j.global(hboxTypeKey, j.kind.name, place("--app-type"))
 	framework := "none"
 	if !j.single {
 		framework = j.kind.framework
 	}
 	j.global("muster.framework", framework, place("--app-type"))
 	for _, r := range j.roles {
+		j.siteSettings(r.name)
 		j.component(r)
 	}
 	j.environment()
@@ -44,10 +49,21 @@ func (j *job) app() (appdef.App, appdef.Problems) {
 			continue
 		}
 		j.draft.Set(s.component, s.key, s.Text, s.Place)
+		j.from(s.component, s.key, s.Place)
 	}
 	j.idle()
 	j.draft.Found(j.found...)
 	return j.draft.Finish()
+}
+
+// siteSettings sets the administrator's own keys of a component, empty for the app: what the job says replaces them.
+func (j *job) siteSettings(component string) {
+	for _, s := range j.sites {
+		if s.component == component {
+			j.draft.Set(component, s.key, s.Text, s.Place)
+			j.from(component, s.key, s.Place)
+		}
+	}
 }
 
 // idle keeps the options that muster ignores.
@@ -68,8 +84,10 @@ var priorities = [...]string{"DEFAULT", "VERY_LOW", "LOW", "NORMAL", "HIGH", "VE
 func (j *job) component(r role) {
 	c := j.draft.Add(r.name, r.count, r.at)
 	c.Limits.MemoryMB, c.Limits.VCores = r.memory, r.cores
+	j.from(r.name, "yarn.memory", j.memoryAt(r))
+	j.from(r.name, "yarn.vcores", j.at(j.prefix(r)+"-cores"))
 	if r.gpus > 0 {
-		j.limit(r.name, "yarn.io/gpu", strconv.Itoa(r.gpus), place("--"+j.prefix(r)+"-gpus"))
+		j.limit(r.name, "yarn.io/gpu", strconv.Itoa(r.gpus), j.at(j.prefix(r)+"-gpus"))
 	}
 	if r.name == roleScheduler {
 		j.own(r.name, "muster.role", "ps", place("--app-type"))
@@ -79,15 +97,24 @@ func (j *job) component(r role) {
 		j.draft.Set("", port, "${"+r.name+".ALLOCATED_PORT}{PER_CONTAINER}", place("--app-type"))
 		j.draft.Export(r.name, "host_port", "${"+r.name+"_HOST}:${"+port+"}")
 	}
-	conf, at := confWorkerAutoscale, place("--conf", confWorkerAutoscale)
+	conf, at := confWorkerAutoscale, j.confs[confWorkerAutoscale].Place
 	if j.prefix(r) == rolePS {
-		conf, at = confPSAutoscale, place("--conf", confPSAutoscale)
+		conf, at = confPSAutoscale, j.confs[confPSAutoscale].Place
 	}
 	if v, ok := j.confs[conf]; ok {
 		if f, ok := j.share(v); ok && f > 0 {
 			j.limit(r.name, "muster.memory.autoscale", strconv.FormatFloat(f, 'f', -1, 64), at)
 		}
 	}
+}
+
+// memoryAt is where the memory of a role is set.
+func (j *job) memoryAt(r role) appdef.Place {
+	option := map[string]string{roleChief: "chiefworker-memory", roleEvaluator: "evaluatorworker-memory"}[r.name]
+	if v, ok := j.value(option); ok && option != "" {
+		return v.Place
+	}
+	return j.at(j.prefix(r) + "-memory")
 }
 
 // environment sets the user's variables. HBox loses those with a second `=`, with a bar, or without a value; here they

@@ -19,7 +19,7 @@ func TestWordsReachTheProgram(t *testing.T) {
 		"$(id)", "`id`", "*", "~", "a;b&c|d>e", "\\", "\n", "\t", "!", "#x", "x=1", "日本", "--", "-n",
 	}
 	line := append([]string{"printf", "%s\\0"}, words...)
-	s, found := hbox.Parse(line)
+	s, found := hbox.Parse(line, hbox.Site{})
 	if len(found) > 0 {
 		t.Fatal(found)
 	}
@@ -47,7 +47,7 @@ func nothing(plan.Plan, registry.Roster) (env, files map[string]string) { return
 // A first word that a shell would take for its own is a program all the same.
 func TestFirstWord(t *testing.T) {
 	for _, word := range []string{"if", "x=1", "time", "!"} {
-		s, found := hbox.Parse([]string{word, "a"})
+		s, found := hbox.Parse([]string{word, "a"}, hbox.Site{})
 		if len(found) > 0 {
 			t.Fatal(found)
 		}
@@ -78,7 +78,7 @@ func TestWriteOfAnother(t *testing.T) {
 	if !slices.Equal(unsupported, want) {
 		t.Errorf("unsupported %q, want %q", unsupported, want)
 	}
-	s, found := hbox.Parse(args)
+	s, found := hbox.Parse(args, hbox.Site{})
 	if len(found.Errors()) > 0 {
 		t.Fatalf("%q: %v", args, found)
 	}

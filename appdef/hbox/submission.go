@@ -18,25 +18,27 @@ type Submission struct {
 	Files, Archives, Jars []Local
 	// Carried are options that only YARN or HBox's own services use, by the option's long name or the conf's.
 	Carried map[string]string
+	unsaid  []string // of Carried: what the administrator's file says
 }
 
-// Parse reads the words behind `hbox-submit`. It always returns all problems, sorted; without one of severity error the
-// App can be planned. Every problem is one of the command line.
-func Parse(args []string) (Submission, appdef.Problems) {
+// Parse reads the words behind `hbox-submit`, with the administrator's defaults. It always returns all problems, sorted; without one of severity error the
+// App can be planned. Every problem is one of the command line, or of the administrator's file.
+func Parse(args []string, site Site) (Submission, appdef.Problems) {
 	l := readWords(args)
 	s := Submission{Verb: l.verb, Launcher: l.launcher}
 	if l.verb != VerbRun {
 		return s, nil
 	}
+	l.defaults(site)
 	j := job{line: l, draft: appdef.NewDraft("hbox", l.name(), place("--app-name"))}
 	j.read()
 	s.App, l.found = j.app()
 	s.Files, s.Archives, s.Jars = j.locals("files"), j.locals("archiveFiles"), j.locals("jars")
 	s.Files, s.Archives = append(s.Files, j.locals("cacheFile")...), append(s.Archives, j.locals("cacheArchive")...)
-	s.Carried = l.carried
+	s.Carried, s.unsaid = l.carried, l.unsaid
 	found := l.found.Sort()
 	for i := range found {
-		found[i].Usage = true
+		found[i].Usage = !ofSite(appdef.Place{Line: found[i].Line})
 	}
 	s.App.Warnings = found.Warnings()
 	return s, found
@@ -53,9 +55,11 @@ func (l *line) name() string {
 
 const defaultName = "hbox"
 
-// CarriedNames are the keys of Carried, sorted, as the command line writes them.
+// CarriedNames are the keys of Carried that the user wrote, sorted, as the command line writes them.
 func (s Submission) CarriedNames() []string {
-	names := slices.Sorted(maps.Keys(s.Carried))
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(s.Carried)), func(name string) bool {
+		return slices.Contains(s.unsaid, name)
+	})
 	for i, name := range names {
 		if _, option := optionNamed(name); option {
 			names[i] = "--" + name

@@ -134,3 +134,11 @@ func (l *line) milliseconds(conf string) (string, appdef.Place) {
 	}
 	return strconv.Itoa(n) + "ms", v.Place
 }
+
+// at is where an option's value stands; without a value, where it would.
+func (l *line) at(option string) appdef.Place {
+	if v, ok := l.value(option); ok {
+		return v.Place
+	}
+	return place("--" + option)
+}

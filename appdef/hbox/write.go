@@ -316,7 +316,7 @@ func milliseconds(s appdef.Seconds) string {
 
 // rest writes as --conf muster.X what the options do not express.
 func (w *writer) rest() {
-	said, _ := Parse(w.line())
+	said, _ := Parse(w.line(), Site{})
 	a, b := w.app, &said.App
 	w.differ("", a.Config, b.Config, nil, nil)
 	w.differ("", a.Resources, b.Resources, nil, nil)

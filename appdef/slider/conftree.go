@@ -21,6 +21,9 @@ type conftree struct {
 	whole      bool                    // the document was read, or is optional and missing
 	missing    bool                    // the package has no such document
 
+	// site names the sources of values that are an administrator's defaults, by component and key as App.Site.
+	site map[string]string
+
 	credentials []credential
 }
 
@@ -44,12 +47,10 @@ func (t *conftree) read(l *loading, root *node) {
 	t.whole = true
 	t.root.knows(fields[ConfTree]())
 	t.schema()
-	if c, ok := t.root.object("metadata"); ok && len(c.members) > 0 {
-		l.app.Kept[t.name+"#"+c.pointer] = c.value()
-	}
+	t.metadata(l)
 	t.credentials = t.secrets(l)
 	if global, ok := t.root.object("global"); ok {
-		t.global = t.section(global)
+		t.global = t.section("", global)
 	}
 	components, ok := t.root.object("components")
 	if !ok {
@@ -65,7 +66,7 @@ func (t *conftree) read(l *loading, root *node) {
 				l.app.Kept[t.name+"#"+c.pointer] = c.value()
 			}
 		default:
-			t.components[m.name] = t.section(c)
+			t.components[m.name] = t.section(m.name+".", c)
 			t.places[m.name] = c.place()
 		}
 	}
@@ -81,12 +82,35 @@ func (t *conftree) schema() {
 	}
 }
 
-// section reads one level: scalars by key.
-func (t *conftree) section(c cursor) appdef.Section {
+// siteField is the member of metadata that App.Site is kept in.
+const siteField = "muster.site"
+
+// metadata reads the sources of values. Slider's own metadata is kept.
+func (t *conftree) metadata(l *loading) {
+	c, ok := t.root.object("metadata")
+	if !ok || len(c.members) == 0 {
+		return
+	}
+	site, ok := c.get(siteField)
+	if !ok || site.kind != object {
+		l.app.Kept[t.name+"#"+c.pointer] = c.value()
+		return
+	}
+	t.site = map[string]string{}
+	for _, m := range site.members {
+		t.site[m.name] = m.value.text
+	}
+}
+
+// section reads one level: scalars by key. prefix is the component's, as in App.Site.
+func (t *conftree) section(prefix string, c cursor) appdef.Section {
 	section := appdef.Section{}
 	for _, m := range c.members {
 		at := cursor{node: m.value, doc: c.doc, pointer: c.pointer + appdef.Pointer(m.name)}
 		value := appdef.Value{Text: m.value.text, Place: at.place()}
+		if from, ok := t.site[prefix+m.name]; ok {
+			value.File, value.Pointer, _ = strings.Cut(from, "#")
+		}
 		switch {
 		case m.value.scalar():
 			section[m.name] = value

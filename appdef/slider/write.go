@@ -140,7 +140,31 @@ func (w *writing) appConfig() tree {
 			t.Components[c.Name] = own
 		}
 	}
+	w.sources(t)
 	return t
+}
+
+// sources writes where the values of a tree come from that are an administrator's defaults.
+func (w *writing) sources(t tree) {
+	site := map[string]string{}
+	for key, from := range w.app.Site {
+		component, name := "", key
+		for other := range t.Components {
+			if rest, ok := strings.CutPrefix(key, other+"."); ok {
+				component, name = other, rest
+			}
+		}
+		section := t.Global
+		if component != "" {
+			section = t.Components[component]
+		}
+		if _, ok := section[name]; ok {
+			site[key] = from
+		}
+	}
+	if len(site) > 0 {
+		t.Metadata[siteField] = site
+	}
 }
 
 // derived writes as keys what a component has from elsewhere: a docker container's image, a credential's secret.
@@ -168,6 +192,7 @@ func (w *writing) resources() tree {
 		own[priorityKey] = strconv.Itoa(c.Priority)
 		t.Components[c.Name] = own
 	}
+	w.sources(t)
 	return t
 }
 

@@ -50,6 +50,7 @@ type hboxFlags struct {
 	run      run.Options
 	launcher string
 	remote   submitFlags // with a launcher
+	confDir  string
 	explain  bool
 	keep     string // folder for the package; empty: the job is run
 }
@@ -89,6 +90,8 @@ func (f *hboxFlags) register(cmd *cobra.Command) {
 		"policy `FILE` of this host's operator (default: "+policy.DefaultFile+")")
 	set.StringArrayVar(&f.run.Env, "env", nil, "NAME[=VALUE] for the processes; repeatable")
 	set.BoolVar(&f.run.JSON, "json", false, "print the result as JSON")
+	set.StringVar(&f.confDir, "conf-dir", "",
+		"`DIR` of hbox-site.xml, the administrator's defaults (default: HBOX_CONF_DIR)")
 	set.BoolVar(&f.explain, "explain", false, "print what would run, as muster explain does, and run nothing")
 	set.StringVar(&f.keep, "package", "", "write the job as an app package into this `FOLDER`, and run nothing")
 	set.StringVar(&f.launcher, "launcher", "", "none (this machine), yarn, nomad, slurm, systemd or k8s")
@@ -150,7 +153,11 @@ func hboxCode(err error) error {
 }
 
 func (f *hboxFlags) submit(cmd *cobra.Command, s console.Streams, words []string) error {
-	job, found := hbox.Parse(words)
+	site, err := hboxjob.Site(f.confDir)
+	if err != nil {
+		return exit.With(hboxRefused, err)
+	}
+	job, found := hbox.Parse(words, site)
 	switch job.Verb {
 	case hbox.VerbHelp:
 		return cmd.Help()

@@ -10,7 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/muster-agent/muster/appdef/hbox"
 	"github.com/muster-agent/muster/cmd/internal/flags"
+	"github.com/muster-agent/muster/cmd/internal/hboxjob"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/launcher/known"
 	"github.com/muster-agent/muster/shim/policy"
@@ -44,6 +46,7 @@ func (f *jobFlags) job(verb, name string, warn io.Writer) (submit.Job, error) {
 		return submit.Job{}, err
 	}
 	j := submit.Job{Verb: verb, Launcher: l, Choices: f.app.Choices, File: f.file, Strict: f.strict, Warn: warn}
+	j.Site = func() (hbox.Site, error) { return hboxjob.Site("") }
 	j.Choices.Hadoop, j.Choices.Progress = f.filesystem.Hadoop.Login, warn
 	j.File.AgentFlags = slices.Concat(f.registry.Changed(), f.filesystem.Args(), f.agent.args())
 	j.File.Registry, err = f.registry.Resolve()

@@ -21,7 +21,7 @@ import (
 // submitted is the App of words of hbox-submit.
 func submitted(t *testing.T, words ...string) appdef.App {
 	t.Helper()
-	s, found := hbox.Parse(append(words, "sh", "train.sh"))
+	s, found := hbox.Parse(append(words, "sh", "train.sh"), hbox.Site{})
 	if bad := found.Errors(); len(bad) > 0 {
 		t.Fatal(bad)
 	}

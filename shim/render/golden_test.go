@@ -46,7 +46,7 @@ func apps(t *testing.T) map[string]appdef.App {
 	}
 	app, problems = pai.Load(job, pai.Options{})
 	take("pai", app, problems)
-	submission, problems := hbox.Parse(strings.Fields("--app-type tensorflow --app-name h --ps-num 1 --worker-num 2 --worker-memory 3G --worker-cores 2 --worker-gpus 1 --queue q --priority HIGH python train.py"))
+	submission, problems := hbox.Parse(strings.Fields("--app-type tensorflow --app-name h --ps-num 1 --worker-num 2 --worker-memory 3G --worker-cores 2 --worker-gpus 1 --queue q --priority HIGH python train.py"), hbox.Site{})
 	take("hbox", submission.App, problems)
 	return all
 }

@@ -25,9 +25,10 @@ type Job struct {
 	Verb     string // that was given the job, as messages name it
 	Launcher known.Launcher
 	Choices  openapp.Choices
-	File     render.Options // what the job file says, as far as flags have said it
-	Strict   bool           // refuse a job of which something is unsupported
-	Warn     io.Writer      // takes warnings, notes and what is unsupported
+	File     render.Options            // what the job file says, as far as flags have said it
+	Strict   bool                      // refuse a job of which something is unsupported
+	Site     func() (hbox.Site, error) // reads the administrator's defaults for a submission of HBox's
+	Warn     io.Writer                 // takes warnings, notes and what is unsupported
 }
 
 // HBoxVerb in APP's place begins the words of a submission of HBox's.
@@ -99,7 +100,11 @@ func (j *Job) readWords(words []string) (appdef.App, []string, error) {
 }
 
 func (j *Job) parseWords(words []string) (hbox.Submission, error) {
-	job, found := hbox.Parse(words)
+	site, err := j.Site()
+	if err != nil {
+		return hbox.Submission{}, exit.With(exit.Usage, err)
+	}
+	job, found := hbox.Parse(words, site)
 	if job.Verb != hbox.VerbRun {
 		return job, exit.Usagef("%s: hbox-submit: want a job", j.Verb)
 	}
