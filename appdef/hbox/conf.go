@@ -152,7 +152,7 @@ func (l *line) conf(v appdef.Value) {
 	right := spelt(name)
 	v = appdef.Value{Text: text, Place: place("--conf", right)}
 	switch known := confNames(); {
-	case strings.HasPrefix(right, confEnv), slices.Contains(known, right):
+	case strings.HasPrefix(right, confEnv), slices.Contains(known, right), clusterConf(right):
 		l.confs[right] = v
 	case slices.Contains(idleConfs[:], right), idleOptionConf(right), hadoop(right):
 		l.carried[right] = text

@@ -25,7 +25,10 @@ var optionTable = [...]option{
 	{name: "app-name", meaning: "name of the job"},
 	{name: "app-type", meaning: "the framework: tensorflow, mxnet, distxgboost, …; any other name means single " +
 		"processes (default HBOX)"},
-	{name: "cluster", conf: "hbox.cluster.name", idle: true, meaning: "the YARN cluster"},
+	{
+		name: "cluster", conf: "hbox.cluster.name",
+		meaning: "the cluster: hbox-site.xml names its Hadoop configuration as NAME.conf.path",
+	},
 	{
 		name: "driver-memory", also: []string{"am-memory"}, conf: "hbox.driver.memory", idle: true, remote: true,
 		meaning: "memory of the ApplicationMaster",

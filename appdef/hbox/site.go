@@ -204,7 +204,7 @@ func (l *line) defaults(site Site) {
 			l.sites = append(l.sites, setting{component, "muster." + key, v.Value})
 		case strings.HasPrefix(v.name, "muster."):
 			l.sites = append(l.sites, setting{"", v.name, v.Value})
-		case strings.HasPrefix(v.name, confEnv), slices.Contains(known, v.name):
+		case strings.HasPrefix(v.name, confEnv), slices.Contains(known, v.name), clusterConf(v.name):
 			if !l.given(v.name) {
 				l.confs[v.name] = v.Value
 			}

@@ -16,6 +16,8 @@ type Submission struct {
 
 	// Files, Archives and Jars are the client's files, in the order of the command line.
 	Files, Archives, Jars []Local
+	// HadoopConf is the folder of the Hadoop configuration that --cluster picks; empty: it picks none.
+	HadoopConf string
 	// Carried are options that only YARN or HBox's own services use, by the option's long name or the conf's.
 	Carried map[string]string
 	unsaid  []string // of Carried: what the administrator's file says
@@ -30,6 +32,7 @@ func Parse(args []string, site Site) (Submission, appdef.Problems) {
 		return s, nil
 	}
 	l.defaults(site)
+	s.HadoopConf = l.cluster()
 	j := job{line: l, draft: appdef.NewDraft("hbox", l.name(), place("--app-name"))}
 	j.read()
 	s.App, l.found = j.app()

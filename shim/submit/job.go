@@ -116,6 +116,10 @@ func (j *Job) parseWords(words []string) (hbox.Submission, error) {
 		return job, exit.Usagef("%s: --set and --instances are of packages; say it in the words of hbox-submit, as "+
 			"--conf", j.Verb)
 	}
+	if job.HadoopConf != "" && j.Choices.Hadoop.Conf == "" {
+		j.Choices.Hadoop.Conf = job.HadoopConf
+		j.File.AgentFlags = append(j.File.AgentFlags, "--hadoop-conf", job.HadoopConf)
+	}
 	return job, nil
 }
 
