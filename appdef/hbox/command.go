@@ -29,7 +29,7 @@ func (j *job) command() {
 	switch {
 	case j.kind.lives():
 		text = j.life(len(words) > 0, at)
-	case len(words) == 0 && j.everyCommand():
+	case len(words) == 0 && j.everyRole("muster.command"):
 		return
 	case len(words) == 0:
 		j.bad(at, "no command", "it behind the options, or --hbox-cmd", "")
@@ -59,10 +59,10 @@ func (j *job) digits(r role) {
 
 const digitsSide = "digits"
 
-// everyCommand tells whether --conf muster.command gives the command of all roles.
-func (j *job) everyCommand() bool {
+// everyRole tells whether --conf muster.X sets a key of all roles.
+func (j *job) everyRole(key string) bool {
 	for _, r := range j.roles {
-		if !j.said(r.name, "muster.command") {
+		if !j.said(r.name, key) {
 			return false
 		}
 	}

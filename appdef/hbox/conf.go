@@ -123,6 +123,9 @@ func spelt(name string) string {
 		!slices.Contains([]string{"modelpb", "cache.timeout"}, rest) {
 		name = "hbox.tf.board." + rest
 	}
+	if name == "hbox.docker.image" { // as HBox's manual has it
+		name = confDockerImage
+	}
 	return misspelt.Replace(name)
 }
 

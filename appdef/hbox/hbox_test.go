@@ -84,7 +84,9 @@ func submission(r *rand.Rand) []string {
 	say(0.2, "--conf", "hbox.tf.board.ps.enable=true", "hbox.tf.input.ps.enable=true", "hbox.placeholder.whole.enable=true", "hbox.failed.upload=true",
 		"hbox.interresult.upload.interval=90000", "hbox.interresult.upload.inc=true", "hbox.interresult.dir=/interResult_")
 	say(0.2, "--conf", "hbox.horovod.process.num.per.worker=2", "hbox.horovod.timeline=/t.json", "hbox.horovod.extra.ld.lirbary.path=/nccl")
-	say(0.2, "--conf", "hbox.container.type=docker")
+	if r.Float64() < 0.2 { // without an image it is refused
+		args = append(args, "--conf", "hbox.container.type=docker", "--docker-image", "reg/img:3")
+	}
 	say(0.2, "--conf", "hbox.docker.image.name=reg/img:1", "yarn.nodemanager.docker-container-executor.image-name=img:2")
 	say(0.2, "--conf", "muster.restart=gang", "muster.complete.minFailed=2", "muster.framework=none")
 	say(0.2, "--conf", "worker:muster.checkpoint.dir=/ckpt", "muster.side.board=echo hi", "worker:muster.command=echo $HOME; exit")
@@ -278,19 +280,38 @@ func TestMeanings(t *testing.T) {
 }
 
 func TestImages(t *testing.T) {
-	for line, want := range map[string]string{
-		"--conf yarn.nodemanager.container-executor.type=docker --conf yarn.nodemanager.docker-container-executor.image-name=a": "a",
-		"--conf hbox.container.type=docker --conf hbox.docker.image.name=b":                                                     "b",
-		"--container-type docker --docker-image c":                                                                              "c",
-		"--app-type vpc --conf yarn.nodemanager.docker-container-executor.image-name=d":                                         "d",
-		"--app-type digits --conf hbox.digits.image-name=e":                                                                     "e",
-		"--conf hbox.docker.image.name=f":                                                                                       "",
-		"--conf hbox.container.type=docker":                                                                                     "",
-		"--conf hbox.container.type=yarn --conf hbox.digits.image-name=g":                                                       "",
+	const executor, image = "yarn.nodemanager.container-executor.type=docker", "yarn.nodemanager.docker-container-executor.image-name="
+	for _, tt := range []struct {
+		line string
+		site []string
+		want string
+	}{
+		{"--conf " + executor + " --conf " + image + "a", nil, "a"},
+		{"--conf hbox.container.type=docker --conf hbox.docker.image.name=b", nil, "b"},
+		{"--conf hbox.container.type=docker --conf hbox.docker.image=b", nil, "b"}, // as HBox's manual has it
+		{"--conf hbox.container.type=docker --conf hbox.docker.image.name=b --conf " + image + "a", nil, "b"},
+		{"--conf " + executor + " --conf hbox.docker.image.name=b --conf " + image + "a", nil, "a"},
+		{"--container-type docker --docker-image c", nil, "c"},
+		{"--app-type vpc --conf " + image + "d", nil, "d"},
+		{"--app-type digits --conf hbox.digits.image-name=e", nil, "e"},
+		{"--conf hbox.docker.image.name=f", nil, ""},
+		{"--conf hbox.container.type=yarn --conf hbox.digits.image-name=g", nil, ""},
+		{"--app-type vpc", nil, ""},
+		{"--conf hbox.container.type=docker --conf muster.image=host", nil, ""},
+		// The administrator's default.
+		{"--conf " + executor, []string{image + "s"}, "s"},
+		{"--app-type vpc", []string{image + "s"}, "s"},
+		{"--app-type digits", []string{image + "s", "hbox.digits.image-name=d"}, "d"},
+		{"--app-type digits --conf " + image + "a", []string{"hbox.digits.image-name=d"}, "a"},
+		{"--conf " + executor + " --conf hbox.docker.image.name=b", []string{image + "s"}, "b"},
+		{"", []string{image + "s"}, ""},
+		{"", []string{image + "s", executor}, "s"},
+		{"--conf " + executor, []string{"muster.image=host"}, ""},
+		{"--conf " + executor + " --conf " + image + "a", []string{"muster.image=host"}, "a"},
 	} {
-		s, found := parse(t, append(strings.Fields(line), "--hbox-cmd", "true"))
-		if got := s.App.Components[0].Limits.Image; got != want {
-			t.Errorf("%s: image %q, want %q (%v)", line, got, want, found)
+		s, found := hbox.Parse(append(strings.Fields(tt.line), "--hbox-cmd", "true"), siteOf(t, tt.site...))
+		if got := s.App.Components[0].Limits.Image; got != tt.want || len(found.Errors()) > 0 {
+			t.Errorf("%s with %v: image %q, want %q (%v)", tt.line, tt.site, got, tt.want, found)
 		}
 	}
 }
