@@ -69,6 +69,7 @@ func TestGoldenPAIPlans(t *testing.T) {
 }
 
 // A command and the job's variables reach the shell as they were written, whatever in them looks like a placeholder of ours.
+// The image's entrypoint does not precede it: PAI clears that.
 func TestPAICommandsAreLiteral(t *testing.T) {
 	const command = "echo ${worker_HOST} ${USER} ${WORK} ${LOG}/x ${JAVA_HOME} {{checkpoint}} {{port.port.http}} ${PAI_X:-y} $1"
 	data := fmt.Appendf(nil, `{"jobName": "j", "image": "i", "taskRoles": [{"name": "worker", "taskNumber": 2, "command": %q}], "jobEnvs": {"A": %q, "PAI_JOB_NAME": "other"}}`, command, command)
@@ -84,7 +85,7 @@ func TestPAICommandsAreLiteral(t *testing.T) {
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	if want := []string{"/init", "${USER}", "bash", "-c", command}; !slices.Equal(start.Argv, want) {
+	if want := []string{"bash", "-c", command}; !slices.Equal(start.Argv, want) {
 		t.Errorf("got %q, want %q", start.Argv, want)
 	}
 	for name, want := range map[string]string{"A": command, "PAI_JOB_NAME": "other", "QIZHI_JOB_NAME": "j", "PAI_WORK_DIR": "/w/worker-1"} {
