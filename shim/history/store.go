@@ -264,13 +264,15 @@ func (s *Store) look(ctx context.Context) (found listing, err error) {
 	return found, nil
 }
 
-// Runs are the runs of an app, each as its run.json tells, in no order.
+// Runs are the runs of an app, each as its run.json tells, in no order. What cannot be read is left out; List says why.
 func (s *Store) Runs(ctx context.Context, app string) ([]Run, error) {
-	entries, err := s.Entries(ctx, app)
+	var odd oddities
+	entries, err := s.entries(ctx, app, &odd)
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(s.summaries(ctx, entries), func(r Run) bool { return r.Version == 0 }), nil
+	runs, err := s.summaries(ctx, entries, &odd)
+	return slices.DeleteFunc(runs, func(r Run) bool { return r.Version == 0 }), err
 }
 
 // summaries are the runs of entries; what is no run has no version.
