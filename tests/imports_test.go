@@ -202,7 +202,7 @@ var rooms = []room{
 	{path: "shim/checkpoint/format", may: []string{"shim/store"}},
 
 	{path: "cmd/internal/madeapp", may: []string{"appdef", "appdef/slider", "shim/exit", "shim/workdir"}},
-	{path: "cmd/internal/oneline", may: []string{"appdef", "appdef/program", "cmd/internal/flags", "cmd/internal/madeapp", "packages", "shim/exit", "shim/workdir"}},
+	{path: "cmd/internal/oneline", may: []string{"appdef", "appdef/program", "cmd/internal/flags", "cmd/internal/madeapp", "packages", "shim/exit", "shim/wording", "shim/workdir"}},
 	{path: "cmd/internal/hboxjob", may: []string{"appdef", "appdef/hbox", "cmd/internal/madeapp", "packages", "registry", "shim/exit", "shim/status", "shim/submit"}},
 	{path: "cmd/internal/run", may: []string{
 		"cmd/internal/apps", "cmd/internal/console", "cmd/internal/detach", "cmd/internal/flags", "appdef", "appdef/pai", "registry", "registry/consul", "shim/mask", "shim/wording",

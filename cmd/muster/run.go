@@ -16,6 +16,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/ports"
+	"github.com/muster-agent/muster/shim/prepare"
 )
 
 func newRun(s console.Streams) *cobra.Command {
@@ -58,7 +59,9 @@ with the same --app-id and --registry resumes it.`,
 			line.OtherPath = slices.ContainsFunc(f.Env, func(one string) bool {
 				return strings.HasPrefix(one, "PATH=")
 			})
-			line.HostRoot = f.Engine == "process" || f.Engine == "cgroup"
+			if err := whatIsSeen(ctx, &line, &f); err != nil {
+				return err
+			}
 			inWork := func(app appdef.App) (string, error) { err := f.Settle(app); return f.WorkDir, err }
 			return withLineIn(s, "run", &f.App, &line, args[0], inWork, func(ref string) error {
 				return f.Run(ctx, s, ref)
@@ -91,6 +94,26 @@ with the same --app-id and --registry resumes it.`,
 	set.BoolVar(&page, "ui", false, "serve a page that shows the run in a browser, and print its link (muster ui)")
 	completeFlag(cmd, "output", cobra.FixedCompletions(run.Outputs(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
+}
+
+// whatIsSeen tells a line what its processes see of this machine, by the engine and the policy that agents here have.
+func whatIsSeen(ctx context.Context, line *oneline.Line, f *run.Options) error {
+	if len(line.Words) == 0 {
+		return nil
+	}
+	choice, err := prepare.ChooseEngine(ctx, f.Engine, new(appdef.App))
+	if err != nil {
+		return err
+	}
+	line.Container = choice.Engine.Name() == "container"
+	line.HostRoot = !line.Container
+	rules, err := f.Policy.Read()
+	for _, m := range rules.Mounts {
+		if m.To == "" || m.To == m.Path {
+			line.Seen = append(line.Seen, m.Path)
+		}
+	}
+	return err
 }
 
 const detachFlag = "detach"

@@ -3,6 +3,7 @@ package oneline
 import (
 	"cmp"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,7 +17,8 @@ import (
 var privates = []string{"/tmp", "/var/tmp", "/run", "/dev/shm"}
 
 // find looks for the program as this shell would, writes out a path that leaves the current folder, and says what a
-// process in a container will find in its place. A program that is not here is an error where it would run here.
+// process in a container will find in its place. A program that is not here, or that the process surely does not see,
+// is an error where it would run here.
 func (l *Line) find(here bool) (note string, err error) {
 	word := l.Words[0]
 	switch {
@@ -26,34 +28,41 @@ func (l *Line) find(here bool) (note string, err error) {
 		if l.OtherPath {
 			return "", nil
 		}
-		note, err = inPath(word, filepath.SplitList(os.Getenv("PATH")), here)
-		if l.HostRoot {
-			note = ""
-		}
-		return note, err
-	case filepath.IsLocal(word): // a file of the program's own, which is brought
-		if here && !executable(filepath.Join(l.sources.base, word)) {
-			return "", exit.Usagef("%s: want a program that is there and may be executed", word)
-		}
-		return "", nil
+		return l.inPath(word, filepath.SplitList(os.Getenv("PATH")), here)
 	}
 	path := flags.Absolute(word)
+	local := filepath.IsLocal(word) // a file of the program's own, which is brought
+	if local {
+		path = filepath.Join(l.sources.base, word)
+	}
 	if !executable(path) {
 		if here {
 			return "", exit.Usagef("%s: want a program that is there and may be executed", word)
 		}
 		return "", nil
 	}
-	l.program.Words = append([]string{path}, l.Words[1:]...)
-	if why := unseen(path); why != "" && !l.HostRoot {
-		return fmt.Sprintf("warning: %s is not seen by a process in a container: %s; install it where all may read, "+
-			"such as /opt, or take an --image", path, why), nil
+	if local || l.program.Words[0] != word {
+		return "", nil
 	}
-	return "", nil
+	l.program.Words[0] = path
+	return l.notSeen(path, l.unseen(path, runnable), here)
+}
+
+// notSeen says that a process does not see its program, for the reason why, if there is one.
+func (l *Line) notSeen(program, why string, here bool) (note string, err error) {
+	if why == "" {
+		return "", nil
+	}
+	const remedy = "install it where all may read, such as /opt, or take an --image"
+	if here && l.Container && strings.HasSuffix(why, ofItsOwn) {
+		return "", exit.Usagef("%s is not seen by a process in a container: %s; %s, or say --engine process", program, why,
+			remedy)
+	}
+	return fmt.Sprintf("warning: %s is not seen by a process in a container: %s; %s", program, why, remedy), nil
 }
 
 // inPath looks for a word without a folder.
-func inPath(word string, path []string, here bool) (note string, err error) {
+func (l *Line) inPath(word string, path []string, here bool) (note string, err error) {
 	var found []string
 	for _, dir := range path {
 		if at := filepath.Join(dir, word); filepath.IsAbs(dir) && executable(at) {
@@ -66,16 +75,35 @@ func inPath(word string, path []string, here bool) (note string, err error) {
 		}
 		return "", nil
 	}
-	why := unseen(found[0])
+	why := l.unseen(found[0], runnable)
 	if why == "" {
 		return "", nil
 	}
-	at := slices.IndexFunc(found, func(at string) bool { return unseen(at) == "" })
+	at := slices.IndexFunc(found, func(at string) bool { return l.unseen(at, runnable) == "" })
 	if at < 0 {
-		return fmt.Sprintf("warning: %s is %s, which a process in a container does not see: %s; install it where all "+
-			"may read, such as /opt, or take an --image", word, found[0], why), nil
+		return l.notSeen(found[0], why, here)
 	}
 	return fmt.Sprintf("note: %s is %s for a process in a container, not %s: %s", word, found[at], found[0], why), nil
+}
+
+// unseenFiles warns of files that the command names by a path, and that a process in a container does not see.
+func (l *Line) unseenFiles() (notes []string) {
+	if l.Image != "" {
+		return nil
+	}
+	for _, word := range l.program.Words[1:] {
+		if _, value, ok := strings.Cut(word, "="); ok && strings.HasPrefix(word, "-") {
+			word = value
+		}
+		if info, err := os.Stat(word); err != nil || !filepath.IsAbs(word) || !info.Mode().IsRegular() {
+			continue
+		}
+		if why := l.unseen(word, readable); why != "" {
+			notes = append(notes, fmt.Sprintf("warning: %s is not seen by a process in a container: %s; cd to its folder "+
+				"and name it from there, which brings it, or keep it where all may read", word, why))
+		}
+	}
+	return notes
 }
 
 func executable(path string) bool {
@@ -83,27 +111,40 @@ func executable(path string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
-// unseen is why a process in a container does not find the program at the path, or what it is a link to; "": it does.
-// The processes of an agent that is root are another user.
-func unseen(path string) string {
+// What others must be allowed to do with a file.
+const (
+	runnable = 0o001
+	readable = 0o004
+)
+
+const ofItsOwn = " of its own"
+
+// unseen is why a process in a container does not find the file at the path, or what it is a link to, or may not do
+// with it what the mode says; "": it does. The processes of an agent that is root are another user.
+func (l *Line) unseen(path string, mode fs.FileMode) string {
+	if l.HostRoot {
+		return ""
+	}
 	target, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return err.Error()
 	}
-	return cmp.Or(unseenAt(path), unseenAt(target))
+	return cmp.Or(l.unseenAt(path, mode), l.unseenAt(target, mode))
 }
 
-func unseenAt(path string) string {
-	for _, dir := range privates {
-		if strings.HasPrefix(path, dir+"/") {
-			return "it has a " + dir + " of its own"
-		}
+func (l *Line) unseenAt(path string, mode fs.FileMode) string {
+	below := func(dir string) bool { return strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/") }
+	if slices.ContainsFunc(l.Seen, below) {
+		return ""
+	}
+	if at := slices.IndexFunc(privates, below); at >= 0 {
+		return "it has a " + privates[at] + ofItsOwn
 	}
 	if os.Geteuid() != 0 {
 		return ""
 	}
-	for at := path; at != "/"; at = filepath.Dir(at) { // the program, and the folders above it
-		if info, err := os.Stat(at); err == nil && info.Mode()&0o001 == 0 {
+	for at := path; at != "/"; at, mode = filepath.Dir(at), runnable { // the file, and the folders above it
+		if info, err := os.Stat(at); err == nil && info.Mode()&mode == 0 {
 			return fmt.Sprintf("%s has mode %04o, which is closed to the user that a process has unless a policy says "+
 				"otherwise", at, info.Mode().Perm())
 		}

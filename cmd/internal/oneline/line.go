@@ -26,6 +26,10 @@ type Line struct {
 	OtherPath bool
 	// HostRoot says that the processes see what this shell sees: they run without a container.
 	HostRoot bool
+	// Container says that they surely run in one.
+	Container bool
+	// Seen are folders of this machine that a policy has every container see.
+	Seen []string
 
 	framework  string
 	files      []string
@@ -85,7 +89,7 @@ func (l *Line) Read(verb string, counts []string, out io.Writer) (appdef.App, er
 func (l *Line) read(counts []string, here bool, out io.Writer) (err error) {
 	p := &l.program
 	*p = program.Program{
-		Words: l.Words, MemoryMB: l.memory, GPUs: l.gpus, Image: l.Image, Framework: l.framework,
+		Words: slices.Clone(l.Words), MemoryMB: l.memory, GPUs: l.gpus, Image: l.Image, Framework: l.framework,
 		Checkpoint: l.checkpoint,
 	}
 	text := cmp.Or(strings.Join(counts, ","), "1")
@@ -105,14 +109,17 @@ func (l *Line) read(counts []string, here bool, out io.Writer) (err error) {
 	if err := cmp.Or(err, l.noScript()); err != nil {
 		return err
 	}
-	p.Files = len(l.sources.files) > 0 || l.dir != ""
+	notes := append([]string{note}, l.unseenFiles()...)
+	p.Files = len(l.sources.files)+len(l.sources.far) > 0 || l.dir != ""
 	p.Name = l.sources.name()
 	if err := l.guess(out); err != nil {
 		return err
 	}
 	fmt.Fprintln(out, l.sources.brought(l.dir))
-	if note != "" {
-		fmt.Fprintln(out, note)
+	for _, note := range notes {
+		if note != "" {
+			fmt.Fprintln(out, note)
+		}
 	}
 	app, found := p.App()
 	found.Warnings().Print(out)

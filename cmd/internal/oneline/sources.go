@@ -1,6 +1,7 @@
 package oneline
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,8 +12,10 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/appdef/program"
+	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/wording"
 	"github.com/muster-agent/muster/shim/workdir"
 )
 
@@ -29,7 +32,15 @@ type sources struct {
 	script  string   // the first that the command names; "": none
 	imports []string // of all that are Python
 	missing string   // a script that the command names and that is not below base; "": none
-	outside string   // a script that the command names by a path out of base; "": none
+	outside string   // a script that the command names by a path out of base, and that stays there; "": none
+	far     []far    // scripts that come along from folders out of base
+}
+
+// far is a script out of the base that a container does not see, with the modules of its own. They come to lie beside
+// the files of the base.
+type far struct {
+	sources
+	path, why string
 }
 
 // gather finds the files that the words name, and the modules of the program's own that those import.
@@ -43,9 +54,9 @@ func gather(l *Line) (sources, error) {
 	}
 	for i, word := range l.Words {
 		name := filepath.Clean(word)
-		if i > 0 && s.outside == "" && !filepath.IsLocal(name) && slices.Contains(scripts, filepath.Ext(name)) {
-			if _, err := os.Stat(filepath.Join(s.root(name), name)); err == nil {
-				s.outside = name
+		if !filepath.IsLocal(name) && slices.Contains(scripts, filepath.Ext(name)) {
+			if err := s.addOutside(l, i, name); err != nil {
+				return s, err
 			}
 		}
 		if strings.HasPrefix(word, "-") || !filepath.IsLocal(name) || i == 0 && !strings.Contains(word, "/") {
@@ -71,15 +82,57 @@ func gather(l *Line) (sources, error) {
 		}
 	}
 	slices.Sort(s.files)
-	return s, nil
+	return s, s.clash(l.dir)
 }
 
-// root is where a path that the command names is looked for.
-func (s *sources) root(name string) string {
-	if filepath.IsAbs(name) {
-		return ""
+// clash refuses a script from elsewhere whose files would lie in the place of others.
+func (s *sources) clash(dir string) error {
+	whose := map[string]string{}
+	for _, name := range s.files {
+		whose[name] = s.base
 	}
-	return s.base
+	for _, f := range s.far {
+		for _, name := range f.files {
+			other, taken := whose[name]
+			if _, err := os.Lstat(filepath.Join(s.base, name)); err == nil && dir != "" {
+				other, taken = s.base, true
+			}
+			if taken && other != f.base {
+				return exit.Usagef("%s: a process in a container does not see it: %s; it cannot come along beside the %s "+
+					"of %s: cd to %s and name it from there", f.path, f.why, name, flags.Absolute(other), f.base)
+			}
+			whose[name] = f.base
+		}
+	}
+	return nil
+}
+
+// addOutside has a script come along that the command names by a path out of the base, where a container does not see
+// it: the command names it as it lies in the package.
+func (s *sources) addOutside(l *Line, i int, name string) error {
+	path := flags.Absolute(name)
+	if !filepath.IsAbs(name) {
+		path = flags.Absolute(filepath.Join(s.base, name))
+	}
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return nil //nolint:nilerr // it may be there where the command runs
+	}
+	why := l.unseen(path, readable)
+	if why == "" || l.Image != "" {
+		if i > 0 {
+			s.outside = cmp.Or(s.outside, name)
+		}
+		return nil
+	}
+	more := far{sources{base: filepath.Dir(path)}, path, why}
+	if err := more.add(filepath.Base(path)); err != nil {
+		return err
+	}
+	l.program.Words[i] = "./" + filepath.Base(path)
+	s.script = cmp.Or(s.script, filepath.Base(path))
+	s.imports = append(s.imports, more.imports...)
+	s.far = append(s.far, more)
+	return nil
 }
 
 // addNamed adds what --file names: a file or a folder below the current one.
@@ -182,21 +235,28 @@ func (s *sources) name() string {
 // brought says what each instance gets.
 func (s *sources) brought(dir string) string {
 	const most = 5
+	var all []string
+	for _, f := range s.far {
+		all = append(all, f.path+" as ./"+filepath.Base(f.path))
+		for _, name := range f.files[1:] {
+			all = append(all, filepath.Join(f.base, name))
+		}
+	}
+	all = append(all, s.files...)
 	switch {
+	case dir != "" && len(s.far) > 0:
+		return "brings: the folder " + dir + ", and " + wording.First(all[:len(all)-len(s.files)], most)
 	case dir != "":
 		return "brings: the folder " + dir
-	case len(s.files) == 0 && s.outside != "":
-		return "brings: nothing; " + s.outside + " stays where it is, which a container may not have: cd to its " +
-			"folder and name it from there"
-	case len(s.files) == 0 && s.missing != "":
+	case len(all) == 0 && s.outside != "":
+		return "brings: nothing; " + s.outside + " stays where it is (cd to its folder and name it from there, " +
+			"and it comes along)"
+	case len(all) == 0 && s.missing != "":
 		return "brings: nothing, for there is no " + s.missing + " here (--file and --dir bring files)"
-	case len(s.files) == 0:
+	case len(all) == 0:
 		return "brings: nothing (--file and --dir bring files)"
-	case len(s.files) > most:
-		return fmt.Sprintf("brings: %s and %d more (--file and --dir bring others)", strings.Join(s.files[:most], ", "),
-			len(s.files)-most)
 	}
-	return "brings: " + strings.Join(s.files, ", ") + " (--file and --dir bring others)"
+	return "brings: " + wording.First(all, most) + " (--file and --dir bring others)"
 }
 
 // copyTo copies the files, or the folder dir as a whole.
@@ -209,32 +269,28 @@ func (s *sources) copyTo(to, dir string) error {
 		s.files = all.files
 	}
 	sum := int64(0)
-	for _, name := range s.files {
-		from := filepath.Join(s.base, name)
-		info, err := os.Stat(from)
-		if err != nil {
-			return err
-		}
-		if sum += info.Size(); sum > mostBytes {
-			return exit.Usagef("the program's files are more than %d MB, at %s: name the few that it needs with "+
-				"--file, and have it read data by an absolute path", mostBytes/1_000_000, from)
-		}
-	}
-	for _, name := range s.files {
-		if err := copyFile(filepath.Join(s.base, name), filepath.Join(to, name)); err != nil {
-			return err
+	for _, one := range append([]far{{sources: *s}}, s.far...) {
+		for _, name := range one.files {
+			from := filepath.Join(one.base, name)
+			info, err := os.Stat(from)
+			if err != nil {
+				return err
+			}
+			if sum += info.Size(); sum > mostBytes {
+				return exit.Usagef("the program's files are more than %d MB, at %s: name the few that it needs with "+
+					"--file, and have it read data by an absolute path", mostBytes/1_000_000, from)
+			}
+			if err := copyFile(from, filepath.Join(to, name), info.Mode()); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-func copyFile(from, to string) error {
-	info, err := os.Stat(from)
-	if err != nil {
-		return err
-	}
+func copyFile(from, to string, mode fs.FileMode) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err
 	}
-	return packages.CopyFile(from, to, info.Mode())
+	return packages.CopyFile(from, to, mode)
 }
