@@ -27,8 +27,8 @@ func TestNoGoroutineGoesUnwatched(t *testing.T) {
 		t.Fatal("scripts/test: no list `pure=(…)`")
 	}
 	for folder := range strings.FieldsSeq(string(list[1])) {
-		if r, ok := roomOf(folder); !ok || !r.pure {
-			t.Errorf("scripts/test: %s is no pure room", folder)
+		if r, ok := roomOf(folder); (!ok || !r.pure) && !strings.HasPrefix(folder, "tests/") {
+			t.Errorf("scripts/test: %s is no pure room, and no test of the tree", folder)
 		}
 		files, err := filepath.Glob(filepath.Join("..", folder, "*.go"))
 		if err != nil || len(files) == 0 {
