@@ -16,6 +16,7 @@ const missing = 69
 
 // TestDemo runs the demonstration whole and looks at what it shows.
 func TestDemo(t *testing.T) {
+	t.Parallel()
 	temp := folder.Temp(t, "md-")
 	environ := append(os.Environ(), "MUSTER_AGENT_STATE_DIR="+t.TempDir(), "TMPDIR="+temp, "MAKEFLAGS=")
 	output, code := command(t, checkout, environ, "scripts/demo")

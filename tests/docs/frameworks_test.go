@@ -12,8 +12,10 @@ import (
 
 // TestScripts follows the pages on a script of PyTorch and of TensorFlow, where `python` has the framework.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	for name, framework := range map[string]string{"doc/pytorch.md": "torch", "doc/tensorflow.md": "tensorflow"} {
 		t.Run(framework, func(t *testing.T) {
+			t.Parallel()
 			where, code := command(t, checkout, nil, "scripts/lab/python", "where", framework)
 			interpreter := strings.TrimSpace(where)
 			if _, err := exec.LookPath(interpreter); code != 0 || err != nil {

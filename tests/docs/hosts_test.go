@@ -17,6 +17,7 @@ import (
 // TestThreeHosts types the page on three hosts, each with folders of its own, against the Consul that the page configures.
 func TestThreeHosts(t *testing.T) {
 	const name = "doc/three-hosts.md"
+	t.Parallel()
 	need.Root(t)
 	python(t)
 	consul, err := consulserver.Binary()
