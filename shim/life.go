@@ -134,8 +134,13 @@ func (a *agent) keep(ctx context.Context, final machine.State, x status.ExitFile
 	a.callOff, k.conducted = cancel, a.conducted
 	a.mu.Unlock()
 	a.journal.Flush()
+	last := a.snapshot()
+	if last.Use = a.samples.Use(); last.Use != nil {
+		last.Use.Limits = a.limits()
+	}
 	k.keep(ctx, final.Instance, history.Instance{
-		State: history.State{State: a.snapshot(), GPUs: a.gpus.IDs()}, Exit: x, Plan: a.currentPlan().JSON(),
-		Since: a.member.Founded(), LogDir: filepath.Join(a.logDir, x.Instance), Hide: a.hidden.Hide,
+		State: history.State{State: last, GPUs: a.gpus.IDs()}, Exit: x, Plan: a.currentPlan().JSON(),
+		Samples: a.sampled(0),
+		Since:   a.member.Founded(), LogDir: filepath.Join(a.logDir, x.Instance), Hide: a.hidden.Hide,
 	})
 }

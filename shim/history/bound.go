@@ -16,7 +16,9 @@ const sweepAgain = time.Hour
 
 // Over are the runs of this store that a bound does not keep, the oldest first, and their sizes. current stays. What
 // cannot be read is left out: odd says why.
-func (s *Store) Over(ctx context.Context, b Bound, current Entry, now time.Time) (over []Entry, odd []error, err error) {
+func (s *Store) Over(
+	ctx context.Context, b Bound, current Entry, now time.Time,
+) (over []Entry, odd []error, err error) {
 	_, all, odd, err := s.List(ctx)
 	if err != nil {
 		return nil, nil, err

@@ -44,6 +44,9 @@ func TestHDFS(t *testing.T) {
 	if err != nil || log.String() != "one\ntwo\n" || !strings.HasPrefix(events.String(), `at":`) {
 		t.Errorf("got %q, %q, %v", log.String(), events.String(), err)
 	}
+	if used, err := k.Samples(t.Context(), 0); err != nil || len(used) != 1 || len(used[0].At) != 2 {
+		t.Errorf("got samples %+v, %v", used, err)
+	}
 	if runs, _, _, err := as("bob").List(t.Context()); err != nil || len(runs) != 0 {
 		t.Errorf("another user: got %v, %v", runs, err)
 	}

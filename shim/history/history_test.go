@@ -18,6 +18,7 @@ import (
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
+	"github.com/muster-agent/muster/shim/samples"
 	"github.com/muster-agent/muster/shim/status"
 	"github.com/muster-agent/muster/shim/store/schemes"
 )
@@ -123,7 +124,7 @@ func put(t *testing.T, w *Writer, generation int) {
 	st.Instance.Instance, st.Generation, st.Phase, st.Cause = in.String(), generation, "done", "said swordfish"
 	x := status.ExitFile{App: "d1", Instance: in.String(), Verdict: &registry.Verdict{Run: w.e.Run, Outcome: registry.Failed}}
 	err := w.Put(t.Context(), in, Instance{
-		State: st, Exit: x, Plan: []byte(`{"env": {"PASSWORD": "swordfish"}}`), LogDir: logs, Logs: []string{"stdout"}, Since: day,
+		State: st, Exit: x, Samples: samples.Table{Version: 1, At: []int64{5, 10}}, Plan: []byte(`{"env": {"PASSWORD": "swordfish"}}`), LogDir: logs, Logs: []string{"stdout"}, Since: day,
 		Hide: hide,
 	})
 	if err != nil {
@@ -161,6 +162,10 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	if log.String() != "one\ntwo\n" || events.String() != "at\":\"2026-01-02T03:04:05Z\"}\n" {
 		t.Errorf("got log %q, events %q", log.String(), events.String())
 	}
+	used, err := k.Samples(t.Context(), 5)
+	if err != nil || len(used) != 1 || used[0].Instance != "worker-0" || !slices.Equal(used[0].At, []int64{10}) {
+		t.Errorf("got samples %+v, %v", used, err)
+	}
 	if err := k.Log(t.Context(), "worker-0", "stderr", &log); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v of a log that was not kept", err)
 	}
@@ -191,7 +196,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	})
 	want := []string{
 		"/d1/r1/app.json", "/d1/r1/run.json", "/d1/r1/worker-0/events.jsonl", "/d1/r1/worker-0/exit.json",
-		"/d1/r1/worker-0/plan.json", "/d1/r1/worker-0/state.json", "/d1/r1/worker-0/stdout.log.gz",
+		"/d1/r1/worker-0/plan.json", "/d1/r1/worker-0/samples.json.gz", "/d1/r1/worker-0/state.json", "/d1/r1/worker-0/stdout.log.gz",
 	}
 	if diff := cmp.Diff(want, names); err != nil || diff != "" {
 		t.Error(err, diff)

@@ -20,6 +20,7 @@ const (
 	planFile   = "plan.json"
 	exitFile   = "exit.json"
 	eventsFile = journal.File
+	useFile    = "samples.json.gz"
 	logEnding  = ".log.gz"
 	sweptFile  = ".swept-" // and a user's number, in the store: when it was last swept by them
 	tmpMark    = ".new-"   // in the names of files that are being written

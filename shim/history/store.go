@@ -18,6 +18,7 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/samples"
 	"github.com/muster-agent/muster/shim/status"
 	"github.com/muster-agent/muster/shim/store"
 	"github.com/muster-agent/muster/shim/store/file"
@@ -478,6 +479,39 @@ func (k *Kept) Events(ctx context.Context, instance string, offset int64, to io.
 		err = nil
 	}
 	return errors.Join(err, content.Close())
+}
+
+// mostSamples is how much of an instance's samples is read, in bytes: they are 2,000 points at most.
+const mostSamples = 8 << 20
+
+// Samples are what the instances used, of those that have left some that can be read, as Table.After has it.
+func (k *Kept) Samples(ctx context.Context, since int64) ([]samples.Table, error) {
+	names := k.Instances()
+	found := make([]samples.Table, len(names))
+	var odd oddities
+	err := each(len(names), func(i int) error {
+		t, err := k.samplesOf(ctx, names[i])
+		found[i] = t.After(since)
+		return odd.leave(ctx, err)
+	})
+	return slices.DeleteFunc(found, func(t samples.Table) bool { return t.Version == 0 }), k.store.explain(err)
+}
+
+func (k *Kept) samplesOf(ctx context.Context, instance string) (t samples.Table, err error) {
+	content, err := k.store.in.Open(ctx, k.file(instance, useFile), store.Position{})
+	if err != nil {
+		return t, err
+	}
+	defer func() { err = errors.Join(err, content.Close()) }()
+	z, err := gzip.NewReader(content)
+	if err == nil {
+		err = json.NewDecoder(io.LimitReader(z, mostSamples)).Decode(&t)
+	}
+	if err != nil {
+		return samples.Table{}, fmt.Errorf("%s: %w", k.file(instance, useFile), err)
+	}
+	t.Instance = instance
+	return t, nil
 }
 
 func (k *Kept) file(instance, name string) string {

@@ -19,6 +19,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/journal"
+	"github.com/muster-agent/muster/shim/samples"
 	"github.com/muster-agent/muster/shim/status"
 	"github.com/muster-agent/muster/shim/store"
 	"github.com/muster-agent/muster/shim/tail"
@@ -164,6 +165,8 @@ type Instance struct {
 	State State
 	Exit  status.ExitFile
 	Plan  []byte
+	// Samples are what it used; none where it ended before there was one.
+	Samples samples.Table
 	// Since is when the run began: its events are kept, not those that an earlier one has left in the folder.
 	Since time.Time
 	// LogDir is its log folder, Logs the names of the logs in it that are kept.
@@ -195,6 +198,12 @@ func (w *Writer) Put(ctx context.Context, in registry.Instance, one Instance) er
 	errs = append(errs, w.copyEvents(ctx, name, one.LogDir, one.Since))
 	for _, log := range one.Logs {
 		errs = append(errs, w.copyLog(ctx, name, log, filepath.Join(one.LogDir, log+".log")))
+	}
+	if len(one.Samples.At) > 0 {
+		errs = append(errs, w.write(ctx, path.Join(name, useFile), func(out io.Writer) error {
+			z := gzip.NewWriter(out)
+			return errors.Join(json.NewEncoder(z).Encode(one.Samples), z.Close())
+		}))
 	}
 	text, err := hidden(one.Exit)
 	errs = append(errs, put(exitFile, text, err))

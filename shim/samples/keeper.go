@@ -24,11 +24,13 @@ type Keeper struct {
 	ring *ring
 	cpu  time.Duration // of the last reading
 	at   time.Time     // of the last reading; zero: there is none
+
+	total total
 }
 
 // New has nothing yet. read is asked at each tick, and answers false where there is nothing to read.
 func New(read func(context.Context) (Reading, bool), now func() time.Time) *Keeper {
-	return &Keeper{read: read, now: now, ring: usualRing(), cpu: unknown}
+	return &Keeper{read: read, now: now, ring: usualRing(), cpu: unknown, total: total{peak: unknown}}
 }
 
 // every is the distance of two samples.
@@ -72,6 +74,10 @@ func (k *Keeper) look(ctx context.Context) {
 		return
 	}
 	k.at, k.cpu = now, r.CPU
+	if first {
+		cores = unknown
+	}
+	k.total.add(r, cores)
 	if !first {
 		k.ring.add(sample{At: now.Unix(), Memory: r.Memory, Cores: cores, GPUs: r.GPUs})
 	}

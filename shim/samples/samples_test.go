@@ -172,3 +172,70 @@ func TestKeeper(t *testing.T) {
 		}
 	})
 }
+
+func TestAfter(t *testing.T) {
+	all := tableOf([]sample{
+		{At: 5, Memory: 1, Cores: 1}, {At: 10, Memory: 2, Cores: 2, GPUs: []GPU{{"G", 50, 5, 9}}}, {At: 15, Memory: 3, Cores: 3},
+	})
+	short := all
+	short.Memory = short.Memory[:1] // a file of somebody else's
+	for _, tt := range []struct {
+		name  string
+		table Table
+		since int64
+		want  []int64
+	}{
+		{"all", all, 0, []int64{5, 10, 15}},
+		{"some", all, 5, []int64{10, 15}},
+		{"none", all, 15, []int64{}},
+		{"the last seconds that there are", all, -6, []int64{10, 15}},
+		{"a column that is too short", short, 5, []int64{10, 15}},
+		{"nothing", Table{}, -6, nil},
+	} {
+		got := tt.table.After(tt.since)
+		if !reflect.DeepEqual(got.At, tt.want) || len(got.GPUs) > 0 && len(got.GPUs[0].Use) != len(tt.want) {
+			t.Errorf("%s: got %+v", tt.name, got)
+		}
+	}
+	if len(all.GPUs[0].Use) != 3 {
+		t.Errorf("the table itself was cut: %+v", all)
+	}
+}
+
+func TestUse(t *testing.T) {
+	readings := []Reading{
+		{Memory: 1 << 30, CPU: 0},
+		{Memory: 3 << 30, CPU: 5 * time.Second, GPUs: []GPU{{ID: "G", Use: 100}}},
+		{Memory: unknown, CPU: unknown},
+		{Memory: 2 << 30, CPU: 30 * time.Second, GPUs: []GPU{{ID: "G", Use: 50}}},
+		{Memory: 2 << 30, CPU: 45 * time.Second},
+	}
+	now, next := time.Unix(1000, 0), 0
+	k := New(func(context.Context) (Reading, bool) { return readings[next], true }, func() time.Time { return now })
+	if u := k.Use(); u != nil {
+		t.Errorf("without a sample: %+v", u)
+	}
+	for next = range readings {
+		k.look(t.Context())
+		now = now.Add(5 * time.Second)
+	}
+	u := k.Use()
+	if u == nil || u.PeakMemory != 3<<30 || *u.Cores != 2 || *u.GPUs != 75 {
+		t.Fatalf("got %+v", u)
+	}
+	for _, tt := range []struct {
+		limits Limits
+		use    Use
+		want   string
+	}{
+		{Limits{Memory: 4 << 30}, *u, "peak 3.0 of 4.0 GiB, mean 2.0 cores, GPU 75%"},
+		{Limits{}, Use{PeakMemory: 200 << 20}, "peak 200.0 MiB"},
+		{Limits{Memory: 512 << 20}, Use{PeakMemory: 200 << 20}, "peak 200.0 of 512.0 MiB"},
+		{Limits{Memory: 512 << 20}, Use{PeakMemory: unknown, Cores: u.Cores}, "mean 2.0 cores"},
+	} {
+		tt.use.Limits = tt.limits
+		if got := tt.use.String(); got != tt.want {
+			t.Errorf("got %q, want %q", got, tt.want)
+		}
+	}
+}

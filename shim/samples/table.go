@@ -52,6 +52,25 @@ func tableOf(all []sample) Table {
 	return t
 }
 
+// After is the samples after a second of Unix time, or, below 0, those of the last so many seconds that there are.
+func (t Table) After(since int64) Table {
+	if since < 0 && len(t.At) > 0 {
+		since += t.At[len(t.At)-1]
+	}
+	n := slices.IndexFunc(t.At, func(at int64) bool { return at > since })
+	if n < 0 {
+		n = len(t.At)
+	}
+	t.At, t.Memory, t.Cores, t.GPUs = tail(t.At, n), tail(t.Memory, n), tail(t.Cores, n), slices.Clone(t.GPUs)
+	for i, g := range t.GPUs {
+		t.GPUs[i].Use, t.GPUs[i].Memory = tail(g.Use, n), tail(g.Memory, n)
+	}
+	return t
+}
+
+// tail is a column without its first values.
+func tail[T any](column []T, n int) []T { return column[min(n, len(column)):] }
+
 // device is the columns of a GPU; one that was not there before has gaps until then.
 func (t *Table) device(id string, before int) *device {
 	i := slices.IndexFunc(t.GPUs, func(d device) bool { return d.ID == id })

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/samples"
 )
 
 // Instance is one row of every listing. In JSON its groups are one flat object.
@@ -82,6 +83,8 @@ type End struct {
 	Exit     *int  `json:"exit"`           // as a shell sees it
 	ExitInfo *Exit `json:"exit_info"`
 	PAI      *PAI  `json:"pai,omitempty"` // in PAI's words, of an app that PAI's tasks are told of
+	// Use is what it used while it lived; absent: not known, or it lives
+	Use *samples.Use `json:"use,omitempty"`
 }
 
 // Warning is something that the user should mend while the process runs.

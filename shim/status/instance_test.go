@@ -12,6 +12,7 @@ func TestInstanceIsFlat(t *testing.T) {
 		`"since":"0001-01-01T00:00:00Z","host":"text","pid":1,"ports":{},"exports":{},"dns_name":"text","generation":1,` +
 		`"attempt":1,"restarts":1,"failures":1,"progress":1,"checkpoint_step":1,"resumed_step":1,"no_output_since":"0001-01-01T00:00:00Z","hold":{"until":"0001-01-01T00:00:00Z"},"exit":1,"exit_info":{"code":1,"signal":1,"oom":true,"peak":1,` +
 		`"limit":1,"at":"0001-01-01T00:00:00Z","message":"text","last_output":"text"},"pai":{"code":1,"phrase":"text","type":"text","reaction":"text"},` +
+		`"use":{"peak_memory":1,"cores":1,"gpus":1,"limits":{"memory":1,"cores":1}},` +
 		`"unenforced":["text"],"cause":"text","outage":{"since":"0001-01-01T00:00:00Z","cut_off":1,"members":1,"fenced":true,` +
 		`"until":"0001-01-01T00:00:00Z"},"waits":[{"instance":"text","since":"0001-01-01T00:00:00Z",` +
 		`"until":"0001-01-01T00:00:00Z","mass":true}],"sides":[{"name":"text","pid":1,"restarts":1}],"last_end":"text",` +

@@ -13,13 +13,14 @@ import (
 	"github.com/muster-agent/muster/shim/status"
 )
 
-// curves are the samples of the instances of an app whose agents have answered.
+// curves are the samples of the instances of an app whose agents have answered, or have left them.
 type curves struct {
 	Version   int             `json:"version"`
 	Instances []samples.Table `json:"instances"`
 }
 
-// samples answers what each instance used after the second of Unix time that ?since= names.
+// samples answers what each instance used after the second of Unix time that ?since= names, also of a run that only the
+// history store has.
 func (s *Server) samples(w http.ResponseWriter, r *http.Request) {
 	text := r.URL.Query().Get("since")
 	since, err := strconv.ParseInt(cmp.Or(text, "0"), 10, 64)
@@ -33,6 +34,13 @@ func (s *Server) samples(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	out := curves{Version: 1, Instances: []samples.Table{}}
+	if facts.Past != nil {
+		if out.Instances, err = facts.Past.Samples(r.Context(), since); err != nil {
+			refuse(w, err)
+			return
+		}
+		w.Header().Set("Cache-Control", "private, max-age=60") // a page asks each 5 s, and they change no more
+	}
 	ask := func(ctx context.Context, c *status.Client) (samples.Table, error) { return c.Samples(ctx, since) }
 	for _, t := range apps.EachAgent(r.Context(), k, &facts, ask) {
 		out.Instances = append(out.Instances, t)

@@ -42,7 +42,7 @@ func (v *App) Print(out io.Writer) error {
 		fmt.Fprintf(out, "  %-11s %s\n", "phases", apps.Counts(v.Instances))
 	}
 	fmt.Fprintln(out)
-	head, cells := Filled("INSTANCE ROLE PHASE HOST GEN ATTEMPT PROGRESS STEP EXIT SINCE CAUSE",
+	head, cells := Filled("INSTANCE ROLE PHASE HOST GEN ATTEMPT PROGRESS STEP EXIT SINCE USE CAUSE",
 		instanceCells(v.Instances, v.local(), time.Now()))
 	return console.Table(out, head, cells)
 }
@@ -195,7 +195,7 @@ func (v *App) local() bool {
 func instanceCells(rows []status.Instance, local bool, now time.Time) [][]string {
 	var cells [][]string
 	for _, row := range rows {
-		progress, step, exit, cause := "", "", "", row.Cause
+		progress, step, exit, use, cause := "", "", "", "", row.Cause
 		if cause == "" && row.LastEnd != "" {
 			cause = fmt.Sprintf("attempt %d %s", row.Attempt-1, row.LastEnd)
 		}
@@ -208,6 +208,9 @@ func instanceCells(rows []status.Instance, local bool, now time.Time) [][]string
 		if row.Exit != nil {
 			exit = strconv.Itoa(*row.Exit)
 		}
+		if row.Use != nil {
+			use = row.Use.String()
+		}
 		role := row.Role
 		if role == row.Component { // the name says it
 			role = ""
@@ -218,7 +221,7 @@ func instanceCells(rows []status.Instance, local bool, now time.Time) [][]string
 		}
 		cells = append(cells, []string{
 			row.Instance, role, row.Phase, host, number(row.Generation), number(row.Attempt), progress, step,
-			exit, Moment(row.Since, now), cause,
+			exit, Moment(row.Since, now), use, cause,
 		})
 	}
 	return cells
