@@ -254,6 +254,9 @@ func eventsSince(to io.Writer, from io.Reader, since time.Time) error {
 // mostLog is how much of a log is kept, in bytes before it is compressed: its end.
 const mostLog = 64 << 20
 
+// mostNote is how long the note may be that says what was not kept.
+const mostNote = 256
+
 // copyLog keeps a log, its rotated files first.
 func (w *Writer) copyLog(ctx context.Context, instance, name, from string) error {
 	var parts []string

@@ -121,9 +121,8 @@ func (a keptAgent) Tail(ctx context.Context, log string, lines int, _ bool, to i
 		if err := a.kept.Log(ctx, a.instance, log, all); err != nil {
 			return missingLog(err)
 		}
-		all.open = false
 	}
-	return missingLog(a.kept.Log(ctx, a.instance, log, &lineSkipper{to: to, skip: all.lines - lines, all: lines < 0}))
+	return missingLog(a.kept.Log(ctx, a.instance, log, &lineSkipper{to: to, skip: all.lines() - lines}))
 }
 
 // Lines are lines of times that are not known: the store keeps the log alone.
@@ -171,32 +170,41 @@ func missingLog(err error) error {
 	return err
 }
 
-// lineCounter counts lines; an unfinished one counts.
+// lineCounter counts lines.
 type lineCounter struct {
-	lines int
-	open  bool // the last line is not finished
+	ends int
+	open bool // the last line is not finished
 }
 
 func (c *lineCounter) Write(b []byte) (int, error) {
-	for _, one := range b {
-		if !c.open {
-			c.lines++
-		}
-		c.open = one != '\n'
-	}
+	c.ends += bytes.Count(b, newline)
+	c.open = len(b) > 0 && b[len(b)-1] != '\n' || len(b) == 0 && c.open
 	return len(b), nil
 }
 
-// lineSkipper leaves the first lines out.
+// lines counts an unfinished one as well.
+func (c *lineCounter) lines() int {
+	if c.open {
+		return c.ends + 1
+	}
+	return c.ends
+}
+
+var newline = []byte{'\n'}
+
+// lineSkipper leaves the first lines out; below 1 none.
 type lineSkipper struct {
 	to   io.Writer
 	skip int
-	all  bool
 }
 
 func (s *lineSkipper) Write(b []byte) (int, error) {
+	if n := bytes.Count(b, newline); n < s.skip { // looked for one by one they would take ten times as long
+		s.skip -= n
+		return len(b), nil
+	}
 	rest := b
-	for s.skip > 0 && !s.all {
+	for s.skip > 0 {
 		end := bytes.IndexByte(rest, '\n')
 		if end < 0 {
 			return len(b), nil
