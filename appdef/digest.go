@@ -144,20 +144,26 @@ func Encode(a App) (string, error) {
 	return def, nil
 }
 
-func pack(a App) (string, error) {
+// Marshal is the App as JSON, in which long texts are once (fold). The error is a *sizeError for a definition that is
+// too large.
+func Marshal(a App) ([]byte, error) {
 	tree, err := treeOf(a)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	whole, err := json.Marshal(tree)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if n := len(whole); n > mostDecoded {
-		return "", &sizeError{Size: n, Most: mostDecoded, Of: "of JSON"}
+		return nil, &sizeError{Size: n, Most: mostDecoded, Of: "of JSON"}
 	}
 	fold(tree)
-	text, err := json.Marshal(tree)
+	return json.Marshal(tree)
+}
+
+func pack(a App) (string, error) {
+	text, err := Marshal(a)
 	if err != nil {
 		return "", err
 	}
@@ -206,10 +212,16 @@ func unpack(def string) (App, error) {
 	if err != nil {
 		return App{}, err
 	}
+	return Unmarshal(text)
+}
+
+// Unmarshal reads what Marshal has made.
+func Unmarshal(text []byte) (App, error) {
 	if len(text) > mostDecoded {
 		return App{}, fmt.Errorf("more than %s", mebibytes(mostDecoded))
 	}
-	if text, err = unfold(text, mostDecoded); err != nil {
+	text, err := unfold(text, mostDecoded)
+	if err != nil {
 		return App{}, err
 	}
 	var a App

@@ -103,7 +103,7 @@ func (k historyWriter) conclude(ctx context.Context, w *history.Writer, hide fun
 	if st.App.Run != k.run || st.Conductor != "" {
 		return nil // it is for the next run's conductor, or for the one that has taken over
 	}
-	definition, err := history.Definition(k.app)
+	definition, err := appdef.Marshal(k.app)
 	if err != nil {
 		return err
 	}

@@ -139,7 +139,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	app := appdef.App{Name: "hello", Components: []appdef.Component{{
 		Name: "worker", Instances: 2, Config: map[string]string{"PASSWORD": "swordfish"},
 	}}}
-	text, err := Definition(app)
+	text, err := appdef.Marshal(app)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -398,7 +398,7 @@ func (s *Store) load(ctx context.Context, e Entry) (*Kept, error) {
 	}
 	text, undefined := s.read(ctx, s.path(e.path(), appFile))
 	if undefined == nil {
-		k.Def, undefined = decode(text)
+		k.Def, undefined = appdef.Unmarshal(text)
 	}
 	for _, err := range []error{err, undefined} {
 		if err = odd.leave(ctx, err); err != nil {
