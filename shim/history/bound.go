@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -68,7 +69,8 @@ func (s *Store) Remove(ctx context.Context, e Entry) error {
 }
 
 // Sweep removes what the bound does not keep, unless somebody has done so within the last hour. Runs of other users
-// stay where only they may remove them.
+// stay where only they may remove them. What there is no time for is left to the next one, who need not wait so long:
+// the oldest runs go first, and nothing is weighed that is older than what fits.
 func (w *Writer) Sweep(ctx context.Context, b Bound, now time.Time) (gone []Entry, err error) {
 	mark := w.s.path(sweptFile + strconv.Itoa(os.Geteuid()))
 	if info, err := w.s.in.Stat(ctx, mark); err == nil && now.Sub(info.ModTime) < sweepAgain {
@@ -80,10 +82,64 @@ func (w *Writer) Sweep(ctx context.Context, b Bound, now time.Time) (gone []Entr
 			_ = out.Close() // it has no content
 		}
 	}
-	over, _, err := w.s.Over(ctx, b, w.e, now)
+	gone, err = w.sweep(ctx, b, now)
+	if ctx.Err() != nil {
+		again, cancel := context.WithTimeout(context.WithoutCancel(ctx), unmarkPatience)
+		defer cancel()
+		_ = w.s.in.Remove(again, mark) // else the next sweep is in an hour
+		return gone, nil
+	}
+	return gone, err
+}
+
+// unmarkPatience bounds how long the mark of a sweep that has no time left takes to go.
+const unmarkPatience = 2 * time.Second
+
+func (w *Writer) sweep(ctx context.Context, b Bound, now time.Time) (gone []Entry, err error) {
+	_, all, _, err := w.s.List(ctx)
 	if err != nil {
 		return nil, err
 	}
+	if gone, err = w.clear(ctx, Bound{Age: b.Age}.over(all, w.e, now)); err != nil || b.Bytes == 0 {
+		return gone, err
+	}
+	all = slices.DeleteFunc(all, func(e Entry) bool { return slices.Contains(gone, e) })
+	much, err := beyond(b.Bytes, all, w.e, func(some []Entry) error { return w.s.weigh(ctx, some) })
+	if err != nil {
+		return gone, err
+	}
+	more, err := w.clear(ctx, much)
+	return append(gone, more...), err
+}
+
+// beyond are the runs beside which so many bytes of newer ones are kept, the oldest first: what a bound is over, but that
+// only what is kept is weighed. The current one stays, and takes its part.
+func beyond(most int64, all []Entry, current Entry, weigh func([]Entry) error) ([]Entry, error) {
+	slices.SortFunc(all, func(x, y Entry) int {
+		return cmp.Or(y.Changed.Compare(x.Changed), cmp.Compare(y.path(), x.path()))
+	})
+	if i := slices.IndexFunc(all, func(e Entry) bool { return e.path() == current.path() }); i > 0 {
+		all = slices.Insert(slices.Delete(slices.Clone(all), i, i+1), 0, all[i])
+	}
+	kept := int64(0)
+	for at := 0; at < len(all); at += atOnce {
+		part := all[at:min(at+atOnce, len(all))]
+		if err := weigh(part); err != nil {
+			return nil, err
+		}
+		for i, e := range part {
+			if kept += e.Bytes; kept > most && e.path() != current.path() {
+				over := all[at+i:]
+				slices.Reverse(over)
+				return over, nil
+			}
+		}
+	}
+	return nil, nil
+}
+
+// clear removes runs, but for those that only another user may remove.
+func (w *Writer) clear(ctx context.Context, over []Entry) (gone []Entry, err error) {
 	for _, e := range over {
 		switch err := w.s.Remove(ctx, e); {
 		case errors.Is(err, fs.ErrPermission):
@@ -93,5 +149,5 @@ func (w *Writer) Sweep(ctx context.Context, b Bound, now time.Time) (gone []Entr
 			gone = append(gone, e)
 		}
 	}
-	return slices.Clip(gone), nil
+	return gone, nil
 }

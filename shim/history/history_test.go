@@ -3,8 +3,10 @@ package history
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -49,6 +51,40 @@ func TestBound(t *testing.T) {
 		}
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// A sweep weighs no more than it keeps, and removes what a bound is over.
+func TestBeyond(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		var all []Entry
+		for i := range random.IntN(60) {
+			all = append(all, Entry{App: "a", Run: fmt.Sprint(i), Changed: day.AddDate(0, 0, -random.IntN(40)), Bytes: random.Int64N(9)})
+		}
+		most, current := 1+random.Int64N(200), Entry{App: "a", Run: fmt.Sprint(random.IntN(80))}
+		want := Bound{Bytes: most}.over(all, current, day)
+		bare := slices.Clone(all)
+		for i := range bare {
+			bare[i].Bytes = 0
+		}
+		weighed := 0
+		got, err := beyond(most, bare, current, func(some []Entry) error {
+			weighed += len(some)
+			for i := range some {
+				some[i].Bytes = all[slices.IndexFunc(all, func(e Entry) bool { return e.Run == some[i].Run })].Bytes
+			}
+			return nil
+		})
+		names := func(of []Entry) (out []string) {
+			for _, e := range of {
+				out = append(out, e.Run)
+			}
+			return out
+		}
+		if err != nil || !slices.Equal(names(got), names(want)) || weighed > len(all)-len(got)+atOnce {
+			t.Fatalf("at most %d bytes of %v beside %s: got %v, want %v; %d weighed", most, all, current.Run, names(got), names(want), weighed)
 		}
 	}
 }
@@ -253,6 +289,18 @@ func TestSweep(t *testing.T) {
 	}
 	if gone, err := w.Sweep(t.Context(), Bound{Bytes: 1}, time.Now()); err != nil || gone != nil {
 		t.Errorf("a second time within an hour: got %v, %v", gone, err)
+	}
+	// A sweep that has no time left does not keep the next one waiting.
+	if err := os.Remove(filepath.Join(dir, sweptFile+fmt.Sprint(os.Geteuid()))); err != nil {
+		t.Fatal(err)
+	}
+	late, cancel := context.WithCancel(t.Context())
+	cancel()
+	if gone, err := w.Sweep(late, Bound{Bytes: 1}, time.Now()); err != nil || gone != nil {
+		t.Errorf("without time: got %v, %v", gone, err)
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, sweptFile+"*")); err != nil || len(left) > 0 {
+		t.Errorf("got %v, %v", left, err)
 	}
 	over, _, err := w.s.Over(t.Context(), Bound{Bytes: 1}, Entry{}, time.Now())
 	if err != nil || len(over) != 2 {
