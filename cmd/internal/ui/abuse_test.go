@@ -260,7 +260,7 @@ func TestClickedLink(t *testing.T) {
 	s := &Server{Link: func(string) {}}
 	for site, may := range map[string]bool{"same-origin": true, "none": false, "same-site": false, "cross-site": false, "": true} {
 		r := httptest.NewRequest(http.MethodGet, "/proxy/d1/ws/app/signal/9", nil)
-		r.AddCookie(&http.Cookie{Name: cookieName, Value: "x"})
+		r.AddCookie(&http.Cookie{Name: sessionCookie, Value: "x"})
 		if site != "" {
 			r.Header.Set("Sec-Fetch-Site", site)
 		}

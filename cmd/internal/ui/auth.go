@@ -10,7 +10,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,8 +18,9 @@ import (
 )
 
 const (
-	loginPath  = "/login"
-	cookieName = "muster_ui"
+	loginPath = "/login"
+	// sessionCookie begins the name of what proves who a browser is.
+	sessionCookie = "muster_ui"
 	// mostSessions is how many browsers are known; the oldest is forgotten.
 	mostSessions = 64
 )
@@ -67,6 +67,12 @@ func (s *sessions) use(key string) (session string, ok bool) {
 	s.open = append(s.open, session)
 	s.open = s.open[max(0, len(s.open)-mostSessions):]
 	return session, true
+}
+
+func (s *sessions) end(session string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open = slices.DeleteFunc(s.open, func(one string) bool { return equal(one, session) })
 }
 
 func (s *sessions) has(session string) bool {
@@ -117,16 +123,57 @@ func (s *Server) loginByToken(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 }
 
+// cookie is the whole name of a cookie of this server's. Browsers send a host's cookies to all of its ports, so the
+// port is in it; and over https no other name of the same domain can set it.
+func (s *Server) cookie(name string) string {
+	if _, port, err := net.SplitHostPort(s.host); err == nil {
+		name += "_" + port
+	}
+	if s.secure() {
+		name = "__Host-" + name
+	}
+	return name
+}
+
+// ownCookie tells whether a cookie is one of this server's, or of another one's on this host.
+func ownCookie(name string) bool {
+	name = strings.TrimPrefix(name, "__Host-")
+	return strings.HasPrefix(name, sessionCookie) || strings.HasPrefix(name, pageCookie)
+}
+
+func (s *Server) secure() bool { return strings.HasPrefix(s.base, "https:") }
+
 func (s *Server) keep(w http.ResponseWriter, secret string) {
 	http.SetCookie(w, &http.Cookie{
-		Name: cookieName, Value: secret, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
-		Secure: strings.HasPrefix(s.base, "https:"),
+		Name: s.cookie(sessionCookie), Value: secret, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		Secure: s.secure(),
 	})
 }
 
-// logout has a browser forget what proves who it is.
-func (s *Server) logout(w http.ResponseWriter, _ *http.Request) {
-	http.SetCookie(w, &http.Cookie{Name: cookieName, Path: "/", MaxAge: -1, HttpOnly: true})
+// shown is what a request's cookie shows; "": nothing.
+func (s *Server) shown(r *http.Request) string {
+	cookie, err := r.Cookie(s.cookie(sessionCookie))
+	if err != nil {
+		return ""
+	}
+	return cookie.Value
+}
+
+// logout has a browser forget what proves who it is, and ends what it has open: its session, the pages of apps, and
+// each answer that goes on.
+func (s *Server) logout(w http.ResponseWriter, r *http.Request) {
+	if !s.sameOrigin(r) {
+		http.Error(w, "Only this server's own page logs out.", http.StatusForbidden)
+		return
+	}
+	secret := s.shown(r)
+	s.sessions.end(secret)
+	s.pages.end(func(by *http.Request) bool { return equal(secret, s.shown(by)) })
+	s.watched.end(func(one *watching) bool { return equal(secret, s.shown(one.by)) })
+	http.SetCookie(w, &http.Cookie{
+		Name: s.cookie(sessionCookie), Path: "/", MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		Secure: s.secure(),
+	})
 	w.WriteHeader(http.StatusNoContent)
 }
 
@@ -139,14 +186,11 @@ func (s *Server) whoAsks(r *http.Request) (c caller, ok bool) {
 		c.browser = true
 		return c, true
 	}
-	cookie, err := r.Cookie(cookieName)
-	if err != nil {
-		return caller{}, false
-	}
-	if s.sessions.has(cookie.Value) { // the user who has started this server
+	secret := s.shown(r)
+	if s.sessions.has(secret) { // the user who has started this server
 		return caller{Act: true, browser: true}, true
 	}
-	c, ok = s.Access.tokenOf(cookie.Value)
+	c, ok = s.Access.tokenOf(secret)
 	c.browser = true
 	return c, ok
 }
@@ -158,6 +202,8 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		switch {
 		case ok:
 			welcome(r)
+			r, done := s.watched.add(r, r, c)
+			defer done()
 			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, c)))
 		case s.Link != nil:
 			http.Error(w, "Open the link that muster ui has printed.", http.StatusUnauthorized)
@@ -193,8 +239,8 @@ func wholeBody(w http.ResponseWriter, r *http.Request) bool {
 // sameOrigin tells that a request comes from this server's own page: a browser says so, of every request that is more
 // than a look.
 func (s *Server) sameOrigin(r *http.Request) bool {
-	origin, err := url.Parse(r.Header.Get("Origin"))
-	return err == nil && origin.Host != "" && origin.Host == r.Host
+	scheme, _, ok := strings.Cut(s.base, "://")
+	return ok && r.Header.Get("Origin") == scheme+"://"+r.Host // which is one of this server's names
 }
 
 // ownHost refuses requests for another host name: a page of a stranger whose name leads here would be this page's

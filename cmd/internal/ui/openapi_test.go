@@ -227,7 +227,7 @@ func describe(t *testing.T) []byte {
 		"security": []object{{"token": []string{}}, {"session": []string{}}}, "paths": paths,
 		"components": object{"schemas": schemas, "securitySchemes": object{
 			"token":   object{"type": "http", "scheme": "bearer", "description": "a token that muster ui token has made"},
-			"session": object{"type": "apiKey", "in": "cookie", "name": cookieName, "description": "of a browser that has opened the link, or logged in"},
+			"session": object{"type": "apiKey", "in": "cookie", "name": sessionCookie, "description": "of a browser that has opened the link, or logged in; the port of the address is behind the name, and over https __Host- before it"},
 		}},
 	}, "", " ")
 	if err != nil {

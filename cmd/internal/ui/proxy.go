@@ -33,7 +33,8 @@ import (
 // page leads to that name with a key, which a browser changes there for a cookie of that name alone.
 
 const (
-	openPath   = "/.muster/open"
+	openPath = "/.muster/open"
+	// pageCookie begins the name of the cookie of each page.
 	pageCookie = "muster_page"
 	// mostPages bounds the pages that are known, and the browsers that may see them; the oldest are forgotten.
 	mostPages = 1024
@@ -115,6 +116,13 @@ func (p *pages) of(label, cookie string, now time.Time) (known knownPage, by *ht
 		}
 	}
 	return known, by
+}
+
+// end has the browsers that meet a condition see no page any more.
+func (p *pages) end(so func(by *http.Request) bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.open = slices.DeleteFunc(p.open, func(o opening) bool { return so(o.by) })
 }
 
 func (p *pages) found(one page, target *url.URL, now time.Time) {
@@ -217,7 +225,7 @@ func (s *Server) pageHandler(w http.ResponseWriter, r *http.Request, label strin
 		return
 	}
 	secret := ""
-	if c, err := r.Cookie(pageCookie); err == nil {
+	if c, err := r.Cookie(s.cookie(pageCookie)); err == nil {
 		secret = c.Value
 	}
 	known, by := s.pages.of(label, secret, now)
@@ -239,6 +247,8 @@ func (s *Server) pageHandler(w http.ResponseWriter, r *http.Request, label strin
 		http.Error(w, err.Error(), http.StatusForbidden)
 		return
 	}
+	r, done := s.watched.add(r, by, who)
+	defer done()
 	if now.Sub(known.at) > pageFresh {
 		at, err := s.targetNow(r.Context(), known.page)
 		if err != nil {
@@ -264,8 +274,8 @@ func (s *Server) enterPage(w http.ResponseWriter, r *http.Request, label string,
 		to = "/"
 	}
 	http.SetCookie(w, &http.Cookie{ // Lax: it was led here by this server's page, which is another site
-		Name: pageCookie, Value: cookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode,
-		Secure: strings.HasPrefix(s.AppsURL, "https:"),
+		Name: s.cookie(pageCookie), Value: cookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode,
+		Secure: s.secure(),
 	})
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Referrer-Policy", "no-referrer")
@@ -328,7 +338,7 @@ func withoutCookies(r *http.Request) {
 	all := r.Cookies()
 	r.Header.Del("Cookie")
 	for _, c := range all {
-		if c.Name != pageCookie && c.Name != cookieName {
+		if !ownCookie(c.Name) {
 			r.AddCookie(c)
 		}
 	}
@@ -340,7 +350,7 @@ func mend(h http.Header, there, own string) {
 	h.Del("Set-Cookie")
 	for _, text := range cookies {
 		c, err := http.ParseSetCookie(text)
-		if err != nil || c.Name == pageCookie || c.Name == cookieName {
+		if err != nil || ownCookie(c.Name) {
 			continue
 		}
 		c.Domain = ""

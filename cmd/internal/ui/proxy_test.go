@@ -25,7 +25,7 @@ func board(t *testing.T) *url.URL {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/x/", func(w http.ResponseWriter, r *http.Request) {
 		http.SetCookie(w, &http.Cookie{Name: "theirs", Value: "1", Domain: "localhost", Path: "/"})
-		http.SetCookie(w, &http.Cookie{Name: cookieName, Value: "tossed", Path: "/"})
+		http.SetCookie(w, &http.Cookie{Name: "__Host-" + sessionCookie + "_1", Value: "tossed", Path: "/"})
 		w.Header().Set("Strict-Transport-Security", "max-age=1")
 		fmt.Fprintf(w, "%s %s host=%s origin=%s cookie=%s forwarded=%s", r.Method, r.URL, r.Host, r.Header.Get("Origin"),
 			r.Header.Get("Cookie"), r.Header.Get("X-Forwarded-Host"))
@@ -118,7 +118,7 @@ func TestPage(t *testing.T) {
 		code               int
 		says               string
 	}{
-		{"a look", "GET", "/x/a?b=c", heads{"Cookie": cookie + "; its=2; " + cookieName + "=s"}, 200, "GET /x/a?b=c host=" + there.Host + " origin= cookie=its=2 forwarded=" + own},
+		{"a look", "GET", "/x/a?b=c", heads{"Cookie": cookie + "; its=2; " + sessionCookie + "=s"}, 200, "GET /x/a?b=c host=" + there.Host + " origin= cookie=its=2 forwarded=" + own},
 		{"its own act", "POST", "/x/", heads{"Cookie": cookie, "Origin": "http://" + own}, 200, "POST /x/ host=" + there.Host + " origin=http://" + there.Host},
 		{"an act of the ui's page", "POST", "/x/", heads{"Cookie": cookie, "Origin": base}, 403, "only this page itself"},
 		{"an act of another page", "POST", "/x/", heads{"Cookie": cookie, "Origin": "http://evil.test"}, 403, "only this page itself"},
@@ -126,7 +126,7 @@ func TestPage(t *testing.T) {
 		{"a link elsewhere", "GET", "/x/", heads{"Cookie": cookie, "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}, 200, "GET /x/"},
 		{"a frame of another page", "GET", "/x/", heads{"Cookie": cookie, "Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"}, 403, "another page may lead here"},
 		{"a form elsewhere", "POST", "/x/", heads{"Cookie": cookie, "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}, 403, "another page"},
-		{"a wrong cookie", "GET", "/x/", heads{"Cookie": pageCookie + "=no"}, 403, "Open this page by its link"},
+		{"a wrong cookie", "GET", "/x/", heads{"Cookie": pageCookie + "_" + port + "=no"}, 403, "Open this page by its link"},
 		{"the ui's API at its name", "GET", "/api/v1/apps", heads{"Cookie": cookie}, 404, ""},
 	} {
 		code, text, head := ask(tt.method, tt.path, tt.heads)

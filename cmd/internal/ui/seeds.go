@@ -164,9 +164,8 @@ func (s *Server) mayActBySeed(r *http.Request) error {
 	if !c.Act {
 		return exit.With(exit.Forbidden, fmt.Errorf("%s %w", cmp.Or(c.Name, "this user"), errNoRight))
 	}
-	_, err := r.Cookie(cookieName)
 	site := r.Header.Get("Sec-Fetch-Site")
-	program := site == "" && s.Link != nil && err == nil && r.Header.Get("Origin") == ""
+	program := site == "" && s.Link != nil && s.shown(r) != "" && r.Header.Get("Origin") == ""
 	own := site == "same-origin" || program
 	if c.browser && !own && !s.sameOrigin(r) {
 		return exit.With(exit.Forbidden, errors.New("only this server's own page, or a program, may act"))

@@ -54,6 +54,7 @@ type Server struct {
 	sessions   sessions
 	feeds      feeds
 	terminals  terminals
+	watched    watched
 	lists      shared[apps.Listing]
 	jobs       shared[[]seeds.App]
 	timelines  shared[timeline.Timeline]
@@ -76,6 +77,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 			return context.WithValue(ctx, connectionKey{}, c)
 		},
 	}
+	go s.watch(ctx)
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // its answers are streams
 	defer stop()
 	if err := server.Serve(status.Bounded(l, mostConnections)); !errors.Is(err, http.ErrServerClosed) {
