@@ -3,6 +3,10 @@ package apps
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"net/http/httptrace"
+	"net/netip"
 	"slices"
 	"sync"
 
@@ -19,6 +23,51 @@ func (f *Facts) AskPeers(ctx context.Context) {
 		_, here := f.States[m.Instance.String()]
 		return here
 	}), f.Registry.App.Token)
+}
+
+// AskPeer asks the agent of one instance on another host. It returns the address at which that agent has shown the key
+// of the member's record: names, and what the agent says of itself, are its owner's word. There is none of an instance
+// of this host.
+func (f *Facts) AskPeer(ctx context.Context, instance string) (at netip.Addr, err error) {
+	var m consul.MemberStatus
+	token := ""
+	if f.Registry != nil {
+		token = f.Registry.App.Token
+		i := slices.IndexFunc(f.Registry.Members, func(m consul.MemberStatus) bool {
+			return m.Instance.String() == instance
+		})
+		if i >= 0 {
+			m = f.Registry.Members[i]
+		}
+	}
+	if _, here := f.States[instance]; here || f.Local != nil && !m.Live {
+		return at, nil
+	}
+	if !m.Live || m.Peer == "" || token == "" {
+		return at, fmt.Errorf("%s/%s has no agent that could be asked: muster status %s says how it is", f.ID, instance,
+			f.ID)
+	}
+	ctx, cancel := context.WithTimeout(ctx, socketPatience)
+	defer cancel()
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) {
+		if from, err := netip.ParseAddrPort(c.Conn.RemoteAddr().String()); err == nil {
+			at = from.Addr().Unmap()
+		}
+	}})
+	agent := status.DialPeer(m.Peer, token)
+	defer agent.Close()
+	st, err := agent.State(ctx)
+	if err == nil && st.Inc != m.Inc {
+		err = errors.New("another agent of it answers")
+	}
+	if err == nil && !at.IsValid() {
+		err = errors.New("its address is not known")
+	}
+	if err != nil {
+		return netip.Addr{}, fmt.Errorf("%s/%s: %w", f.ID, instance, err)
+	}
+	f.Peers = map[string]status.State{instance: st}
+	return at, nil
 }
 
 // Elsewhere are the agents of other hosts that have answered, by instance, and the live members that have not, each

@@ -65,7 +65,13 @@ type pages struct {
 type knownPage struct {
 	page
 	at     time.Time // of the last look
-	target *url.URL
+	target target
+}
+
+// target is where a page is served: as its app names it, and the address that is dialled.
+type target struct {
+	*url.URL
+	dial string // host:port
 }
 
 // opening is a browser that may see a page, by a key or by the cookie that it was changed for.
@@ -76,11 +82,11 @@ type opening struct {
 	by            *http.Request // who has opened it, and still must be let in
 }
 
-func (p *pages) grant(one page, target *url.URL, by *http.Request, now time.Time) (key string) {
+func (p *pages) grant(one page, to target, by *http.Request, now time.Time) (key string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.known = slices.DeleteFunc(p.known, func(k knownPage) bool { return k.page == one })
-	p.known = last(append(p.known, knownPage{page: one, at: now, target: target}))
+	p.known = last(append(p.known, knownPage{page: one, at: now, target: to}))
 	key = rand.Text()
 	p.open = last(append(p.open, opening{secret: key, label: one.label(), until: now.Add(keyLife), by: by}))
 	return key
@@ -125,12 +131,12 @@ func (p *pages) end(so func(by *http.Request) bool) {
 	p.open = slices.DeleteFunc(p.open, func(o opening) bool { return so(o.by) })
 }
 
-func (p *pages) found(one page, target *url.URL, now time.Time) {
+func (p *pages) found(one page, to target, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := range p.known {
 		if p.known[i].page == one {
-			p.known[i].at, p.known[i].target = now, target
+			p.known[i].at, p.known[i].target = now, to
 		}
 	}
 }
@@ -156,9 +162,9 @@ func (s *Server) pageOf(host string) (label string, ok bool) {
 	return label, ok && host == own && host != s.host
 }
 
-// target is where a page is served: an export that is an http URL at a port of the instance's own. Any other address
+// exported is where a page is served: an export that is an http URL at a port of the instance's own. Any other address
 // is the definition's word alone, and might be of something that only this host reaches.
-func target(v view.App, p page) (*url.URL, error) {
+func exported(v view.App, p page) (*url.URL, error) {
 	i := slices.IndexFunc(v.Instances, func(in status.Instance) bool { return in.Instance == p.instance })
 	if i < 0 {
 		return nil, exit.With(exit.Usage, fmt.Errorf("%s has no instance %s: %w", p.app, p.instance, registry.ErrNoApp))
@@ -182,14 +188,32 @@ func target(v view.App, p page) (*url.URL, error) {
 		"%s: only these are shown here", p.app, p.instance, p.export, value, in.Host))
 }
 
-// targetNow looks a page's address up.
-func (s *Server) targetNow(ctx context.Context, p page) (*url.URL, error) {
-	value, err := s.look(ctx, p.app)
+// targetNow looks a page's address up, and asks the one agent whose page it is. What runs on another host is dialled
+// where its agent has answered with its key, and nowhere else: so an app's owner has this server reach nothing that
+// the app itself does not.
+func (s *Server) targetNow(ctx context.Context, p page) (to target, err error) {
+	k, err := s.Lookup(p.app)
 	if err != nil {
-		return nil, err
+		return to, err
 	}
-	v, _ := value.(view.App)
-	return target(v, p)
+	k.Warn = io.Discard
+	facts, err := k.App(ctx, p.app)
+	if err != nil {
+		return to, err
+	}
+	at, err := facts.AskPeer(ctx, p.instance)
+	if err != nil {
+		return to, err
+	}
+	u, err := exported(view.Of(facts), p)
+	if err != nil {
+		return to, err
+	}
+	to = target{u, u.Host}
+	if at.IsValid() {
+		to.dial = net.JoinHostPort(at.String(), u.Port())
+	}
+	return to, nil
 }
 
 // openPage leads a browser to a page's own host name.
@@ -308,7 +332,7 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request, label string, p
 	there := "http://" + p.target.Host
 	proxy := httputil.ReverseProxy{
 		Rewrite: func(to *httputil.ProxyRequest) {
-			to.Out.URL.Scheme, to.Out.URL.Host, to.Out.Host = "http", p.target.Host, p.target.Host
+			to.Out.URL.Scheme, to.Out.URL.Host, to.Out.Host = "http", p.target.dial, p.target.Host
 			to.SetXForwarded()
 			to.Out.Header.Set("X-Forwarded-Proto", own[:strings.Index(own, "://")])
 			to.Out.Header.Set("X-Forwarded-Prefix", "/")

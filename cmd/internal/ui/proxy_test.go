@@ -297,7 +297,7 @@ func TestTarget(t *testing.T) {
 			Identity: status.Identity{Instance: "w-0"},
 			Location: status.Location{Host: "h1", Ports: map[string]int{"p": 8080}, Exports: map[string]string{"g.u": value}},
 		}}}
-		u, err := target(v, page{"a", "w-0", "g.u"})
+		u, err := exported(v, page{"a", "w-0", "g.u"})
 		got := ""
 		if err != nil {
 			got = err.Error()
@@ -307,5 +307,19 @@ func TestTarget(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s: %s, want %s", value, got, want)
 		}
+	}
+}
+
+// What is forwarded goes to the address where the agent has answered, whatever the page's name leads to.
+func TestForwardDialsTheAgentsAddress(t *testing.T) {
+	there := board(t)
+	s := &Server{Link: func(string) {}, host: "127.0.0.1:1", base: "http://127.0.0.1:1"}
+	w := httptest.NewRecorder()
+	named := *there
+	named.Host = "metadata.example:" + there.Port()
+	s.forward(w, httptest.NewRequest(http.MethodGet, "http://p.localhost:1/x/", nil), "p",
+		knownPage{page: page{"d1", "ps-0", "x"}, target: target{&named, there.Host}})
+	if want := "host=" + named.Host; w.Code != 200 || !strings.Contains(w.Body.String(), want) {
+		t.Errorf("%d %s, want %s", w.Code, w.Body, want)
 	}
 }
