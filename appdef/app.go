@@ -306,11 +306,12 @@ const DefaultFSVariable = "MUSTER_DEFAULT_FS"
 
 // HBox are the values of a submission that its containers get.
 type HBox struct {
-	Type string `json:"type,omitempty"` // --app-type in upper case; empty: no variables of HBox
+	Type  string `json:"type,omitempty"`  // --app-type in upper case; empty: no variables of HBox
+	Login bool   `json:"login,omitempty"` // as GivesLogin, for a job of any type
 }
 
-// GivesLogin tells whether HBox tells who submits a job of this type how to log in, with a password.
-func (h HBox) GivesLogin() bool { return h.Type == "VPC" || h.Type == "DIGITS" }
+// GivesLogin tells whether HBox tells who submits the job how to log in, with a password.
+func (h HBox) GivesLogin() bool { return h.Login || h.Type == "VPC" || h.Type == "DIGITS" }
 
 // Side is a process beside the main one of its instance, in the same container. It is supervised, restarts when it
 // ends, and gets a port if it asks for one. Its end does not affect the verdict. It ends with the instance's process.

@@ -68,6 +68,11 @@ func dialectKeys() []Key {
 				return notEmpty(text)
 			},
 		},
+		{
+			Name: "muster.hbox.login", Global: true, Default: "true for VPC, DIGITS", Values: []string{"true", "false"},
+			Meaning: "the instances have an ssh server that takes the password that hbox-submit prints",
+			app:     func(s *AppSettings, text string) (err error) { s.HBox.Login, err = parseBool(text); return err },
+		},
 	}
 }
 

@@ -11,6 +11,9 @@ import (
 func (j *job) images() {
 	image, named := j.image()
 	docker, asked := j.docker()
+	if docker && asked == j.confs[confExecutor].Place && !j.kind.lives() { // HBox tells the login of such a job too
+		j.global("muster.hbox.login", "true", asked)
+	}
 	switch {
 	case named && image.Text == "":
 		j.bad(image.Place, `""`, "the reference of an image", "")

@@ -260,5 +260,7 @@ func (f *hboxFlags) announce(
 	}
 	ask := flags.Ask{Registry: f.run.Registry, State: f.run.State}
 	k, err := ask.Lookup(app, io.Discard)
-	return ssh.Announcement{Lookup: k, App: app, Out: s.Err}.Follow(ctx), err
+	return ssh.Announcement{
+		Lookup: k, App: app, Out: s.Err, Digits: job.App.Settings.HBox.Type == "DIGITS",
+	}.Follow(ctx), err
 }

@@ -17,6 +17,7 @@ type Announcement struct {
 	Lookup apps.Lookup
 	App    string
 	Out    io.Writer
+	Digits bool // the instances serve DIGITS: Progress tells where
 }
 
 // announceEvery is how often the registry is asked.
@@ -29,6 +30,9 @@ func (a Announcement) Follow(ctx context.Context) (stop func()) {
 	var work sync.WaitGroup
 	work.Go(func() {
 		fmt.Fprintln(a.Out, "Waiting for vpc login command and password...")
+		if a.Digits {
+			fmt.Fprintln(a.Out, "Waiting for digits server url...")
+		}
 		password, key := login.NewPassword()
 		tick := time.NewTicker(announceEvery)
 		defer tick.Stop()
