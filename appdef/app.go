@@ -195,23 +195,24 @@ type Limits struct {
 	CPUHard  bool `json:"cpu_hard"`
 	SwapMB   int  `json:"swap_mb"`
 	HighMB   int  `json:"high_mb,omitempty"` // 0: none
-	// share of MemoryMB that a restart after out of memory adds
-	Autoscale  float64           `json:"autoscale,omitempty"`
-	Pids       int               `json:"pids"`   // 0: none
-	ShmMB      int               `json:"shm_mb"` // 0: half of memory
-	GPUs       int               `json:"gpus"`
-	GPUType    string            `json:"gpu_type"`
-	GPUMemory  int               `json:"gpu_memory_mb"`
-	RDMA       bool              `json:"rdma"`
-	Ulimits    map[string]string `json:"ulimits,omitempty"`
-	Image      string            `json:"image,omitempty"`
-	ImageAuth  string            `json:"image_auth,omitempty"`
-	User       string            `json:"user,omitempty"`
-	Root       string            `json:"root,omitempty"` // RootReadOnly (also ""), RootOverlay
-	NodeLabel  string            `json:"node_label,omitempty"`
-	Placement  int               `json:"placement,omitempty"`
-	LogInclude string            `json:"log_include,omitempty"`
-	LogExclude string            `json:"log_exclude,omitempty"`
+	// share of MemoryMB that a restart after out of memory adds, or with AutoscaleAt any restart
+	Autoscale   float64           `json:"autoscale,omitempty"`
+	AutoscaleAt string            `json:"autoscale_at,omitempty"` // AutoscaleRetry; empty: out of memory
+	Pids        int               `json:"pids"`                   // 0: none
+	ShmMB       int               `json:"shm_mb"`                 // 0: half of memory
+	GPUs        int               `json:"gpus"`
+	GPUType     string            `json:"gpu_type"`
+	GPUMemory   int               `json:"gpu_memory_mb"`
+	RDMA        bool              `json:"rdma"`
+	Ulimits     map[string]string `json:"ulimits,omitempty"`
+	Image       string            `json:"image,omitempty"`
+	ImageAuth   string            `json:"image_auth,omitempty"`
+	User        string            `json:"user,omitempty"`
+	Root        string            `json:"root,omitempty"` // RootReadOnly (also ""), RootOverlay
+	NodeLabel   string            `json:"node_label,omitempty"`
+	Placement   int               `json:"placement,omitempty"`
+	LogInclude  string            `json:"log_include,omitempty"`
+	LogExclude  string            `json:"log_exclude,omitempty"`
 }
 
 // Role decides whether the barrier waits for an instance, and whether its end ends the job.
@@ -300,6 +301,9 @@ type PAI struct {
 	Debug          bool   `json:"debug,omitempty"` // jobEnvs.isDebug
 }
 
+// AutoscaleRetry grows memory with each restart, as HBox does.
+const AutoscaleRetry = "retry"
+
 // DefaultFSVariable tells the processes of an HBox submission what stands before an absolute path of the default
 // filesystem: hdfs://HOST:PORT, or a folder.
 const DefaultFSVariable = "MUSTER_DEFAULT_FS"
@@ -308,6 +312,8 @@ const DefaultFSVariable = "MUSTER_DEFAULT_FS"
 type HBox struct {
 	Type  string `json:"type,omitempty"`  // --app-type in upper case; empty: no variables of HBox
 	Login bool   `json:"login,omitempty"` // as GivesLogin, for a job of any type
+	// JarsLast has Java find the user's jars behind those of the host and of Hadoop.
+	JarsLast bool `json:"jars_last,omitempty"`
 }
 
 // GivesLogin tells whether HBox tells who submits the job how to log in, with a password.

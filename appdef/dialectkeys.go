@@ -69,6 +69,17 @@ func dialectKeys() []Key {
 			},
 		},
 		{
+			Name: "muster.hbox.jars", Global: true, Default: "first", Values: []string{"first", "last"},
+			Meaning: "where CLASSPATH has the jars of the working directory: before the host's and Hadoop's, or behind",
+			app: func(s *AppSettings, text string) error {
+				s.HBox.JarsLast = text == "last"
+				if text != "first" && text != "last" {
+					return wanted{want: "first, last"}
+				}
+				return nil
+			},
+		},
+		{
 			Name: "muster.hbox.login", Global: true, Default: "true for VPC, DIGITS", Values: []string{"true", "false"},
 			Meaning: "the instances have an ssh server that takes the password that hbox-submit prints",
 			app:     func(s *AppSettings, text string) (err error) { s.HBox.Login, err = parseBool(text); return err },

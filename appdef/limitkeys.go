@@ -101,6 +101,21 @@ func amountKeys() []Key {
 				return err
 			},
 		},
+		{
+			Name: "muster.memory.autoscale.at", Default: "oom", Limit: true, Values: []string{"oom", AutoscaleRetry},
+			Meaning: "when muster.memory.autoscale grows the memory: oom: with a restart after out of memory; retry: " +
+				"with any restart of the gang or the instance, as HBox does",
+			component: func(c *Component, _, text string) error {
+				switch c.Limits.AutoscaleAt = text; text {
+				case AutoscaleRetry:
+				case "oom":
+					c.Limits.AutoscaleAt = ""
+				default:
+					return wanted{want: "oom, " + AutoscaleRetry}
+				}
+				return nil
+			},
+		},
 	}
 }
 

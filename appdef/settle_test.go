@@ -118,6 +118,8 @@ func TestEveryKeyTakesGoodAndRefusesBad(t *testing.T) {
 		"muster.pai.code.dir":                {[]string{"", "file:/c"}, nil},
 		"muster.pai.virtual.cluster":         {[]string{"", "default"}, nil},
 		"muster.pai.debug":                   {[]string{"true", "false"}, []string{"", "1"}},
+		"muster.memory.autoscale.at":         {[]string{"oom", "retry"}, []string{"", "always"}},
+		"muster.hbox.jars":                   {[]string{"first", "last"}, []string{"", "true"}},
 		"muster.hbox.login":                  {[]string{"true", "false"}, []string{"", "1"}},
 		"muster.hbox.type":                   {[]string{"TENSORFLOW", "vpc"}, []string{"", " "}},
 		"muster.nproc":                       {[]string{"1", "8"}, []string{"", "0", "auto"}},

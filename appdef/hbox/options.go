@@ -119,12 +119,12 @@ var optionTable = [...]option{
 		meaning: "the only worker whose outputs are uploaded; -1: all (default)",
 	},
 	{
-		name: "user-classpath-first", conf: "hbox.user.classpath.first", idle: true,
-		meaning: "order of Java's class path",
+		name: "user-classpath-first", conf: "hbox.user.classpath.first",
+		meaning: "false: Java finds the jars of --jars behind Hadoop's (default true)",
 	},
 	{
-		name: "host-local-enable", conf: "hbox.host.local.enable", idle: true,
-		meaning: "run on the hosts of the previous run",
+		name: "host-local-enable", conf: "hbox.host.local.enable",
+		meaning: "true: run on the hosts of the previous run; no launcher is told them",
 	},
 	{
 		name: "board-enable", conf: "hbox.tf.board.enable",

@@ -29,6 +29,9 @@ func (j *job) read() {
 	}
 	j.environment()
 	j.processes()
+	if !j.truth("user-classpath-first", true) {
+		j.global("muster.hbox.jars", "last", j.at("user-classpath-first"))
+	}
 	j.command()
 	j.images()
 	j.files()
@@ -72,6 +75,9 @@ func (j *job) idle() {
 		if v, ok := j.options[o.name]; ok && o.idle {
 			j.carried[o.name] = v.Text
 		}
+	}
+	if j.truth("host-local-enable", false) { // this host is that of the previous run
+		j.carried[HostLocal], j.unsaid = "true", append(j.unsaid, HostLocal)
 	}
 	if v, ok := j.options["priority"]; ok && !slices.Contains(priorities[:], strings.TrimSpace(v.Text)) {
 		j.warn(v.Place, appdef.Quote(v.Text), "one of "+strings.Join(priorities[:], ", "), "HBox takes DEFAULT for it")

@@ -106,6 +106,29 @@ func TestSiteNotes(t *testing.T) {
 	}
 }
 
+// TestClientOptions holds what options of HBox's client become that no process has.
+func TestClientOptions(t *testing.T) {
+	for _, tt := range []struct {
+		line    string
+		jars    string
+		carried string
+	}{
+		{"true", "", "map[] []"},
+		{"--user-classpath-first true --host-local-enable false true", "", "map[] []"},
+		{"--user-classpath-first false true", "last", "map[] []"},
+		{"--conf hbox.user.classpath.first=false true", "last", "map[] []"},
+		{"--host-local-enable true true", "", "map[host-local-enable:true] []"},
+	} {
+		s, found := hbox.Parse(strings.Fields(tt.line), hbox.Site{})
+		if got := fmt.Sprint(s.Carried, s.CarriedNames()); len(found) > 0 || got != tt.carried {
+			t.Errorf("%s: carried %s, want %s (%v)", tt.line, got, tt.carried, found)
+		}
+		if got := s.App.Config["muster.hbox.jars"]; got != tt.jars {
+			t.Errorf("%s: jars %q, want %q", tt.line, got, tt.jars)
+		}
+	}
+}
+
 // TestSiteInPackage holds that the package of a job still names the administrator's file.
 func TestSiteInPackage(t *testing.T) {
 	site := siteOf(t, "hbox.app.max.attempts=3", "hbox.worker.memory=2g", "hbox.worker.cores=2", "muster.stop.grace=5s")

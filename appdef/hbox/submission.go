@@ -23,6 +23,9 @@ type Submission struct {
 	unsaid  []string // of Carried: what the administrator's file says
 }
 
+// HostLocal in Carried: the job is to run on the hosts of the previous run.
+const HostLocal = "host-local-enable"
+
 // Parse reads the words behind `hbox-submit`, with the administrator's defaults. It always returns all problems, sorted; without one of severity error the
 // App can be planned. Every problem is one of the command line, or of the administrator's file.
 func Parse(args []string, site Site) (Submission, appdef.Problems) {
@@ -38,7 +41,7 @@ func Parse(args []string, site Site) (Submission, appdef.Problems) {
 	s.App, l.found = j.app()
 	s.Files, s.Archives, s.Jars = j.locals("files"), j.locals("archiveFiles"), j.locals("jars")
 	s.Files, s.Archives = append(s.Files, j.locals("cacheFile")...), append(s.Archives, j.locals("cacheArchive")...)
-	s.Carried, s.unsaid = l.carried, l.unsaid
+	s.Carried, s.unsaid = j.carried, j.unsaid
 	found := l.found.Sort()
 	for i := range found {
 		found[i].Usage = !ofSite(appdef.Place{Line: found[i].Line})

@@ -50,6 +50,7 @@ func Env(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 		say(hbox)
 	}
 	hadoop(p, env)
+	hboxJarsLast(p, env)
 	if p.PAI != nil { // the job file's own variables win
 		maps.Copy(env, p.PAI.Env)
 	}

@@ -26,8 +26,7 @@ func hbox(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 		"APP_ID":                 p.App.ID,
 		"GPU_NUM":                strconv.Itoa(p.Limits.GPUs),
 		"LD_LIBRARY_PATH":        hboxHere(p.Process.Inherited["LD_LIBRARY_PATH"]),
-		// Java reads ./* as all jars there
-		"CLASSPATH": hboxHere(strings.TrimSuffix("./*:"+p.Process.Inherited["CLASSPATH"], ":")),
+		"CLASSPATH":              hboxClasses(p),
 	})
 	if p.HBox.Top != "" {
 		env[plan.DefaultFSVariable] = p.HBox.Top
@@ -53,6 +52,25 @@ func hadoopUser(p plan.Plan) string {
 		return ""
 	}
 	return p.Hadoop.User
+}
+
+// hboxJars is the working directory's jars to Java.
+const hboxJars = "./*"
+
+// hboxClasses is the class path without what Hadoop adds.
+func hboxClasses(p plan.Plan) string {
+	inherited := p.Process.Inherited["CLASSPATH"]
+	if p.HBox.JarsLast {
+		return hboxHere(inherited)
+	}
+	return hboxHere(strings.TrimSuffix(hboxJars+":"+inherited, ":"))
+}
+
+// hboxJarsLast has the class path end with the user's jars, where the job says so.
+func hboxJarsLast(p plan.Plan, env map[string]string) {
+	if _, own := p.Process.Env["CLASSPATH"]; p.HBox != nil && p.HBox.JarsLast && !own {
+		env["CLASSPATH"] += ":" + hboxJars
+	}
 }
 
 // hboxHere puts the working directory before a search path.

@@ -82,6 +82,33 @@ func TestHBoxTakesOver(t *testing.T) {
 	}
 }
 
+// The user's jars are before those of the host and of Hadoop, or behind all of them; the user's own words win.
+func TestHBoxJars(t *testing.T) {
+	r := gang("worker:worker=1")
+	for _, tt := range []struct {
+		last            bool
+		own, host, want string
+		hadoop          *plan.Hadoop
+	}{
+		{false, "", "/x.jar", "./:./*:/x.jar", nil},
+		{true, "", "/x.jar", "./:/x.jar:./*", nil},
+		{true, "", "", "./:./*", nil},
+		{false, "", "/x.jar", "./:./*:/x.jar:/conf:/h.jar", &plan.Hadoop{Conf: "/conf", Jars: []string{"/h.jar"}}},
+		{true, "", "/x.jar", "./:/x.jar:/conf:/h.jar:./*", &plan.Hadoop{Conf: "/conf", Jars: []string{"/h.jar"}}},
+		{true, "mine", "/x.jar", "", nil},
+	} {
+		p := planOf(r.Rows[0])
+		p.Framework, p.HBox, p.Hadoop = "none", &plan.HBox{Type: "HBOX", Output: "-1", JarsLast: tt.last}, tt.hadoop
+		p.Process.Inherited = map[string]string{"CLASSPATH": tt.host}
+		if tt.own != "" {
+			p.Process.Env = map[string]string{"CLASSPATH": tt.own}
+		}
+		if env, _ := frameworks.Env(p, r); env["CLASSPATH"] != tt.want {
+			t.Errorf("%+v: got %q", tt, env["CLASSPATH"])
+		}
+	}
+}
+
 // Another dialect's processes hear nothing of HBox.
 func TestHBoxIsSilentElsewhere(t *testing.T) {
 	r := gang("worker:worker=1")

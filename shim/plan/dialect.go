@@ -44,6 +44,7 @@ type HBox struct {
 	Input    string `json:"input_path"`
 	PSCPUs   int    `json:"ps_cpus,omitempty"`
 	PSMemory int    `json:"ps_memory_mb,omitempty"`
+	JarsLast bool   `json:"jars_last,omitempty"` // as in appdef.HBox
 	// Top stands before an absolute path of the default filesystem; empty if nobody has named one.
 	Top string `json:"top,omitempty"`
 }

@@ -20,7 +20,7 @@ func (b *builder) hbox() *HBox {
 	}
 	h := &HBox{
 		Type: settings.HBox.Type, Single: hboxSingle(settings), Output: strconv.Itoa(appdef.EveryIndex),
-		Top: topOf(b.defaultFS()),
+		Top: topOf(b.defaultFS()), JarsLast: settings.HBox.JarsLast,
 	}
 	names := map[string]bool{}
 	workers := 0 // of the components before

@@ -22,7 +22,7 @@ func (b *builder) limits() Limits {
 	out := Limits{
 		MemoryMB: l.MemoryMB, VCores: l.VCores, CPUHard: l.CPUHard, SwapMB: l.SwapMB, Pids: l.Pids, ShmMB: l.ShmMB,
 		GPUs: l.GPUs, GPUType: l.GPUType, GPUMemoryMB: l.GPUMemory,
-		HighMB: l.HighMB, Autoscale: l.Autoscale, RDMA: l.RDMA, Ulimits: maps.Clone(l.Ulimits),
+		HighMB: l.HighMB, Autoscale: l.Autoscale, AutoscaleAt: l.AutoscaleAt, RDMA: l.RDMA, Ulimits: maps.Clone(l.Ulimits),
 	}
 	out.MemoryMB = b.memory(out.MemoryMB, e)
 	if out.VCores == appdef.Max {
@@ -75,9 +75,13 @@ func (b *builder) memory(asked int, e Envelope) int {
 // noLauncher tells that a person starts the agents, who grants them all that the machine has.
 func noLauncher(name string) bool { return name == "" || name == "shell" }
 
-// Grown is the memory limit in MB after so many ends out of memory: each adds the share of muster.memory.autoscale,
-// rounded up, within the launcher's own limit (HBox's mem.autoscale).
-func Grown(l Limits, e Envelope, ends int) int {
+// Grown is the memory limit in MB of a start after so many ends out of memory: each adds the share of
+// muster.memory.autoscale, rounded up, within the launcher's own limit (HBox's mem.autoscale). Where all restarts
+// count, those that other agents saw are known by the gang's generation.
+func Grown(l Limits, e Envelope, ends int, start StartFacts) int {
+	if l.AutoscaleAt == appdef.AutoscaleRetry {
+		ends = max(start.Generation, start.Attempt) - 1
+	}
 	if l.MemoryMB <= 0 || ends <= 0 {
 		return l.MemoryMB
 	}

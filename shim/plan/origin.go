@@ -11,6 +11,7 @@ func keysOf() map[string][]string {
 		"/limits/swap_mb":       {"muster.memory.swap"},
 		"/limits/high_mb":       {"muster.memory.high"},
 		"/limits/autoscale":     {"muster.memory.autoscale"},
+		"/limits/autoscale_at":  {"muster.memory.autoscale.at"},
 		"/limits/rdma":          {"muster.rdma"},
 		"/root/image":           {"muster.image"},
 		"/root/kind":            {"muster.root"},

@@ -184,10 +184,11 @@ type Limits struct {
 	GPUMemoryMB int    `json:"gpu_memory_mb"`
 	// HighMB is the memory from which the kernel slows the process down. Autoscale is the share of MemoryMB that each
 	// restart after out of memory adds.
-	HighMB    int               `json:"high_mb,omitempty"`
-	Autoscale float64           `json:"autoscale,omitempty"`
-	RDMA      bool              `json:"rdma,omitempty"`
-	Ulimits   map[string]string `json:"ulimits,omitempty"`
+	HighMB      int               `json:"high_mb,omitempty"`
+	Autoscale   float64           `json:"autoscale,omitempty"`
+	AutoscaleAt string            `json:"autoscale_at,omitempty"` // as in appdef.Limits
+	RDMA        bool              `json:"rdma,omitempty"`
+	Ulimits     map[string]string `json:"ulimits,omitempty"`
 }
 
 // Port is one port to reserve. Want is a requested number (`DEFAULT_n`), 0 for any; Port is 0 until it is claimed.

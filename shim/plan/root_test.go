@@ -187,20 +187,27 @@ func TestMoreThanTheLauncherGrants(t *testing.T) {
 func TestGrown(t *testing.T) {
 	for _, tt := range []struct {
 		share     float64
+		at        string
 		room      int
 		ends, was int
+		start     StartFacts
 		want      int
 	}{
-		{0, 0, 3, 100, 100},
-		{0.5, 0, 0, 100, 100},
-		{0.5, 0, 1, 100, 150},
-		{0.5, 0, 3, 101, 254},
-		{0.5, 172, 1, 100, 140},
-		{0.5, 60, 1, 100, 100},
-		{0.5, 0, 1, 0, 0},
+		{0, "", 0, 3, 100, StartFacts{}, 100},
+		{0.5, "", 0, 0, 100, StartFacts{Generation: 3, Attempt: 3}, 100},
+		{0.5, "", 0, 1, 100, StartFacts{}, 150},
+		{0.5, "", 0, 3, 101, StartFacts{}, 254},
+		{0.5, "", 172, 1, 100, StartFacts{}, 140},
+		{0.5, "", 60, 1, 100, StartFacts{}, 100},
+		{0.5, "", 0, 1, 0, StartFacts{}, 0},
+		{0.5, "retry", 0, 0, 100, StartFacts{Generation: 1, Attempt: 1}, 100},
+		{0.5, "retry", 0, 0, 101, StartFacts{Generation: 3, Attempt: 1}, 203}, // another agent saw the others
+		{0.5, "retry", 0, 1, 100, StartFacts{Generation: 2, Attempt: 2}, 150},
+		{0.5, "retry", 0, 0, 100, StartFacts{Generation: 1, Attempt: 3}, 200},
 	} {
-		if got := Grown(Limits{MemoryMB: tt.was, Autoscale: tt.share}, Envelope{MemoryMB: tt.room}, tt.ends); got != tt.want {
-			t.Errorf("%d MB, share %v, after %d ends in %d MB: got %d, want %d", tt.was, tt.share, tt.ends, tt.room, got, tt.want)
+		limits := Limits{MemoryMB: tt.was, Autoscale: tt.share, AutoscaleAt: tt.at}
+		if got := Grown(limits, Envelope{MemoryMB: tt.room}, tt.ends, tt.start); got != tt.want {
+			t.Errorf("%d MB, share %v, after %d ends in %d MB, %+v: got %d, want %d", tt.was, tt.share, tt.ends, tt.room, tt.start, got, tt.want)
 		}
 	}
 }

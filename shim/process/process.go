@@ -200,7 +200,7 @@ func (p *Process) start(ctx context.Context, e machine.Effect, s machine.State) 
 	if ctx.Err() != nil { // what is to end must not begin
 		return 0, fmt.Errorf("start was called off: %w", context.Cause(ctx))
 	}
-	p.grow(guard)
+	p.grow(guard, facts)
 	if err := p.Ports.Release(ofProcess(p.Plan)); err != nil {
 		return 0, fmt.Errorf("release ports to the process: %w", err)
 	}
@@ -322,10 +322,10 @@ func rlimits(l plan.Limits) (map[string]sandbox.Rlimit, error) {
 // megabyte is MiB, as in YARN.
 const megabyte = 1 << 20
 
-// grow raises the memory limit after each end out of memory, as muster.memory.autoscale says.
-func (p *Process) grow(guard *sandbox.Guard) {
+// grow raises the memory limit after each end that muster.memory.autoscale grows it by.
+func (p *Process) grow(guard *sandbox.Guard, start plan.StartFacts) {
 	p.mu.Lock()
-	was, now := p.memory, plan.Grown(p.Plan.Limits, p.Plan.Allocation.Envelope, p.starved)
+	was, now := p.memory, plan.Grown(p.Plan.Limits, p.Plan.Allocation.Envelope, p.starved, start)
 	p.mu.Unlock()
 	if now == was {
 		return

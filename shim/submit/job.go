@@ -138,6 +138,8 @@ func (j *Job) carry(job hbox.Submission) (unsupported []string, err error) {
 		case "driver-cores", "hbox.driver.cores":
 			o.MasterVCores, err = appdef.ParseInt(value)
 			ok = err == nil && o.MasterVCores > 0
+		case hbox.HostLocal:
+			unsupported = append(unsupported, "hbox-submit: "+name+": no launcher is told the hosts of an earlier run")
 		default:
 			unsupported = append(unsupported, "hbox-submit: "+name+": it is of HBox's own services")
 		}
