@@ -67,7 +67,7 @@ func (s Site) properties(text []byte) ([]siteProperty, error) {
 		line, _ := d.InputPos()
 		if errors.Is(err, io.EOF) {
 			if !root {
-				return nil, s.bad(line, "no element", "<configuration>", "")
+				return nil, s.bad(line, "no element", "<configuration>")
 			}
 			return all, nil
 		}
@@ -78,11 +78,11 @@ func (s Site) properties(text []byte) ([]siteProperty, error) {
 		switch {
 		case !ok:
 		case !root && start.Name.Local != "configuration":
-			return nil, s.bad(line, "<"+start.Name.Local+">", "<configuration>", "")
+			return nil, s.bad(line, "<"+start.Name.Local+">", "<configuration>")
 		case !root:
 			root = true
 		case start.Name.Local == "include":
-			return nil, s.bad(line, "an include", "the properties themselves", "")
+			return nil, s.bad(line, "an include", "the properties themselves")
 		case start.Name.Local != "property":
 			if err := d.Skip(); err != nil {
 				return nil, s.broken(line, err)
@@ -93,7 +93,7 @@ func (s Site) properties(text []byte) ([]siteProperty, error) {
 				return nil, s.broken(line, err)
 			}
 			if p.name == "" {
-				return nil, s.bad(line, "a property without a name", "<name>NAME</name>", "")
+				return nil, s.bad(line, "a property without a name", "<name>NAME</name>")
 			}
 			if p.line = line; valued {
 				all = append(all, p)
@@ -131,13 +131,13 @@ func property(d *xml.Decoder, start xml.StartElement) (p siteProperty, valued bo
 
 func (s Site) broken(line int, err error) error {
 	if syntax, ok := errors.AsType[*xml.SyntaxError](err); ok {
-		return s.bad(syntax.Line, "XML that ends in an error, "+syntax.Msg, "an XML file of Hadoop's form", "")
+		return s.bad(syntax.Line, "XML that ends in an error, "+syntax.Msg, "an XML file of Hadoop's form")
 	}
-	return s.bad(line, err.Error(), "an XML file of Hadoop's form", "")
+	return s.bad(line, err.Error(), "an XML file of Hadoop's form")
 }
 
-func (s Site) bad(line int, got, want, hint string) error {
-	return appdef.Problems{appdef.Place{File: s.file, Line: line}.Problem(got, want, hint)}
+func (s Site) bad(line int, got, want string) error {
+	return appdef.Problems{appdef.Place{File: s.file, Line: line}.Problem(got, want, "")}
 }
 
 var siteVariable = regexp.MustCompile(`\$\{[^}$\s]+\}`)
