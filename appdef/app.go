@@ -25,6 +25,9 @@ type App struct {
 	// Kept are fields that are accepted and ignored, by JSON pointer
 	// (`metainfo.json#/application/components/0/dockerContainers`).
 	Kept map[string]any `json:"kept,omitempty"`
+	// JobSecrets are the values of a job file's own secrets, by the name that follows JobSecret in a reference. No text
+	// of the definition has them.
+	JobSecrets map[string]string `json:"-"`
 	Provenance
 }
 
@@ -471,6 +474,9 @@ type Checkpoint struct {
 	// how the checkpoints of the component's instances belong together; empty: auto
 	Ranks string `json:"ranks,omitempty"`
 }
+
+// JobSecret begins a reference to a value in App.JobSecrets.
+const JobSecret = "job:"
 
 // SecretSettings are the secrets of a component's process.
 type SecretSettings struct {

@@ -91,7 +91,7 @@ var (
 	envForm  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	userForm = regexp.MustCompile(`^([a-z_][a-z0-9_-]*\$?|[0-9]+)(:([a-z_][a-z0-9_-]*\$?|[0-9]+))?$`)
 	// secretForm is a reference to a secret: where it is, never its value.
-	secretForm = regexp.MustCompile(`^(file|env|keyring):.+$`)
+	secretForm = regexp.MustCompile(`^(file|env|keyring|job):.+$`)
 	limitForm  = regexp.MustCompile(`^(unlimited|[0-9]+)(:(unlimited|[0-9]+))?$`)
 )
 

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Validate judges an App that a dialect has loaded and settled, by the rules of all dialects. It returns all problems
@@ -20,7 +21,7 @@ func Validate(a *App) Problems {
 	}
 	checks := []func(){
 		v.components, v.counts, v.priorities, v.exportGroups, v.framework, v.commands, v.references,
-		v.size,
+		v.size, v.jobSecrets,
 	}
 	if _, nameless := v.where[""]; !nameless { // else whatever refers to it would seem to refer to nothing
 		checks = append(checks, v.exportRefs, v.orders, v.texts)
@@ -40,6 +41,23 @@ func (v *validation) names() []string {
 		}
 	}
 	return names
+}
+
+// jobSecrets checks references to secrets of the job file itself, which a package made of it does not have.
+func (v *validation) jobSecrets() {
+	for i, c := range v.app.Components {
+		keys := map[string]string{"muster.image.auth": c.Limits.ImageAuth}
+		for name, ref := range c.Settings.Secrets {
+			keys["muster.secret."+name] = ref
+		}
+		for _, key := range slices.Sorted(maps.Keys(keys)) {
+			name, ofJob := strings.CutPrefix(keys[key], JobSecret)
+			if _, there := v.app.JobSecrets[name]; ofJob && !there {
+				v.bad(v.app.componentPlace(i, "config", key), quote(keys[key])+" for "+key,
+					"file:PATH, env:NAME or keyring:NAME", "only a job file has secrets of its own")
+			}
+		}
+	}
 }
 
 // mostInstances limits the instances of a component, against typing errors.

@@ -65,11 +65,16 @@ func (c cursor) text(name string) string {
 
 // meaning says what a required member is.
 var meaning = map[string]string{
-	"jobName": "the job's name, by which it is asked for",
-	"image":   "the reference of an image, or host for this host's own programs",
-	"name":    "the name of the task role",
-	"command": "what a shell runs in each task",
-	"label":   "the name by which the task finds the ports",
+	"jobName":     "the job's name, by which it is asked for",
+	"image":       "the reference of an image, or host for this host's own programs",
+	"name":        "the name by which it is known",
+	"command":     "what a shell runs in each task",
+	"label":       "the name by which the task finds the ports",
+	"uri":         "the reference of an image, or host for this host's own programs",
+	"type":        "what it is: a job, or the kind of a prerequisite",
+	"dockerImage": "the name of a prerequisite of type dockerimage",
+	"plugin":      "the name of the plugin",
+	"event":       "when the commands run",
 }
 
 // required is text for a member that must exist and not be empty.

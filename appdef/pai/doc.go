@@ -1,4 +1,4 @@
-// Package pai reads and writes the job files of OpenPAI's first protocol, and of the platforms with the same protocol:
+// Package pai reads and writes the job files of both protocols of OpenPAI, and of the platforms with the same protocol:
 // QIZHI, whose jobs are those of PAI 0.5, and SCM, whose jobs are those of 0.14.
 //
 // It owns the fields of a job file, their rules by version, and how roles, ports and folders map to components, keys

@@ -32,6 +32,8 @@ func FuzzLoad(f *testing.F) {
 	}
 	f.Add([]byte(`{"jobName":"j","image":"i","taskRoles":[{"name":"a.b","command":"c","portList":[{"label":"http","portNumber":12,"beginAt":80},{"label":"a.2"}]}],`+
 		`"jobEnvs":{"A":"${x}"},"extras":{"a/b~":[1e400],"a.b:muster.shm":"9"}}`), appdef.PAI05, false)
+	f.Add(secondSample(f), "", false)
+	f.Add(secondJob("taskRetryCount: 2", "<% $parameters.a[0] %>", "parameters: {a: [1]}\nextras: {gangAllocation: false, muster.hold: 5}"), appdef.PAI1, false)
 	f.Fuzz(func(t *testing.T, data []byte, version string, user bool) {
 		pai.Is(data)
 		app, found := pai.Load(data, pai.Options{Version: version, OutputUser: user})
@@ -47,6 +49,13 @@ func FuzzLoad(f *testing.F) {
 		if !pai.Is(data) {
 			t.Error("it loads, and is none")
 		}
-		same(t, app)
+		if app.JobSecrets == nil {
+			same(t, app)
+			return
+		}
+		job, _ := pai.Write(app) // of the second protocol: written as one of the first
+		if again, found := pai.Load(job, pai.Options{}); len(app.JobSecrets) == 0 && len(found.Errors()) > 0 || again.Settings.PAI.Version != appdef.PAI1 {
+			t.Errorf("%v in\n%s", found, job)
+		}
 	})
 }

@@ -30,14 +30,15 @@ type Options struct {
 // mostBytes limits a job file.
 const mostBytes = 8 << 20
 
-// protocolTwo finds PAI 1's own protocol, which is YAML.
-var protocolTwo = regexp.MustCompile(`(?m)^protocolVersion[ \t]*:`)
+// protocolTwo finds a YAML document of PAI 1's own protocol.
+var protocolTwo = regexp.MustCompile(`(?m)^["']?protocolVersion["']?[ \t]*:`)
 
-// Is tells by its content whether a document is a job file of PAI, however broken. The second protocol counts too: Load
-// refuses it by name.
+// Is tells by its content whether a document is a job file of PAI, of either protocol, however broken.
 func Is(data []byte) bool {
 	keys := appdef.JSONKeys(data)
-	if slices.Contains(keys, "taskRoles") || slices.Contains(keys, "jobName") {
+	if slices.ContainsFunc([]string{"taskRoles", "jobName", "protocolVersion"}, func(key string) bool {
+		return slices.Contains(keys, key)
+	}) {
 		return true
 	}
 	return len(keys) == 0 && protocolTwo.Match(data)
@@ -46,7 +47,8 @@ func Is(data []byte) bool {
 // Load reads a job file, applies the options, and settles and validates the App. It always returns all problems,
 // sorted; without one of severity error the App can be planned. Warnings are also in App.Warnings.
 //
-// Comments, trailing commas and numbers in quotes are accepted. Fields that PAI refuses as unknown are warnings.
+// In the first protocol comments, trailing commas and numbers in quotes are accepted. Fields that PAI refuses as
+// unknown are warnings.
 func Load(data []byte, options Options) (appdef.App, appdef.Problems) {
 	l := &loading{options: options}
 	if options.Name == "" {
@@ -56,7 +58,11 @@ func Load(data []byte, options Options) (appdef.App, appdef.Problems) {
 	if root == nil {
 		return appdef.App{Dialect: dialect}, l.found.Sort()
 	}
-	l.job(cursor{JSONNode: root, l: l})
+	if c := (cursor{JSONNode: root, l: l}); l.second {
+		l.secondJob(c)
+	} else {
+		l.job(c)
+	}
 	if len(l.draft.App.Components) == 0 { // there is nothing left to judge
 		return appdef.App{Name: l.draft.App.Name, Dialect: dialect}, l.found.Sort()
 	}
@@ -73,6 +79,7 @@ const dialect = "pai"
 type loading struct {
 	options Options
 	draft   *appdef.Draft
+	second  bool // the job is of the second protocol
 	version string
 	sign    sign // that the version was told by; empty if somebody has said it
 	found   appdef.Problems
@@ -90,14 +97,12 @@ func (l *loading) read(data []byte) *appdef.JSONNode {
 	case len(data) > mostBytes:
 		l.found = append(l.found, top.Problem(fmt.Sprintf("more than %d MiB", mostBytes>>20), "a job file", ""))
 		return nil
-	case len(appdef.JSONKeys(data)) == 0 && protocolTwo.Match(data):
-		at := protocolTwo.FindIndex(data)[0]
-		l.found = append(l.found, appdef.Place{File: l.options.Name, Pointer: "/protocolVersion", Line: 1 +
-			bytes.Count(data[:at], []byte("\n"))}.
-			Problem("protocolVersion, a job of PAI 1's second protocol", wantFirst, hintFirst))
-		return nil
 	}
-	root, found := appdef.ReadJSON(l.options.Name, data)
+	read := appdef.ReadJSON
+	if len(appdef.JSONKeys(data)) == 0 && protocolTwo.Match(data) {
+		read, l.second = appdef.ReadYAML, true
+	}
+	root, found := read(l.options.Name, data)
 	l.found = append(l.found, found...)
 	switch {
 	case root == nil:
@@ -107,23 +112,14 @@ func (l *loading) read(data []byte) *appdef.JSONNode {
 		l.found = append(l.found, top.Problem(string(root.Kind), "an object", ""))
 		return nil
 	}
-	for _, name := range secondKeys() {
-		if m := root.Member(name); m != nil {
-			l.found = append(l.found, appdef.Place{File: l.options.Name, Pointer: appdef.Pointer(name), Line: m.Line}.
-				Problem(name+", a job of PAI 1's second protocol", wantFirst, hintFirst))
-			return nil
-		}
+	for _, sign := range secondSigns() {
+		l.second = l.second || root.Member(sign) != nil
 	}
 	return root
 }
 
-const (
-	wantFirst = "a job of the first protocol: jobName, image and a list of taskRoles"
-	hintFirst = "PAI 1 takes the first protocol as well"
-)
-
-// secondKeys are top-level keys that only PAI 1's second protocol has.
-func secondKeys() []string { return []string{"protocolVersion", "prerequisites", "deployments"} }
+// secondSigns are top-level keys that only the second protocol has.
+func secondSigns() []string { return []string{"protocolVersion", "prerequisites", "deployments"} }
 
 // jobKeys are the keys of a job file. Two of them, storageGB and tmp, belong to SCM's web page: they are kept and have
 // no effect.

@@ -57,9 +57,14 @@ func (l *loading) portList(c cursor) []port {
 			all[p.label] = p
 		}
 	}
+	return l.sortedPorts(all, c.at("portList"))
+}
+
+// sortedPorts adds http and ssh to a role's labels.
+func (l *loading) sortedPorts(all map[string]port, at appdef.Place) []port {
 	for _, label := range []string{labelHTTP, labelSSH} {
 		if _, there := all[label]; !there {
-			all[label] = port{label: label, n: 1, at: c.at("portList")}
+			all[label] = port{label: label, n: 1, at: at}
 		}
 	}
 	ports := slices.SortedFunc(maps.Values(all), func(a, b port) int { return cmp.Compare(a.label, b.label) })
@@ -116,7 +121,7 @@ func httpKey(i int) string {
 }
 
 // setPorts writes the labels as values of the role's configuration, and publishes its address.
-func (l *loading) setPorts(role string, ports []port, c cursor) {
+func (l *loading) setPorts(role string, ports []port, at appdef.Place) {
 	static := false
 	for _, p := range ports {
 		patterns := make([]string, p.n)
@@ -136,7 +141,7 @@ func (l *loading) setPorts(role string, ports []port, c cursor) {
 		static = static || p.begin != 0
 	}
 	if static {
-		l.draft.Set(role, exactKey, "true", c.at("portList"))
+		l.draft.Set(role, exactKey, "true", at)
 	}
 	l.publish(role)
 }

@@ -35,22 +35,17 @@ func (l *loading) role(c cursor) {
 		c.badAt("shmMB", strconv.Itoa(shm), "at most memoryMB, "+strconv.Itoa(memory), "")
 	}
 	command := c.required("command")
-	l.openNotebook(c, command)
+	l.openNotebook(c.at("command"), command)
 	ports := l.portList(c)
 	failed, succeeded := l.count(c, "minFailedTaskCount", tasks), l.count(c, "minSucceededTaskCount", tasks)
 	if name == "" {
 		return
 	}
 	l.tasks += tasks
-	component := l.draft.Add(name, tasks, c.at("name"))
-	component.Limits.VCores, component.Limits.MemoryMB = cores, memory
-	number := strconv.Itoa(len(l.draft.App.Components) - 1)
-	l.draft.App.Places[appdef.Pointer("components", number, "instances")] = c.at("taskNumber")
-	l.draft.Resource(name, "yarn.memory", strconv.Itoa(memory), c.at("memoryMB"))
-	l.draft.Resource(name, "yarn.vcores", strconv.Itoa(cores), c.at("cpuNumber"))
-	l.draft.Resource(name, gpuKey, strconv.Itoa(gpus), c.at("gpuNumber"))
-	l.draft.Resource(name, shmKey, strconv.Itoa(shm), c.at("shmMB"))
-	l.draft.App.Places[appdef.Pointer("components", number)] = c.place()
+	l.add(name, c, amount{tasks, c.at("taskNumber")}, share{
+		cores: amount{cores, c.at("cpuNumber")}, memory: amount{memory, c.at("memoryMB")},
+		gpus: amount{gpus, c.at("gpuNumber")}, shm: amount{shm, c.at("shmMB")},
+	})
 	l.draft.Set(name, commandKey, cmp.Or(command, ":"), c.at("command")) // the missing command was reported
 	l.setCount(name, minFailedKey, failed)
 	l.setCount(name, minSuccessKey, succeeded)
@@ -61,8 +56,35 @@ func (l *loading) role(c cursor) {
 	if l.version == appdef.PAI1 && failed.node != nil && failed.node.Kind == appdef.JSONNull {
 		l.draft.Set(name, minFailedKey, "1", failed.at)
 	}
-	l.setPorts(name, ports, c)
+	l.setPorts(name, ports, c.at("portList"))
 	l.keep(c, "storageGB")
+}
+
+// amount is a number of the file and its place.
+type amount struct {
+	n  int
+	at appdef.Place
+}
+
+// share is what each task of a role gets of its host.
+type share struct{ cores, memory, gpus, shm amount }
+
+// add makes a component of a role.
+func (l *loading) add(name string, c cursor, tasks amount, s share) {
+	named := c.place()
+	if !l.second {
+		named = c.at("name")
+	}
+	component := l.draft.Add(name, tasks.n, named)
+	component.Limits.VCores, component.Limits.MemoryMB = s.cores.n, s.memory.n
+	number := strconv.Itoa(len(l.draft.App.Components) - 1)
+	l.draft.App.Places[appdef.Pointer("components", number, "instances")] = tasks.at
+	for key, a := range map[string]amount{
+		"yarn.memory": s.memory, "yarn.vcores": s.cores, gpuKey: s.gpus, shmKey: s.shm,
+	} {
+		l.draft.Resource(name, key, strconv.Itoa(a.n), a.at)
+	}
+	l.draft.App.Places[appdef.Pointer("components", number)] = c.place()
 }
 
 // roleName is the role's name; empty if it has none of its own.
@@ -158,10 +180,10 @@ var open = regexp.MustCompile(
 )
 
 // openNotebook warns about a notebook without a token; it runs as its owner wrote it.
-func (l *loading) openNotebook(c cursor, command string) {
+func (l *loading) openNotebook(at appdef.Place, command string) {
 	if found := open.FindString(command); found != "" {
 		option, _, _ := strings.Cut(strings.ReplaceAll(found, "=", " "), " ")
-		c.warnAt("command", option+" without a token", "a token",
-			"whoever reaches the port runs commands there; it is run as written")
+		l.found = append(l.found, at.Warning(option+" without a token", "a token",
+			"whoever reaches the port runs commands there; it is run as written"))
 	}
 }

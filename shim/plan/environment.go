@@ -53,7 +53,7 @@ func (b *builder) process(p Plan) Process {
 func (b *builder) secrets(proc *Process, s appdef.SecretSettings) {
 	proc.Secrets, proc.SecretRefs = slices.AppendSeq([]string{}, maps.Keys(s.Secrets)), map[string]string{}
 	slices.Sort(proc.Secrets)
-	proc.SecretForm = s.SecretForm
+	proc.SecretForm, proc.JobSecrets = s.SecretForm, b.app.JobSecrets
 	for name, ref := range s.Secrets {
 		proc.SecretRefs[name] = b.text("muster.secret."+name, ref)
 	}

@@ -153,6 +153,7 @@ type Process struct {
 	Env        map[string]string `json:"env"`
 	Secrets    []string          `json:"secrets"`
 	SecretRefs map[string]string `json:"-"`
+	JobSecrets map[string]string `json:"-"` // values, by the names that follow appdef.JobSecret
 	// SecretForm is how the process gets its secrets: appdef.SecretsFile or SecretsEnv alone; empty: both.
 	SecretForm string `json:"secret_form,omitempty"`
 	Stdin      string `json:"stdin,omitempty"`

@@ -144,7 +144,7 @@ func (c *Container) Admission(p plan.Plan) files.Admission {
 
 // Secrets is where the values come from that the plan names by reference.
 func (c *Container) Secrets(p plan.Plan) secret.Source {
-	return secret.Source{Policy: c.Policy, File: func(path string) (string, error) {
+	return secret.Source{Policy: c.Policy, Job: p.Process.JobSecrets, File: func(path string) (string, error) {
 		return c.Admission(p).Read(path, secret.Most)
 	}}
 }

@@ -24,6 +24,8 @@ type Source struct {
 	Policy policy.Policy
 	// File reads a small file of this host with the rights of the app's process.
 	File func(path string) (string, error)
+	// Job are the secrets of the job file itself.
+	Job map[string]string
 }
 
 // Read reads the values that the plan names by reference.
@@ -44,6 +46,12 @@ func (s Source) read(ref string) (string, error) {
 	switch kind {
 	case "env":
 		return s.variable(where)
+	case "job":
+		value, ok := s.Job[where]
+		if !ok {
+			return "", fmt.Errorf("the job file has no secret %s", where)
+		}
+		return value, nil
 	case "file":
 		path := strings.TrimPrefix(where, "file://")
 		text, err := s.File(path)

@@ -371,8 +371,8 @@ func (r *runner) keepJob() error {
 	if r.app.Ref != openapp.Stdin {
 		return nil
 	}
-	path := filepath.Join(r.workDir, "."+pai.JobFile) // a person's own job file may lie there
-	if err := os.WriteFile(path, r.app.Source.Job, 0o644); err != nil {
+	path := filepath.Join(r.workDir, "."+pai.JobFile) // beside a person's own job file; it may hold secrets
+	if err := os.WriteFile(path, r.app.Source.Job, 0o600); err != nil {
 		return exit.With(exit.Forbidden, fmt.Errorf("keep the job file: %w", err))
 	}
 	r.app.Ref = path
