@@ -2,6 +2,8 @@ package convert
 
 import (
 	"io/fs"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/muster-agent/muster/appdef"
@@ -45,6 +47,9 @@ func To(target string, app appdef.App, files fs.FS) Conversion {
 			out.Files[name] = string(text)
 		}
 		out.Unsupported = append(out.Unsupported, unsupported...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(app.JobSecrets)) {
+		out.Unsupported = append(out.Unsupported, "the value of the secret "+name)
 	}
 	if entries, err := fs.ReadDir(files, "package"); err == nil && len(entries) > 0 {
 		out.Unsupported = append(out.Unsupported, "the files of package/: no definition holds them, take them along")

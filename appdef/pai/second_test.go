@@ -175,7 +175,7 @@ taskRoles:
 `, fields, command, role)
 }
 
-// A job of the second protocol is written as one of the first that runs the same; its secrets are named as lost.
+// A job of the second protocol is written as one of the first that runs the same.
 func TestSecondWritten(t *testing.T) {
 	app := load(t, secondJob("", "echo <% $parameters.x %>", "parameters: {x: 5}"), pai.Options{})
 	job, unsupported := pai.Write(app)
@@ -186,8 +186,7 @@ func TestSecondWritten(t *testing.T) {
 	}
 	_, unsupported = pai.Write(load(t, secondSample(t), pai.Options{}))
 	want := []string{
-		`the comment "What it does.\n"`, "the contributor: PAI's first protocol has none", "the value of the secret dockerimage/image",
-		"the value of the secret tokens[0]", `the version "1"`,
+		`the comment "What it does.\n"`, "the contributor: PAI's first protocol has none", `the version "1"`,
 	}
 	if diff := cmp.Diff(unsupported, want); diff != "" {
 		t.Errorf("got -, want +:\n%s", diff)

@@ -25,9 +25,6 @@ func Write(app appdef.App) (job []byte, unsupported []string) {
 	w.job()
 	w.extras()
 	w.others()
-	for name := range app.JobSecrets {
-		w.cannot("the value of the secret " + name)
-	}
 	if app.Kept[contributorKept] != nil {
 		w.cannot("the contributor: PAI's first protocol has none")
 	}

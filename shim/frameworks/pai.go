@@ -124,12 +124,15 @@ func (t *paiTeller) aboutJob() {
 	}
 }
 
-// counted prints minFailedTaskCount and the like: nothing for null.
-func counted(n *int) string {
-	if n == nil {
-		return ""
+// counted prints minFailedTaskCount and the like. Null is nothing, and in PAI 1 -1.
+func (t *paiTeller) counted(n *int) string {
+	switch {
+	case n != nil:
+		return strconv.Itoa(*n)
+	case t.job.Version == pai1:
+		return "-1"
 	}
-	return strconv.Itoa(*n)
+	return ""
 }
 
 // resource is a role's share of each host: GPUs, cores, memory and shared memory in MB.
@@ -146,8 +149,8 @@ func (t *paiTeller) aboutRoles() {
 		t.set("TASK_ROLE_TASK_COUNT_"+role.Name, strconv.Itoa(t.count(i)))
 		t.set("RESOURCE_"+role.Name, resource(role))
 		if t.job.Version != pai05 {
-			t.set("MIN_FAILED_TASK_COUNT_"+role.Name, counted(role.MinFailed))
-			t.set("MIN_SUCCEEDED_TASK_COUNT_"+role.Name, counted(role.MinSucceeded))
+			t.set("MIN_FAILED_TASK_COUNT_"+role.Name, t.counted(role.MinFailed))
+			t.set("MIN_SUCCEEDED_TASK_COUNT_"+role.Name, t.counted(role.MinSucceeded))
 		}
 		hosts := make([]string, len(t.tasks[i]))
 		for n, row := range t.tasks[i] {
@@ -197,8 +200,8 @@ func (t *paiTeller) aboutMe() {
 		"TASK_INDEX": index, "CURRENT_TASK_ROLE_CURRENT_TASK_INDEX": index, "TASK_ROLE_INDEX": index,
 	})
 	if t.job.Version != pai05 {
-		t.env["CURRENT_TASK_ROLE_MIN_FAILED_TASK_COUNT"] = counted(role.MinFailed)
-		t.env["CURRENT_TASK_ROLE_MIN_SUCCEEDED_TASK_COUNT"] = counted(role.MinSucceeded)
+		t.env["CURRENT_TASK_ROLE_MIN_FAILED_TASK_COUNT"] = t.counted(role.MinFailed)
+		t.env["CURRENT_TASK_ROLE_MIN_SUCCEEDED_TASK_COUNT"] = t.counted(role.MinSucceeded)
 	}
 	at := plan.Place(t.tasks[i], who.Component, who.Index)
 	if at < 0 {
