@@ -67,6 +67,7 @@ func TestVersion(t *testing.T) {
 			"", `"taskRoles": [{"name": "w", "command": "echo $PAI_TASK_ROLE_0_HOST_LIST"}],`, "", "0.5",
 			"it uses PAI_TASK_ROLE_0_HOST_LIST, a name that later versions do not have",
 		},
+		{"", `"taskRoles": [{"name": "g2p-train", "command": "c"}],`, "", "0.5", "a task role has -, which later versions refuse"},
 		{"", `"extras": {"muster.pai.version": 1},`, "", "1", ""},
 		{"", `"extras": {"muster.pai.version": "0.5"},`, "", "0.5", ""},
 		{"", `"extras": {"muster.pai.version": "0.5"},`, "1", "1", ""},
@@ -197,7 +198,7 @@ func TestPorts(t *testing.T) {
 
 // Roles may have names that no export group may have, or that differ in letter case alone; each has its address.
 func TestRoleNames(t *testing.T) {
-	data := []byte(`{"jobName": "mpi", "image": "i", "taskRoles": [{"name": "a.b", "command": "c"}, {"name": "A_B", "command": "c"}, {"name": "x~", "command": "c"}, {"name": "ps", "command": "c"}]}`)
+	data := []byte(`{"jobName": "mpi", "image": "i", "taskRoles": [{"name": "a.b", "command": "c"}, {"name": "A_B", "command": "c"}, {"name": "x~-y", "command": "c"}, {"name": "ps", "command": "c"}]}`)
 	app := load(t, data, pai.Options{})
 	groups := map[string]bool{}
 	for _, c := range app.Components {

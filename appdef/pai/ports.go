@@ -149,7 +149,7 @@ func (l *loading) setPorts(role string, ports []port, at appdef.Place) {
 // publish makes the first port of http the address of the role's tasks. A role may have a name that no export group can
 // have.
 func (l *loading) publish(role string) {
-	group := strings.TrimLeft(strings.NewReplacer(".", "_", "~", "_").Replace(role), "_")
+	group := strings.TrimLeft(strings.NewReplacer(".", "_", "~", "_", "-", "_").Replace(role), "_")
 	if group == "" {
 		group = "role"
 	}

@@ -9,8 +9,12 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// roleForm is the form of a task role's name and of a port's label.
-var roleForm = regexp.MustCompile(`^[A-Za-z0-9._~]+$`)
+// roleForm is the form of a task role's name and of a port's label. The examples of the first PAI and of QIZHI have roles
+// with a dash, which later versions refuse.
+var (
+	roleForm   = regexp.MustCompile(`^[A-Za-z0-9._~]+$`)
+	dashedForm = regexp.MustCompile(`^[A-Za-z0-9._~-]+$`)
+)
 
 const wantName = "a name of letters, digits and . _ ~"
 
@@ -94,13 +98,17 @@ func (l *loading) roleName(c cursor) string {
 	switch {
 	case name == "":
 		return ""
-	case !roleForm.MatchString(name):
+	case !dashedForm.MatchString(name):
 		c.badAt("name", appdef.Quote(name), wantName, "")
 		return ""
 	case twice:
 		c.badAt("name", "a second task role "+appdef.Quote(name), "a name of its own",
 			"the first is at "+first.String())
 		return ""
+	}
+	if !roleForm.MatchString(name) {
+		c.warnAt("name", appdef.Quote(name), wantName,
+			"later versions of PAI refuse the dash; variables have _ for it too")
 	}
 	l.roles[name] = c.at("name")
 	return name

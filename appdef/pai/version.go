@@ -100,6 +100,13 @@ func signOf(c cursor) sign {
 	if name, ok := c.get("jobName"); ok && strings.Contains(name.Text, "~") {
 		return sign{version: appdef.PAI05, why: "its name has ~, which later versions refuse", at: name.place()}
 	}
+	for _, role := range roles {
+		if name, ok := role.get("name"); ok && strings.Contains(name.Text, "-") {
+			return sign{
+				version: appdef.PAI05, why: "a task role has -, which later versions refuse", at: name.place(),
+			}
+		}
+	}
 	return sign{version: appdef.PAI014, why: "nothing in it is of one version alone", at: c.place(), none: true}
 }
 

@@ -185,7 +185,10 @@ func (w *writing) roles() {
 			w.cannot(c.Name + ": no instances: a task role has at least one task")
 			continue
 		}
-		name := unnamedRole.ReplaceAllString(c.Name, "_")
+		name := c.Name
+		if !w.native || !dashedForm.MatchString(name) {
+			name = unnamedRole.ReplaceAllString(name, "_")
+		}
 		for taken[name] {
 			name += "_"
 		}

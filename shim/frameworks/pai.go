@@ -25,7 +25,7 @@ const (
 // counts of failed and succeeded tasks gets them.
 //
 // JOB_NAME is the job's own name, as in all manuals; where PAI writes user~job it stands in FRAMEWORK_NAME. A role or
-// label with . or ~, which no shell can name, is also written with _, unless another variable has that name.
+// label with . or ~ or -, which no shell can name, is also written with _, unless another variable has that name.
 //
 // Env lays jobEnvs over all of these.
 func pai(p plan.Plan, r registry.Roster) (env, files map[string]string) {
@@ -79,7 +79,7 @@ func tasksOf(r registry.Roster, role string) []registry.Row {
 // set sets a variable whose name may contain names of the job.
 func (t *paiTeller) set(name, value string) {
 	t.env[name] = value
-	if spelt := strings.NewReplacer(".", "_", "~", "_").Replace(name); spelt != name {
+	if spelt := strings.NewReplacer(".", "_", "~", "_", "-", "_").Replace(name); spelt != name {
 		t.spelt[spelt] = value
 	}
 }
