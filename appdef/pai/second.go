@@ -58,7 +58,7 @@ func (l *loading) secondJob(c cursor) {
 
 	j := &secondJob{
 		loading: l, prerequisites: l.prerequisites(c), secretNames: map[string]string{},
-		imageOf: map[string]appdef.Place{},
+		imageOf: map[string]cursor{},
 	}
 	j.parameters, _ = c.object("parameters")
 	j.secrets, _ = c.object("secrets")
@@ -80,8 +80,8 @@ type secondJob struct {
 	parameters, secrets, extras cursor                       // without a node if the job has none
 	deployment                  cursor                       // the task roles of the default deployment
 	pluginCommands              []pluginCommands
-	secretNames                 map[string]string       // variable → the secret's path
-	imageOf                     map[string]appdef.Place // the images of all roles
+	secretNames                 map[string]string // variable → the secret's path
+	imageOf                     map[string]cursor // by role
 }
 
 func (l *loading) protocol(c cursor) {

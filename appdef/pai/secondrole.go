@@ -32,10 +32,15 @@ func (j *secondJob) taskRoles(c cursor) {
 			j.taskRole(name, role)
 		}
 	}
-	if len(j.imageOf) == 1 {
-		for image, at := range j.imageOf {
-			j.draft.Resource("", imageKey, image, at)
+	images := map[string]bool{}
+	for _, image := range j.imageOf {
+		images[image.text("uri")] = true
+	}
+	for role, image := range j.imageOf {
+		if len(images) == 1 { // that of all, which --set muster.image changes
+			role = ""
 		}
+		j.draft.Resource(role, imageKey, strings.TrimSpace(image.text("uri")), image.at("uri"))
 	}
 }
 
@@ -127,12 +132,10 @@ func (j *secondJob) labels(r cursor) map[string]port {
 // image sets a role's image and the login of its registry.
 func (j *secondJob) image(role string, c cursor) {
 	image, ok := j.named(c, "dockerImage", kindImage)
-	uri, given := image.uri(ok)
-	if !given {
+	if !ok || strings.TrimSpace(image.text("uri")) == "" {
 		return
 	}
-	j.draft.Resource(role, imageKey, uri, image.at("uri"))
-	j.imageOf[uri] = image.at("uri")
+	j.imageOf[role] = image
 	auth, ok := image.object("auth")
 	if !ok {
 		return
@@ -154,14 +157,6 @@ func (j *secondJob) image(role string, c cursor) {
 	key := kindImage + "/" + image.text("name")
 	j.draft.App.JobSecrets[key] = string(text)
 	j.draft.Resource(role, authKey, appdef.JobSecret+key, auth.place())
-}
-
-func (c cursor) uri(there bool) (string, bool) {
-	if !there {
-		return "", false
-	}
-	uri := strings.TrimSpace(c.text("uri"))
-	return uri, uri != ""
 }
 
 // completionOf reads when a role ends the job. -1 is never.
