@@ -137,6 +137,11 @@ func TestPAIKeys(t *testing.T) {
 	}
 	lists, _, _ = strings.Cut(lists, "var jobForm")
 	keys := matches(lists, `"(\w+)"`)
+	for _, file := range []string{"second", "secondrole", "plugins"} {
+		for _, known := range matches(read(t, "appdef/pai/"+file+".go"), `(?s)\.knows\(\[\]string\{(.*?)\}\)`) {
+			keys = append(keys, matches(known, `"(\w+)"`)...)
+		}
+	}
 	if len(keys) < 25 {
 		t.Fatalf("found only the keys %v", keys)
 	}
