@@ -25,14 +25,13 @@ func main() {
 // Main runs the command line of this process and returns its exit code.
 func Main() int {
 	s := console.Streams{In: os.Stdin, Out: console.Printable(os.Stdout), Err: console.Printable(os.Stderr)}
-	args := mask.Arguments()[1:]
-	handed, err := mask.Take()
+	args, err := mask.Take(mask.Arguments()[1:])
 	if err != nil {
 		fmt.Fprintln(s.Err, message(err))
 		return exit.Internal
 	}
 	// The root of all contexts: signals reach the agent as events.
-	return execute(context.Background(), append(args, handed...), s)
+	return execute(context.Background(), args, s)
 }
 
 func execute(ctx context.Context, args []string, s console.Streams) int {

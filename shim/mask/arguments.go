@@ -65,12 +65,16 @@ func secretSpans(args []string) map[int]int {
 const handedOver = "MUSTER_ARGUMENT_"
 
 // Hand divides the arguments for a muster that this process starts: shown are for its command line, and the variables
-// have those with values, which its Take adds. Other users cannot read a process's environment.
+// have those with values, which its Take adds. Other users cannot read a process's environment. What stands behind --
+// is the user's program, whose own flags of these names stay with it.
 func Hand(args []string) (shown, variables []string) {
 	for i := 0; i < len(args); i++ {
+		if args[i] == "--" {
+			return append(shown, args[i:]...), variables
+		}
 		flag, _, joined := strings.Cut(args[i], "=")
 		whole := args[i]
-		if !slices.Contains(handed, flag) {
+		if !slices.Contains(valued, flag) {
 			shown = append(shown, whole)
 			continue
 		}
@@ -83,26 +87,31 @@ func Hand(args []string) (shown, variables []string) {
 	return shown, variables
 }
 
-// handed are the flags that have values in variables.
-var handed = []string{"--env", "--set"}
+// valued are the flags that have values in variables.
+var valued = []string{"--env", "--set"}
 
-// Take takes the arguments that Hand put into variables out of this process's environment. Other flags are refused: who
-// may choose a variable of an agent may not choose its policy.
-func Take() ([]string, error) {
-	var args []string
+// Take adds the arguments that Hand put into variables to shown, before a -- behind which they would be the user's
+// program's, and takes them out of this process's environment. Other flags are refused: who may choose a variable of an
+// agent may not choose its policy.
+func Take(shown []string) ([]string, error) {
+	var handed []string
 	for {
-		name := handedOver + strconv.Itoa(len(args))
+		name := handedOver + strconv.Itoa(len(handed))
 		arg, given := os.LookupEnv(name)
 		if !given {
-			return args, nil
+			at := slices.Index(shown, "--")
+			if at < 0 {
+				at = len(shown)
+			}
+			return slices.Insert(slices.Clone(shown), at, handed...), nil
 		}
 		if err := os.Unsetenv(name); err != nil {
 			return nil, err
 		}
-		if flag, _, _ := strings.Cut(arg, "="); !slices.Contains(handed, flag) {
+		if flag, _, _ := strings.Cut(arg, "="); !slices.Contains(valued, flag) {
 			return nil, fmt.Errorf("variable %s: got %s, want --env or --set: unset it, only muster itself sets it",
 				name, flag)
 		}
-		args = append(args, arg)
+		handed = append(handed, arg)
 	}
 }

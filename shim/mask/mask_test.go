@@ -96,22 +96,41 @@ func TestSecretSpans(t *testing.T) {
 }
 
 func TestHand(t *testing.T) {
-	shown, variables := Hand([]string{"agent", "--env", "X=secret", "--set=a=secret", "--app", "b", "--env=Y"})
-	if want := []string{"agent", "--app", "b"}; !slices.Equal(shown, want) {
-		t.Errorf("shown: got %q", shown)
+	tests := []struct {
+		name               string
+		args, shown, taken []string
+	}{
+		{
+			"of an agent",
+			[]string{"agent", "--env", "X=secret", "--set=a=secret", "--app", "b", "--env=Y"},
+			[]string{"agent", "--app", "b"},
+			[]string{"agent", "--app", "b", "--env=X=secret", "--set=a=secret", "--env=Y"},
+		},
+		{
+			"of a program",
+			[]string{"run", "--set=a=b", "--fresh=true", "--env=X=secret", "--", "python3", "t.py", "--env", "of=its", "--", "--set"},
+			[]string{"run", "--fresh=true", "--", "python3", "t.py", "--env", "of=its", "--", "--set"},
+			[]string{"run", "--fresh=true", "--set=a=b", "--env=X=secret", "--", "python3", "t.py", "--env", "of=its", "--", "--set"},
+		},
+		{"none", []string{"run", "--", "true"}, []string{"run", "--", "true"}, []string{"run", "--", "true"}},
 	}
-	for _, v := range variables {
-		name, value, _ := strings.Cut(v, "=")
-		t.Setenv(name, value)
-	}
-	args, err := Take()
-	if want := []string{"--env=X=secret", "--set=a=secret", "--env=Y"}; err != nil || !slices.Equal(args, want) {
-		t.Errorf("taken: got %q, %v", args, err)
-	}
-	if again, err := Take(); err != nil || len(again) > 0 || slices.ContainsFunc(os.Environ(), func(v string) bool {
-		return strings.HasPrefix(v, handedOver)
-	}) {
-		t.Errorf("again: got %q, %v", again, err)
+	for _, tt := range tests {
+		shown, variables := Hand(tt.args)
+		if !slices.Equal(shown, tt.shown) {
+			t.Errorf("%s: shown: got %q, want %q", tt.name, shown, tt.shown)
+		}
+		for _, v := range variables {
+			name, value, _ := strings.Cut(v, "=")
+			t.Setenv(name, value)
+		}
+		if args, err := Take(shown); err != nil || !slices.Equal(args, tt.taken) {
+			t.Errorf("%s: taken: got %q, %v, want %q", tt.name, args, err, tt.taken)
+		}
+		if again, err := Take(nil); err != nil || len(again) > 0 || slices.ContainsFunc(os.Environ(), func(v string) bool {
+			return strings.HasPrefix(v, handedOver)
+		}) {
+			t.Errorf("%s: again: got %q, %v", tt.name, again, err)
+		}
 	}
 }
 
@@ -129,7 +148,7 @@ func TestAttackCommandLine(t *testing.T) {
 func TestTakesNoOtherFlag(t *testing.T) {
 	t.Setenv(handedOver+"0", "--env=A=b")
 	t.Setenv(handedOver+"1", "--userns=host")
-	if args, err := Take(); err == nil || !strings.Contains(err.Error(), "got --userns, want --env or --set") {
+	if args, err := Take(nil); err == nil || !strings.Contains(err.Error(), "got --userns, want --env or --set") {
 		t.Errorf("got %q, %v", args, err)
 	}
 }
