@@ -167,6 +167,10 @@ func (b *browser) await(what, expression string) {
 	}
 }
 
+// nothingToActWith is true when none of the buttons that a person sees acts on an app.
+const nothingToActWith = `![...document.querySelectorAll("button")].some(
+	(one) => one.checkVisibility() && /^(Stop|Save|Counts|Signal|Shell|Hold)/.test(one.textContent))`
+
 // promised has an expression that is a promise waited for.
 func promised(p *cdpruntime.EvaluateParams) *cdpruntime.EvaluateParams {
 	return p.WithAwaitPromise(true)
@@ -185,7 +189,7 @@ func (b *browser) press(within, text string) {
 	b.t.Helper()
 	b.await("button "+text+" in "+within, fmt.Sprintf(`(() => {
 		const place = document.querySelector(%q);
-		const one = place && [...place.querySelectorAll("button, a")].find((each) => each.textContent === %q && !each.disabled);
+		const one = place && [...place.querySelectorAll("button, a")].find((each) => each.textContent === %q && !each.disabled && each.checkVisibility());
 		if (one) one.click();
 		return Boolean(one);
 	})()`, within, text))

@@ -214,7 +214,7 @@ func TestPage(t *testing.T) {
 	b.await("the answer", `document.querySelector("dialog .said").textContent === "done"`)
 	b.press("dialog", "Close")
 	b.awaitText("dd", "stopped")
-	b.await("no more acts", `document.querySelector(".acts").hidden`)
+	b.await("no more acts", nothingToActWith)
 	for _, e := range *b.errors {
 		t.Errorf("the page's code: %s", e)
 	}
