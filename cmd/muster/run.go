@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"slices"
 	"strings"
 
@@ -46,12 +45,9 @@ with the same --app-id and --registry resumes it.`,
 			if page && detached {
 				return exit.Usagef("run: --ui serves a page until this command ends, and --detach ends it at once")
 			}
-			ctx, end := context.WithCancel(cmd.Context())
-			defer end()
+			ctx := cmd.Context()
 			if page {
-				if err := servePage(ctx, s, f.State.Resolve()); err != nil {
-					return err
-				}
+				f.Page = func(tell func(string)) (func(), error) { return servePage(ctx, f.State.Resolve(), tell) }
 			}
 			if detached {
 				f.Detach = detachedArgs(cmd, args)

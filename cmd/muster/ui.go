@@ -133,18 +133,23 @@ func (f *uiFlags) serve(ctx context.Context, s console.Streams) error {
 	return exit.With(exit.Internal, server.Serve(ctx, l))
 }
 
-// servePage serves the page of this host until ctx ends, and tells its link.
-func servePage(ctx context.Context, s console.Streams, state status.Dir) error {
+// servePage serves the page of this host until end is called, and tells each link of it.
+func servePage(ctx context.Context, state status.Dir, tell func(link string)) (end func(), err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return exit.With(exit.Usage, fmt.Errorf("run: --ui: %w", err))
+		return nil, exit.With(exit.Usage, fmt.Errorf("run: --ui: %w", err))
 	}
 	server := ui.Server{
 		Lookup: func(string) (apps.Lookup, error) { return apps.Lookup{State: state, Warn: io.Discard}, nil },
-		Link:   func(link string) { fmt.Fprintln(s.Err, "page "+link) },
+		Link:   tell,
 	}
-	go func() { _ = server.Serve(ctx, l) }() // ends with ctx
-	return nil
+	ctx, cancel := context.WithCancel(ctx)
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = server.Serve(ctx, l) // the run goes on without its page
+	}()
+	return func() { cancel(); <-served }, nil
 }
 
 // lookup is where an app is looked for. What runs on the host of a cluster's page is its own users' business.

@@ -58,6 +58,8 @@ type Options struct {
 	Fresh         bool // start without the checkpoints of earlier runs in the work folder
 	// Detach are the arguments of a `muster run` to start in a session of its own; nil: the run is this process's.
 	Detach []string
+	// Page serves a page of the run until its end is called, and tells each link of it; nil: there is none.
+	Page func(tell func(link string)) (end func(), err error)
 }
 
 // runner is one `muster run`.
@@ -126,6 +128,9 @@ func (f *Options) Run(ctx context.Context, s console.Streams, ref string) error 
 	if f.Detach != nil {
 		return r.detach(ctx)
 	}
+	if err := r.openPage(); err != nil {
+		return err
+	}
 	// of a run that was refused it is empty
 	r.closers = append(r.closers, func() { _ = os.Remove(r.state.App(r.appID)) })
 	if err := r.makeFolders(); err != nil {
@@ -144,6 +149,18 @@ func (f *Options) Run(ctx context.Context, s console.Streams, ref string) error 
 		return err
 	}
 	return r.supervise(ctx)
+}
+
+// openPage serves the page that was asked for, to the end of all else. Its links are messages: a table leaves them.
+func (r *runner) openPage() error {
+	if r.flags.Page == nil {
+		return nil
+	}
+	end, err := r.flags.Page(func(link string) { r.say("page %s", link) })
+	if err == nil {
+		r.closers = append(r.closers, end)
+	}
+	return err
 }
 
 // detach starts the run in a session of its own, and returns when its instances are installed.

@@ -19,7 +19,9 @@ func TestTableOnATerminal(t *testing.T) {
 	t.Setenv("TERM", "xterm")
 	t.Setenv("NO_COLOR", "")
 	master, end := consoletest.Terminal(t, 20, 6)
-	r := &runner{appID: "d1", flags: &Options{Output: OutputAuto}, streams: console.Streams{Err: end, Out: io.Discard}}
+	var link func(string)
+	flags := &Options{Output: OutputAuto, Page: func(tell func(string)) (func(), error) { link = tell; return func() {}, nil }}
+	r := &runner{appID: "d1", flags: flags, streams: console.Streams{Err: end, Out: io.Discard}}
 	if !r.tabular() {
 		t.Error("got lines, want a table on a terminal")
 	}
@@ -28,13 +30,19 @@ func TestTableOnATerminal(t *testing.T) {
 	r.draw(lines)
 	r.say("d1: stopping")
 	r.draw(lines[:2])
+	if err := r.openPage(); err != nil {
+		t.Fatal(err)
+	}
+	link("http://next")
+	r.draw(lines[:1])
 	if err := end.Close(); err != nil {
 		t.Fatal(err)
 	}
 	var shown bytes.Buffer
 	_, _ = io.Copy(&shown, master) // EIO is how a terminal ends
 	first := "\x1b[2KINSTANCE PHASE\n\x1b[2Kps-0 \x1b[32mrunning\x1b[0m and far\n\x1b[2Kworker-0\n\x1b[2Kworker-1\n\x1b[2K… and 2 more: muster\n"
-	want := first + "\x1b[5A" + first + "d1: stopping\n" + "\x1b[2KINSTANCE PHASE\n\x1b[2Kps-0 \x1b[32mrunning\x1b[0m and far\n"
+	want := first + "\x1b[5A" + first + "d1: stopping\n" + "\x1b[2KINSTANCE PHASE\n\x1b[2Kps-0 \x1b[32mrunning\x1b[0m and far\n" +
+		"page http://next\n\x1b[2KINSTANCE PHASE\n"
 	if got := strings.ReplaceAll(shown.String(), "\r\n", "\n"); got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
