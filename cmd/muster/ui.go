@@ -142,6 +142,7 @@ func servePage(ctx context.Context, state status.Dir, tell func(link string)) (e
 	server := ui.Server{
 		Lookup: func(string) (apps.Lookup, error) { return apps.Lookup{State: state, Warn: io.Discard}, nil },
 		Link:   tell,
+		Ended:  "the run is over, and this page with it; muster ui shows it again",
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	served := make(chan struct{})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"strconv"
 	"sync"
@@ -26,6 +27,8 @@ type feeds struct {
 
 	mu  sync.Mutex
 	all map[string]*feed
+	// over is closed when each follower has the last news that it will get; nil: there is no such moment.
+	over chan struct{}
 }
 
 // feed looks while it has followers, and hands each change to all of them.
@@ -79,12 +82,7 @@ func (f *feeds) run(ctx context.Context, app string, one *feed) {
 	for ctx.Err() == nil {
 		begun := time.Now()
 		value, err := f.look(ctx, app)
-		if err != nil {
-			value = map[string]string{"error": err.Error()}
-		}
-		if ctx.Err() == nil {
-			f.tell(one, newsOf(value))
-		}
+		f.tell(ctx, one, value, err)
 		rest := time.NewTimer(max(feedPoll, restFactor*time.Since(begun)))
 		select {
 		case <-ctx.Done():
@@ -110,9 +108,43 @@ func newsOf(value any) *news {
 	return n
 }
 
-func (f *feeds) tell(one *feed, n *news) {
+// followed tells that somebody follows one of them.
+func (f *feeds) followed() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	return len(f.all) > 0
+}
+
+// conclude looks once more for all who follow, tells them, and lets them go.
+func (f *feeds) conclude(ctx context.Context) {
+	f.mu.Lock()
+	all := maps.Clone(f.all)
+	for _, one := range all {
+		one.stop()
+	}
+	f.mu.Unlock()
+	var looks sync.WaitGroup
+	for app, one := range all {
+		looks.Go(func() {
+			value, err := f.look(ctx, app)
+			f.tell(ctx, one, value, err)
+		})
+	}
+	looks.Wait()
+	close(f.over)
+}
+
+// tell is what a look has seen; one that was given up has seen nothing.
+func (f *feeds) tell(ctx context.Context, one *feed, value any, err error) {
+	if err != nil {
+		value = map[string]string{"error": err.Error()}
+	}
+	n := newsOf(value)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if ctx.Err() != nil {
+		return
+	}
 	if one.last != nil && bytes.Equal(n.text, one.last.text) {
 		return
 	}
@@ -162,14 +194,29 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request) {
 	idle := time.NewTicker(patience)
 	defer idle.Stop()
 	var told *news
+	send := func(n *news) error {
+		_, err := fmt.Fprintf(out, "data: %s\n\n", n.since(told))
+		told = n
+		return err
+	}
 	for {
 		var err error
 		select {
 		case <-r.Context().Done():
 			return
 		case n := <-changes:
-			_, err = fmt.Fprintf(out, "data: %s\n\n", n.since(told))
-			told = n
+			err = send(n)
+		case <-s.feeds.over:
+			select {
+			case n := <-changes:
+				err = send(n)
+			default:
+			}
+			if err == nil {
+				_, _ = fmt.Fprintf(out, "event: end\ndata: %s\n\n", s.Ended) // fails when the browser is gone
+			}
+			<-r.Context().Done() // what a page asks for at the sight of the end is answered meanwhile
+			return
 		case <-idle.C: // a browser that is gone is noticed
 			_, err = fmt.Fprint(out, ": \n\n")
 		}

@@ -47,6 +47,9 @@ type Server struct {
 	// AppsURL is where browsers reach pages of apps, such as https://*.apps.example.org, a name in place of * for each;
 	// "": at *.localhost, and not at all where others reach this server.
 	AppsURL string
+	// Ended is what pages that are open at the end say from then on, of what they were told last, which is how things
+	// stand at the end; "": a server that comes back, whose pages know of no end.
+	Ended string
 	// Log is told who acts; nil: nobody is.
 	Log *slog.Logger
 
@@ -68,23 +71,51 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	s.base = strings.TrimSuffix(cmp.Or(s.URL, "http://"+l.Addr().String()), "/")
 	_, s.host, _ = strings.Cut(s.base, "://")
 	s.feeds.look = s.look
+	if s.Ended != "" {
+		s.feeds.over = make(chan struct{})
+	}
 	s.announce()
+	requests, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
 	server := &http.Server{
 		Handler: s.handler(), ReadHeaderTimeout: patience, IdleTimeout: idlePatience, MaxHeaderBytes: mostHeader,
 		ErrorLog:    log.New(io.Discard, "", 0), // strangers' broken handshakes
-		BaseContext: func(net.Listener) context.Context { return ctx },
+		BaseContext: func(net.Listener) context.Context { return requests },
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return context.WithValue(ctx, connectionKey{}, c)
 		},
 	}
 	go s.watch(ctx)
-	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // its answers are streams
+	stop := context.AfterFunc(ctx, func() {
+		s.conclude(requests)
+		cut()
+		_ = server.Close() // its answers are streams
+	})
 	defer stop()
 	if err := server.Serve(status.Bounded(l, mostConnections)); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil
 }
+
+// conclude shows open pages how things stand at the end.
+func (s *Server) conclude(ctx context.Context) {
+	if s.Ended == "" || !s.feeds.followed() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, lastLook)
+	defer cancel()
+	s.lists.renew()
+	s.feeds.conclude(ctx)
+	rest := time.NewTimer(lastAnswers)
+	defer rest.Stop()
+	<-rest.C
+}
+
+const (
+	lastLook    = 5 * time.Second // for what open pages are shown at the end
+	lastAnswers = time.Second     // and for what they ask for then
+)
 
 const (
 	patience   = 10 * time.Second // for a request's head

@@ -83,3 +83,10 @@ func (s *shared[T]) forget(key string, one *sharedLook[T]) {
 		delete(s.all, key)
 	}
 }
+
+// renew has the next caller look anew.
+func (s *shared[T]) renew() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = nil
+}

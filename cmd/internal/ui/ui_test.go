@@ -198,6 +198,73 @@ func TestLive(t *testing.T) {
 	}
 }
 
+// Pages that are open at the end of a server that does not come back are told how things stand then, and that it ends.
+func TestEnd(t *testing.T) {
+	const ended = "the run is over"
+	state := status.Dir(t.TempDir())
+	addApp(t, state, "d1")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	links := make(chan string, 2)
+	server := Server{
+		Lookup: func(string) (apps.Lookup, error) { return apps.Lookup{State: state, Warn: io.Discard}, nil },
+		Link:   func(link string) { links <- link }, Ended: ended,
+	}
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ctx, l) }()
+	c := browser(t)
+	get(t, c, <-links, "")
+	feeds := map[string]*bufio.Scanner{}
+	next := func(feed, begins string) string {
+		t.Helper()
+		for feeds[feed].Scan() {
+			if text, ok := strings.CutPrefix(feeds[feed].Text(), begins); ok {
+				return text
+			}
+		}
+		t.Fatalf("%s: no line %s: %v", feed, begins, feeds[feed].Err())
+		return ""
+	}
+	for _, feed := range []string{"/api/v1/live", "/api/v1/apps/d1/live"} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+l.Addr().String()+feed, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := c.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		feeds[feed] = bufio.NewScanner(answer.Body)
+		if first := next(feed, "data: "); strings.Contains(first, `"outcome":"stopped"`) {
+			t.Errorf("%s: first: %s", feed, first)
+		}
+	}
+	result := status.ResultFile{Version: 1, App: "d1", Run: "1", Ending: status.Ending{Outcome: "stopped"}}
+	if err := status.WriteJSON(filepath.Join(state.App("d1"), "result.json"), result); err != nil {
+		t.Fatal(err)
+	}
+	end()
+	for feed := range feeds {
+		if last := next(feed, "data: "); !strings.Contains(last, `"outcome":"stopped"`) {
+			t.Errorf("%s: last: %s", feed, last)
+		}
+		if got := next(feed, "event: "); got != "end" {
+			t.Errorf("%s: got the event %s, want end", feed, got)
+		}
+		if got := next(feed, "data: "); got != ended {
+			t.Errorf("%s: said %q", feed, got)
+		}
+	}
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}
+
 // Who has been told of the list is told of what is different.
 func TestNewsSince(t *testing.T) {
 	list := func(names ...string) *news {

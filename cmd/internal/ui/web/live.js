@@ -12,7 +12,9 @@ export function follow(feed, update, say) {
     say("");
     update(value);
   };
-  source.onerror = () => say("the server does not answer; this is what it said last");
+  let gone = "the server does not answer; this is what it said last";
+  source.addEventListener("end", (event) => say(gone = event.data));
+  source.onerror = () => say(gone);
   return () => source.close();
 }
 
