@@ -219,7 +219,7 @@ var rooms = []room{
 	}},
 	{path: "cmd/internal/ui", may: []string{
 		"appdef", "cmd/internal/apps", "cmd/internal/ask", "cmd/internal/console", "cmd/internal/logs", "cmd/internal/view",
-		"cmd/internal/seeds", "registry", "shim/exit", "shim/journal", "shim/journal/timeline", "shim/metrics", "shim/publisher",
+		"cmd/internal/remote", "cmd/internal/seeds", "registry", "shim/exit", "shim/journal", "shim/journal/timeline", "shim/metrics", "shim/publisher",
 		"shim/samples", "shim/status",
 	}},
 	{path: "cmd/internal/seeds", may: []string{
@@ -233,7 +233,10 @@ var rooms = []room{
 		"cmd/internal/apps", "cmd/internal/console", "registry", "registry/consul", "shim/exit", "shim/files",
 		"shim/journal", "shim/journal/timeline", "shim/status", "shim/tail", "shim/wording",
 	}},
-	{path: "cmd/internal/flags", may: []string{"shim/ports", "cmd/internal/apps", "registry", "registry/consul", "shim/exit", "shim/hadoop", "shim/history", "shim/openapp", "shim/policy", "shim/status"}},
+	{path: "cmd/internal/remote", may: []string{
+		"appdef", "cmd/internal/apps", "registry", "registry/consul", "shim/exit", "shim/mask", "shim/status", "shim/wait",
+	}},
+	{path: "cmd/internal/flags", may: []string{"shim/ports", "cmd/internal/apps", "cmd/internal/remote", "registry", "registry/consul", "shim/exit", "shim/hadoop", "shim/history", "shim/openapp", "shim/policy", "shim/status"}},
 	{path: "cmd/internal/top", may: []string{
 		"cmd/internal/apps", "cmd/internal/console", "cmd/internal/view", "shim/samples", "shim/status",
 	}},

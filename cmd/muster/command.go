@@ -36,6 +36,7 @@ output is kept in the instance's log folder, as output-N.txt and errors-N.txt.`,
 		},
 	}
 	f.ask.Register(cmd.Flags())
+	f.ask.UI.Register(cmd.Flags())
 	cmd.Flags().BoolVar(&f.json, "json", false, "print the answer as JSON")
 	return cmd
 }

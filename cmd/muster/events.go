@@ -29,6 +29,7 @@ went: productive is what was kept, lost is what was done again after a restart.`
 		},
 	}
 	ask.Register(cmd.Flags())
+	ask.UI.Register(cmd.Flags())
 	ask.History.Register(cmd.Flags())
 	ask.History.RegisterRun(cmd.Flags())
 	cmd.Flags().BoolVarP(&e.Follow, "follow", "f", false, "keep printing until the run ends")

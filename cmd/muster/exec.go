@@ -48,6 +48,7 @@ the app's keys in its registry.`,
 	}
 	set := cmd.Flags()
 	f.ask.Register(set)
+	f.ask.UI.Register(set)
 	set.BoolVarP(&f.interactive, "interactive", "i", false,
 		"connect stdin (default: if it is not a terminal, or the program has one)")
 	set.BoolVarP(&f.tty, "tty", "t", false, "give the program a terminal (default: if stdin and stdout are terminals)")

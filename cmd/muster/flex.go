@@ -46,6 +46,7 @@ keep to the counts in force.`,
 		},
 	}
 	f.ask.Register(cmd.Flags())
+	f.ask.UI.Register(cmd.Flags())
 	cmd.Flags().BoolVar(&f.Explain, "explain", false, "only print what would stop, start and restart")
 	cmd.Flags().BoolVar(&f.JSON, "json", false, "print as JSON")
 	cmd.Flags().DurationVar(&f.Patience, "wait", 5*time.Minute, "longest wait for the new counts; then exit 76")

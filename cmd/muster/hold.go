@@ -33,6 +33,7 @@ ends it too. From another host it takes the right to write the app's keys in its
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.hold(cmd.Context(), s, args[0]) },
 	}
 	f.ask.Register(cmd.Flags())
+	f.ask.UI.Register(cmd.Flags())
 	cmd.Flags().DurationVar(&f.keep, "for", 0, "keep it for `TIME` from now on")
 	cmd.Flags().BoolVar(&f.release, "release", false, "keep it no more")
 	return cmd

@@ -33,5 +33,6 @@ lives on and restarts the process while the budget lasts.`,
 		},
 	}
 	f.Register(cmd.Flags())
+	f.UI.Register(cmd.Flags())
 	return cmd
 }

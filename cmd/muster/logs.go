@@ -48,6 +48,7 @@ On a terminal, what would steer it is shown as text; a pipe gets the bytes as th
 		RunE:              func(cmd *cobra.Command, args []string) error { return f.logs(cmd.Context(), s, args[0]) },
 	}
 	f.ask.Register(cmd.Flags())
+	f.ask.UI.Register(cmd.Flags())
 	f.ask.History.Register(cmd.Flags())
 	f.ask.History.RegisterRun(cmd.Flags())
 	cmd.Flags().BoolVarP(&f.follow, "follow", "f", false, "keep printing until the run ends")

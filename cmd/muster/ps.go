@@ -40,6 +40,7 @@ func newPs(s console.Streams) *cobra.Command {
 		},
 	}
 	f.ask.Register(cmd.Flags())
+	f.ask.UI.Register(cmd.Flags())
 	f.ask.History.Register(cmd.Flags())
 	cmd.Flags().BoolVar(&f.json, "json", false, "print as JSON")
 	cmd.Flags().BoolVar(&f.running, "running", false, "only apps whose run is not over")
@@ -55,7 +56,7 @@ func (f *psFlags) ps(ctx context.Context, s console.Streams) error {
 	if err != nil {
 		return err
 	}
-	if units := f.ask.State.Units(); units != "" && !k.Past.Alone {
+	if units := f.ask.State.Units(); units != "" && !k.Past.Alone && k.Page == nil {
 		rows = k.ListAlso(ctx, rows, units)
 	}
 	if f.running {

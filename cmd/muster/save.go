@@ -41,6 +41,7 @@ of --wait ends this command; the save continues.`,
 		},
 	}
 	f.ask.Register(cmd.Flags())
+	f.ask.UI.Register(cmd.Flags())
 	cmd.Flags().BoolVar(&f.json, "json", false, "print as JSON")
 	cmd.Flags().BoolVar(&f.noWait, "no-wait", false, "return once the request is made")
 	cmd.Flags().DurationVar(&f.wait, "wait", 30*time.Minute,

@@ -30,6 +30,7 @@ it takes the right to write the app's keys in its registry.`,
 		},
 	}
 	f.ask.Register(cmd.Flags())
+	f.ask.UI.Register(cmd.Flags())
 	return cmd
 }
 

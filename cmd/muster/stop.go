@@ -54,6 +54,7 @@ the stop. Without --save, and after Ctrl-C of muster run, no save is waited for.
 		},
 	}
 	f.ask.Register(cmd.Flags())
+	f.ask.UI.Register(cmd.Flags())
 	cmd.Flags().DurationVar(&f.grace, "grace", 0, "time between the stop signal and SIGKILL (default: the app's)")
 	cmd.Flags().BoolVar(&f.save, "save", false, "save the outputs first, while the processes run")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 10*time.Minute, "with --save: longest time for saving, up to 24h")

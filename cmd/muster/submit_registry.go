@@ -26,7 +26,7 @@ func (r runsOf) Complete(ctx context.Context, st *consul.Status) {
 }
 
 func (r runsOf) Verdict(ctx context.Context, app, run string) (*registry.Verdict, error) {
-	c, err := apps.Open(r.address)
+	c, err := r.lookup.Open(r.address)
 	if err != nil {
 		return nil, err
 	}
@@ -37,12 +37,16 @@ func (r runsOf) Verdict(ctx context.Context, app, run string) (*registry.Verdict
 }
 
 func (r runsOf) Ask(ctx context.Context, app string, ask registry.Ask) error {
-	return apps.Ask(ctx, r.address, app, ask)
+	return r.lookup.Ask(ctx, r.address, app, ask)
 }
 
 func (r runsOf) Agents(
 	ctx context.Context, app string, members []consul.MemberStatus, token string,
 ) map[string]status.State {
+	if page := r.lookup.Page; page != nil {
+		states, _ := page.States(ctx, app) // who does not answer is left out
+		return states
+	}
 	return apps.AskAgents(ctx, r.lookup.State.Sockets(app), members, token)
 }
 

@@ -39,6 +39,7 @@ Ctrl-C; otherwise, and with --once or --json, once. An agent has its first sampl
 		},
 	}
 	f.ask.Register(cmd.Flags())
+	f.ask.UI.Register(cmd.Flags())
 	cmd.Flags().BoolVar(&f.json, "json", false, "print as JSON, once")
 	cmd.Flags().BoolVar(&f.once, "once", false, "print one table also on a terminal")
 	return cmd

@@ -92,6 +92,7 @@ func TestConsul(t *testing.T) {
 		{"a history without its hosts", historyAlone},
 		{"figures from another host", figuresElsewhere},
 		{"programs and signals from another host", actsElsewhere},
+		{"every verb through a page", throughPage},
 		{"another definition", anotherDefinition},
 		{"an agent is killed, instance scope", agentKilledInstance},
 		{"an agent is killed, gang scope", agentKilledGang},

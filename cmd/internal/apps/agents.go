@@ -19,6 +19,10 @@ func (f *Facts) AskPeers(ctx context.Context) {
 	if f.Registry == nil || f.Past != nil {
 		return
 	}
+	if f.page != nil {
+		f.Peers, _ = f.page.States(ctx, f.ID) // of who does not answer the registry's word stands
+		return
+	}
 	f.Peers = AskAgents(ctx, nil, slices.DeleteFunc(slices.Clone(f.Registry.Members), func(m consul.MemberStatus) bool {
 		_, here := f.States[m.Instance.String()]
 		return here
@@ -89,8 +93,8 @@ func (f *Facts) Elsewhere() (agents map[string]Agent, silent []string) {
 		_, answered := f.Peers[name]
 		switch {
 		case here || !m.Live:
-		case answered:
-			agents[name] = status.DialPeer(m.Peer, f.Registry.App.Token)
+		case answered && m.Peer != "":
+			agents[name] = f.peer(m)
 		default:
 			silent = append(silent, name+" on "+cmp.Or(m.Addr, m.Host))
 		}

@@ -10,8 +10,8 @@ import (
 )
 
 // Ask asks an app's conductor for something. What becomes of it its directive shows.
-func Ask(ctx context.Context, address registry.Address, app string, ask registry.Ask) error {
-	c, err := Open(address)
+func (k Lookup) Ask(ctx context.Context, address registry.Address, app string, ask registry.Ask) error {
+	c, err := k.Open(address)
 	if err != nil {
 		return err
 	}

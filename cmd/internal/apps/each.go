@@ -51,11 +51,10 @@ func EachAgent[T any](
 // agents are how the agents of an app are reached, by instance.
 func (k Lookup) agents(f *Facts) map[string]func() *status.Client {
 	all := map[string]func() *status.Client{}
-	if f.Registry != nil && f.Registry.App.Token != "" {
-		token := f.Registry.App.Token
+	if f.Registry != nil {
 		for _, m := range f.Registry.Members {
-			if m.Live && m.Peer != "" {
-				all[m.Instance.String()] = func() *status.Client { return status.DialPeer(m.Peer, token) }
+			if agent := f.peer(m); m.Live && agent != nil {
+				all[m.Instance.String()] = func() *status.Client { return agent }
 			}
 		}
 	}

@@ -38,6 +38,7 @@ type Lookup struct {
 	// Over keeps rows for who lists again and again; nil: all are read each time.
 	Over *Over
 	Past Past
+	Page Page // asked in place of registries and of other hosts; nil: they are asked
 }
 
 // Facts are all that could be found out about one app.
@@ -58,6 +59,7 @@ type Facts struct {
 	Silent   error // why the registry did not answer
 
 	Past *history.Kept // nil: it was not found in the history store
+	page Page          // that told what Registry says; nil: the registry did
 }
 
 // DataLost tells that agents of the app live on this host, and its registry answers without knowing it.
@@ -125,8 +127,8 @@ func (k Lookup) present(ctx context.Context, id string) (Facts, error) {
 	if err != nil {
 		return f, err
 	}
-	f.Address, err = k.registryOf(f)
-	if err == nil && f.Address.IsZero() && f.Local == nil {
+	f.Address, err = k.registryOf(ctx, f)
+	if f.page = k.Page; err == nil && f.Address.IsZero() && f.Local == nil {
 		err = k.UnknownApp(id, f.Address)
 	}
 	if err != nil || f.Address.IsZero() {
@@ -138,6 +140,8 @@ func (k Lookup) present(ctx context.Context, id string) (Facts, error) {
 		k.Complete(ctx, f.Address, &st)
 		LeftOut(k.Warn, "registry "+f.Address.String(), st.Broken)
 		f.heard(&st)
+	case k.Page != nil: // it says what it is
+		return f, err
 	case errors.Is(err, registry.ErrNoApp) && f.Local == nil:
 		return f, k.UnknownApp(id, f.Address)
 	case errors.Is(err, registry.ErrUnreachable) && f.Local == nil && !k.Named:
@@ -155,7 +159,10 @@ func (k Lookup) present(ctx context.Context, id string) (Facts, error) {
 
 // registryOf is the registry to ask about an app: the one asked for, the one it was started with, the
 // environment's. It is zero for an embedded one that ended with its run.
-func (k Lookup) registryOf(f Facts) (registry.Address, error) {
+func (k Lookup) registryOf(ctx context.Context, f Facts) (registry.Address, error) {
+	if k.Page != nil {
+		return k.Page.Address(ctx)
+	}
 	if !k.Address.IsZero() {
 		return k.Address, nil
 	}
@@ -193,7 +200,7 @@ func Open(address registry.Address) (*consul.Client, error) {
 
 // Status asks the registry for one app.
 func (k Lookup) Status(ctx context.Context, address registry.Address, id string) (consul.Status, error) {
-	c, err := Open(address)
+	c, err := k.Open(address)
 	if err != nil {
 		return consul.Status{}, err
 	}
@@ -208,7 +215,7 @@ func (k Lookup) Complete(ctx context.Context, address registry.Address, st *cons
 	if st.App.DefID == "" {
 		return
 	}
-	c, err := Open(address)
+	c, err := k.Open(address)
 	if err == nil {
 		defer c.Close()
 		ctx, cancel := context.WithTimeout(ctx, Patience)

@@ -76,7 +76,7 @@ func (k Lookup) forget(ctx context.Context, id string, there func(context.Contex
 }
 
 func (k Lookup) forgetThere(ctx context.Context, f Facts) error {
-	address, err := k.registryOf(f)
+	address, err := k.registryOf(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (k Lookup) forgetThere(ctx context.Context, f Facts) error {
 	case errors.Is(err, registry.ErrUnreachable) && f.Local == nil && !k.Named:
 		return exit.Usagef("no app %q on this host, and no registry at %s; give --registry or --state-dir", f.ID,
 			address)
-	case f.Local != nil && address == f.Local.Registry && SocketGone(ctx, address):
+	case f.Local != nil && address == f.Local.Registry && k.SocketGone(ctx, address):
 		return nil // the embedded registry died with its run and left its socket
 	}
 	return RegistryError(address, err)
@@ -109,9 +109,9 @@ func (k Lookup) forgetThere(ctx context.Context, f Facts) error {
 
 // SocketGone tells that a registry at a socket has ended, which is more than that it is slow: an embedded one ends with
 // its run.
-func SocketGone(ctx context.Context, address registry.Address) bool {
+func (k Lookup) SocketGone(ctx context.Context, address registry.Address) bool {
 	path, ok := address.Socket()
-	if !ok {
+	if !ok || k.Page != nil { // it is the socket of the page's host
 		return false
 	}
 	c, err := (&net.Dialer{Timeout: socketPatience}).DialContext(ctx, "unix", path)

@@ -36,6 +36,9 @@ func (k Lookup) List(ctx context.Context) ([]Row, error) {
 	if k.Past.Alone {
 		return k.pastRows(ctx, true)
 	}
+	if k.Page != nil {
+		return k.rowsOfPage(ctx)
+	}
 	now := time.Now()
 	all, rows, err := k.all(ctx, now)
 	if err != nil {

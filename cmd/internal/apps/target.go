@@ -48,6 +48,8 @@ func (k Lookup) Target(word string, appWillDo bool) (Target, error) {
 	}
 	in, err := registry.ParseInstance(word)
 	switch {
+	case err == nil && appWillDo && k.Page != nil && len(apps) == 0:
+		return Target{App: word}, nil
 	case err != nil && appWillDo && (k.Named || k.Past.Store != nil) && appdef.ValidName(word): // they may know it
 		return Target{App: word}, nil
 	case err != nil && appWillDo:
@@ -92,8 +94,9 @@ func (k Lookup) agentElsewhere(ctx context.Context, t Target) (*status.Client, e
 	if err != nil {
 		return nil, err
 	}
-	address, err := k.registryOf(f)
-	if _, local := address.Socket(); err != nil || address.IsZero() || local || f.Local == nil && !k.Named {
+	address, err := k.registryOf(ctx, f)
+	_, local := address.Socket()
+	if err != nil || k.Page == nil && (address.IsZero() || local || f.Local == nil && !k.Named) {
 		return nil, err
 	}
 	if f, err = k.App(ctx, t.App); err != nil || f.Registry == nil {
@@ -105,9 +108,12 @@ func (k Lookup) agentElsewhere(ctx context.Context, t Target) (*status.Client, e
 		return nil, exit.Usagef("%s has no instance %s: muster status %[1]s lists those that it has", t.App, t.Instance)
 	case !f.Registry.Members[i].Live:
 		return nil, fmt.Errorf("%s/%s has no agent any more: muster status %[1]s says how it ended", t.App, t.Instance)
-	case f.Registry.Members[i].Peer == "" || f.Registry.App.Token == "":
+	case f.peer(f.Registry.Members[i]) == nil:
 		return nil, exit.Usagef("the agent of %s/%s answers on its own host only, %s", t.App, t.Instance,
 			f.Registry.Members[i].Host)
+	}
+	if k.Page != nil {
+		return f.peer(f.Registry.Members[i]), k.Page.MayAct(ctx)
 	}
 	c, err := Open(f.Address)
 	if err != nil {
@@ -118,7 +124,7 @@ func (k Lookup) agentElsewhere(ctx context.Context, t Target) (*status.Client, e
 		c.Close()
 		return nil, RegistryError(f.Address, err)
 	}
-	agent := status.DialPeer(f.Registry.Members[i].Peer, f.Registry.App.Token)
+	agent := f.peer(f.Registry.Members[i])
 	return agent.Acting(grant, func() { revoke(); c.Close() }), nil
 }
 

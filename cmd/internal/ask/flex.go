@@ -202,7 +202,7 @@ func (x *flexing) ask(ctx context.Context) error {
 	for name, n := range x.want {
 		a.Args[name] = strconv.Itoa(n)
 	}
-	return apps.Ask(ctx, x.address, x.app, a)
+	return x.lookup.Ask(ctx, x.address, x.app, a)
 }
 
 // await waits until the counts are in force and says who is missing.
@@ -214,7 +214,7 @@ func (x *flexing) await(ctx context.Context, limit time.Duration) (registry.Dire
 	done := wait.Until(waiting, func() bool {
 		st, err := x.lookup.Status(ctx, x.address, x.app)
 		switch {
-		case errors.Is(err, registry.ErrUnreachable) && apps.SocketGone(ctx, x.address):
+		case errors.Is(err, registry.ErrUnreachable) && x.lookup.SocketGone(ctx, x.address):
 			over = x.ended()
 			return true
 		case errors.Is(err, registry.ErrUnreachable): // it is waited for

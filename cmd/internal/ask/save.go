@@ -106,7 +106,7 @@ type saving struct {
 
 func (x *saving) ask(ctx context.Context) error {
 	by := cmp.Or(x.lookup.Who, apps.Asker())
-	return apps.Ask(ctx, x.address, x.app, registry.Ask{Kind: registry.AskSave, ID: x.id, By: by})
+	return x.lookup.Ask(ctx, x.address, x.app, registry.Ask{Kind: registry.AskSave, ID: x.id, By: by})
 }
 
 // await waits until all who can have answered.
@@ -117,7 +117,7 @@ func (x *saving) await(ctx context.Context, limit time.Duration) error {
 	done := wait.Until(waiting, func() bool {
 		st, err := x.lookup.Status(ctx, x.address, x.app)
 		switch {
-		case errors.Is(err, registry.ErrUnreachable) && apps.SocketGone(ctx, x.address):
+		case errors.Is(err, registry.ErrUnreachable) && x.lookup.SocketGone(ctx, x.address):
 			if x.save == nil {
 				over = x.ended()
 			}

@@ -17,7 +17,6 @@ import (
 	"github.com/muster-agent/muster/cmd/internal/apps"
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/registry"
-	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/status"
 	"github.com/muster-agent/muster/shim/wait"
@@ -72,7 +71,7 @@ const mostStopTimeout = 24 * time.Hour
 
 // stopRun asks the conductor, waits for its word and for the end of everybody.
 func (o StopOptions) stopRun(ctx context.Context, s console.Streams, k apps.Lookup, facts apps.Facts) error {
-	c, err := apps.Open(facts.Address)
+	c, err := k.Open(facts.Address)
 	if err != nil {
 		return err
 	}
@@ -92,7 +91,7 @@ func (o StopOptions) stopRun(ctx context.Context, s console.Streams, k apps.Look
 		ask.Args["save"] = strconv.FormatFloat(o.Timeout.Seconds(), 'f', -1, 64)
 		first = "to save, for " + o.Timeout.String() + " at most, and "
 	}
-	if err := apps.Ask(ctx, facts.Address, facts.ID, ask); err != nil {
+	if err := k.Ask(ctx, facts.Address, facts.ID, ask); err != nil {
 		return err
 	}
 	if o.NoWait {
@@ -119,7 +118,7 @@ func (o StopOptions) stopRun(ctx context.Context, s console.Streams, k apps.Look
 
 // keepAsking makes the request again whenever the registry has lost it, until ctx ends: a restored snapshot takes it
 // away, and so does an agent that resumes a run in which nobody took part.
-func keepAsking(ctx context.Context, s console.Streams, c *consul.Client, facts apps.Facts, a registry.Ask) {
+func keepAsking(ctx context.Context, s console.Streams, c apps.Registry, facts apps.Facts, a registry.Ask) {
 	a.Run = facts.Registry.App.Run
 	for wait.For(ctx, registry.DefaultTimes().Renew) == nil {
 		// Where the registry does not answer now, the next look may be answered.
@@ -159,13 +158,13 @@ func followSave(
 
 // awaitVerdict waits for the verdict. An embedded registry that ends meanwhile leaves it in a file, or
 // there is none.
-func awaitVerdict(ctx context.Context, c *consul.Client, k apps.Lookup, facts apps.Facts) (registry.Verdict, error) {
+func awaitVerdict(ctx context.Context, c apps.Registry, k apps.Lookup, facts apps.Facts) (registry.Verdict, error) {
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var watch sync.WaitGroup
 	defer watch.Wait()
 	watch.Go(func() {
-		if awaitNoSocket(waiting, facts.Address) {
+		if awaitNoSocket(waiting, k, facts.Address) {
 			cancel()
 		}
 	})
@@ -191,11 +190,11 @@ func awaitVerdict(ctx context.Context, c *consul.Client, k apps.Lookup, facts ap
 }
 
 // awaitNoSocket waits until nobody serves the socket of an embedded registry; false: it has none, or ctx ended.
-func awaitNoSocket(ctx context.Context, address registry.Address) bool {
-	if _, ok := address.Socket(); !ok {
+func awaitNoSocket(ctx context.Context, k apps.Lookup, address registry.Address) bool {
+	if _, ok := address.Socket(); !ok || k.Page != nil {
 		return false
 	}
-	return wait.Until(ctx, func() bool { return apps.SocketGone(ctx, address) })
+	return wait.Until(ctx, func() bool { return k.SocketGone(ctx, address) })
 }
 
 // endPatience is how much longer than the grace the end of all agents is waited for.
@@ -206,6 +205,7 @@ const endPatience = 30 * time.Second
 func awaitEnd(ctx context.Context, s console.Streams, k apps.Lookup, facts apps.Facts, v registry.Verdict) error {
 	run, limit := facts.Registry.App.Run, endPatience
 	_, socket := facts.Address.Socket()
+	socket = socket && k.Page == nil
 	live := facts.Registry.Live
 	var left error
 	over := func() bool {

@@ -12,6 +12,7 @@ type Ask struct {
 	Registry Registry
 	State    State
 	History  History
+	UI       UI
 }
 
 // Register adds the flags.
@@ -35,6 +36,9 @@ func (f *Ask) Lookup(what string, warn io.Writer) (apps.Lookup, error) {
 	}
 	if err == nil {
 		k.Past, err = f.History.past()
+	}
+	if err == nil {
+		err = f.through(&k, what)
 	}
 	return k, err
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/invopop/jsonschema"
 
 	"github.com/muster-agent/muster/cmd/internal/apps"
+	"github.com/muster-agent/muster/cmd/internal/remote"
 	"github.com/muster-agent/muster/cmd/internal/view"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/journal/timeline"
@@ -90,6 +91,21 @@ var operations = []operation{
 		kind: "application/octet-stream", answer: "", body: object{},
 	},
 	{route: "POST /api/v1/terminals/{id}", summary: "What is typed into a shell, and its size", answer: object{}, body: object{}},
+	{route: "GET /api/v1/registry", summary: "Which registry this page shows, and who asks", answer: remote.Me{}},
+	{route: "GET /api/v1/apps/{app}/registry", summary: "What the registry says of it, for verbs with --ui", answer: object{}},
+	{route: "GET /api/v1/apps/{app}/definition", summary: "What it was made of, without commands and what is named as a secret", answer: object{}},
+	{
+		route: "GET /api/v1/apps/{app}/verdict", summary: "The verdict of a run, once it has one", answer: object{},
+		query: []parameter{{"run", "string", "which run; the present one by default"}},
+	},
+	{route: "GET /api/v1/apps/{app}/states", summary: "What its agents say that answer", answer: object{}},
+	{
+		route: "POST /api/v1/apps/{app}/asks", summary: "Ask its conductor to stop, flex or save, for verbs with --ui", answer: remote.Asked{}, body: object{},
+		query: []parameter{{"again", "boolean", "only where the registry has lost the request"}},
+	},
+	{route: "GET /api/v1/apps/{app}/instances/{instance}/agent/v1/logs/{name}", summary: "A log as its agent sends it", kind: "text/plain", answer: ""},
+	{route: "GET /api/v1/apps/{app}/instances/{instance}/agent/v1/samples", summary: "What it used, as its agent says", answer: object{}},
+	{route: "POST /api/v1/apps/{app}/instances/{instance}/agent/v1/{act}", summary: "Have its agent act: signal, hold, command, exec", answer: object{}, body: object{}},
 	{route: "GET /api/v1/openapi.json", summary: "This document", answer: object{}},
 }
 

@@ -170,6 +170,7 @@ func (s *Server) handler() http.Handler {
 	})
 	s.past(mux)
 	s.acts(mux)
+	s.onRegistry(mux)
 	s.seeds(mux)
 	mux.HandleFunc("GET /apps/{app}/proxy/{instance}/{export}", s.openPage)
 	mux.HandleFunc("GET /apps/{app}/proxy/{instance}/{export}/{path...}", s.openPage)
@@ -255,18 +256,26 @@ func (s *Server) answerValue(w http.ResponseWriter, value any) {
 
 // refuse answers an error with its text.
 func refuse(w http.ResponseWriter, err error) {
-	code := http.StatusBadGateway
-	switch {
-	case errors.Is(err, registry.ErrNoApp):
-		code = http.StatusNotFound
-	case exit.CodeOf(err) == exit.Usage:
-		code = http.StatusBadRequest
-	case errors.Is(err, registry.ErrForbidden) || exit.CodeOf(err) == exit.Forbidden:
-		code = http.StatusForbidden
-	}
+	refuseAs(w, statusOf(err), map[string]string{"error": err.Error()})
+}
+
+func refuseAs(w http.ResponseWriter, code int, why any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(map[string]string{"error": err.Error()}) // as above
+	_ = json.NewEncoder(w).Encode(why) // as above
+}
+
+// statusOf is the status of an answer that is an error.
+func statusOf(err error) int {
+	switch {
+	case errors.Is(err, registry.ErrNoApp):
+		return http.StatusNotFound
+	case exit.CodeOf(err) == exit.Usage:
+		return http.StatusBadRequest
+	case errors.Is(err, registry.ErrForbidden) || exit.CodeOf(err) == exit.Forbidden:
+		return http.StatusForbidden
+	}
+	return http.StatusBadGateway
 }
 
 // timeline answers what the events of an app tell of its run.
