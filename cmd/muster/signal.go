@@ -2,15 +2,12 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
-	"github.com/muster-agent/muster/cmd/internal/apps"
+	"github.com/muster-agent/muster/cmd/internal/ask"
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/cmd/internal/flags"
-	"github.com/muster-agent/muster/shim/exit"
-	"github.com/muster-agent/muster/shim/status"
 )
 
 type signalFlags struct{ ask flags.Ask }
@@ -35,22 +32,9 @@ it takes the right to write the app's keys in its registry.`,
 }
 
 func (f *signalFlags) signal(ctx context.Context, s console.Streams, word, signal string) error {
-	if _, err := status.ParseSignal(signal); err != nil {
-		return exit.Usagef("%w; want a name such as TERM, KILL, USR1, or a number", err)
-	}
 	k, err := f.ask.Lookup(word, s.Err)
 	if err != nil {
 		return err
 	}
-	t, c, err := k.Agent(ctx, word)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	ctx, cancel := context.WithTimeout(ctx, apps.Patience)
-	defer cancel()
-	if err := c.Signal(ctx, signal); err != nil {
-		return fmt.Errorf("signal %s/%s: %w; muster status %s says how it stands", t.App, t.Instance, err, t.App)
-	}
-	return nil
+	return ask.Signal(ctx, k, word, signal)
 }

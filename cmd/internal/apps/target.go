@@ -88,6 +88,19 @@ func (k Lookup) Agent(ctx context.Context, word string) (Target, *status.Client,
 		t.App, t.Instance, wording.OrNone(slices.Sorted(maps.Keys(known))), t.App)
 }
 
+// Act has the agent of the instance that a word names do something, and waits for its answer as long as for that of a
+// registry. The target's instance is set once an agent was asked.
+func (k Lookup) Act(ctx context.Context, word string, do func(context.Context, *status.Client) error) (Target, error) {
+	t, agent, err := k.Agent(ctx, word)
+	if err != nil {
+		return Target{}, err
+	}
+	defer agent.Close()
+	ctx, cancel := context.WithTimeout(ctx, Patience)
+	defer cancel()
+	return t, do(ctx, agent)
+}
+
 // agentElsewhere opens the API of an agent on another host; nil: the app has no registry that other hosts reach.
 func (k Lookup) agentElsewhere(ctx context.Context, t Target) (*status.Client, error) {
 	f, err := k.OnHost(ctx, t.App)

@@ -15,15 +15,9 @@ func Hold(ctx context.Context, k apps.Lookup, word string, keep time.Duration) e
 	if keep < 0 || keep > status.MostHold {
 		return exit.Usagef("hold: got %s, want a time up to %s", keep, status.MostHold)
 	}
-	t, agent, err := k.Agent(ctx, word)
-	if err != nil {
-		return err
-	}
-	defer agent.Close()
-	ctx, cancel := context.WithTimeout(ctx, apps.Patience)
-	defer cancel()
-	if err := agent.Hold(ctx, keep); err != nil {
+	t, err := k.Act(ctx, word, func(ctx context.Context, c *status.Client) error { return c.Hold(ctx, keep) })
+	if err != nil && t.Instance != nil {
 		return fmt.Errorf("hold %s/%s: %w", t.App, t.Instance, err)
 	}
-	return nil
+	return err
 }

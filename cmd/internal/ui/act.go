@@ -22,7 +22,6 @@ import (
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
-	"github.com/muster-agent/muster/shim/status"
 )
 
 // errNoRight refuses a caller who may look only.
@@ -194,18 +193,8 @@ func signal(ctx context.Context, _ console.Streams, a act) error {
 	if err := a.into(&body); err != nil {
 		return err
 	}
-	if _, err := status.ParseSignal(body.Signal); err != nil {
-		return exit.With(exit.Usage, err)
-	}
 	if _, err := registry.ParseInstance(a.instance); err != nil {
 		return exit.With(exit.Usage, err)
 	}
-	_, agent, err := a.lookup.Agent(ctx, a.app+"/"+a.instance)
-	if err != nil {
-		return err
-	}
-	defer agent.Close()
-	ctx, cancel := context.WithTimeout(ctx, apps.Patience)
-	defer cancel()
-	return agent.Signal(ctx, body.Signal)
+	return ask.Signal(ctx, a.lookup, a.app+"/"+a.instance, body.Signal)
 }

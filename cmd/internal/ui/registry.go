@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/cmd/internal/apps"
@@ -228,7 +227,7 @@ func (s *Server) throughTo(acts bool) http.HandlerFunc {
 		}
 		defer agent.Close()
 		path := r.URL.EscapedPath()
-		agent.Forward(patient{w}, r, path[strings.LastIndex(path, "/agent/")+len("/agent"):])
+		agent.Forward(w, r, path[strings.LastIndex(path, "/agent/")+len("/agent"):])
 	}
 }
 
@@ -261,14 +260,3 @@ func agentOf(r *http.Request, k apps.Lookup, acts bool) (*status.Client, error) 
 	}
 	return nil, fmt.Errorf("%s has no agent that answers on other hosts", word)
 }
-
-// patient gives up on who takes none of an answer for long.
-type patient struct{ http.ResponseWriter }
-
-func (p patient) Write(b []byte) (int, error) {
-	_ = http.NewResponseController(p.ResponseWriter).SetWriteDeadline(time.Now().Add(readerPatience)) // as flusher
-	return p.ResponseWriter.Write(b)
-}
-
-// Unwrap lets an answer be flushed, and become the streams of a program.
-func (p patient) Unwrap() http.ResponseWriter { return p.ResponseWriter }
