@@ -65,16 +65,8 @@ func (f *psFlags) ps(ctx context.Context, s console.Streams) error {
 	if f.json {
 		return console.PrintJSON(s.Out, apps.Listing{Version: 1, Apps: rows})
 	}
-	if len(rows) == 0 && k.Past.Alone {
-		fmt.Fprintf(s.Err, "no runs in the history store %s\n", k.Past.Store.URL)
-		return nil
-	}
-	if len(rows) == 0 && f.running {
-		fmt.Fprintln(s.Err, "nothing runs on this host; --registry consul://HOST:PORT asks a registry")
-		return nil
-	}
 	if len(rows) == 0 {
-		fmt.Fprintln(s.Err, "no apps on this host; --registry consul://HOST:PORT asks a registry")
+		fmt.Fprintln(s.Err, k.NoApps(f.running))
 		return nil
 	}
 	return printRows(s.Out, rows)

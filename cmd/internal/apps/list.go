@@ -62,6 +62,23 @@ func (k Lookup) List(ctx context.Context) ([]Row, error) {
 	return rows, nil
 }
 
+// NoApps says where it was looked for apps when there is none, or none whose run goes on.
+func (k Lookup) NoApps(running bool) string {
+	where := "on this host; --registry consul://HOST:PORT asks a registry, and --ui URL a page"
+	switch {
+	case k.Past.Alone:
+		return "no runs in the history store " + k.Past.Store.URL
+	case k.Page != nil:
+		where = "on the page that was asked"
+	case !k.Address.IsZero():
+		where = "on this host and in registry " + k.Address.String()
+	}
+	if running {
+		return "nothing runs " + where
+	}
+	return "no apps " + where
+}
+
 // All are the facts about the apps that List lists, in no order.
 func (k Lookup) All(ctx context.Context) ([]Facts, error) {
 	k.Over = nil

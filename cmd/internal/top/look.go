@@ -17,6 +17,8 @@ import (
 type all struct {
 	Version int      `json:"version"`
 	Apps    []appRow `json:"apps"` // those whose run goes on
+
+	none string // what is said where there is none
 }
 
 // appRow is the sum of an app's instances.
@@ -147,7 +149,7 @@ func lookAtAll(ctx context.Context, k apps.Lookup) (all, error) {
 		return all{}, err
 	}
 	k.Warn = io.Discard // who does not answer is seen in the table
-	out := all{Version: 1, Apps: []appRow{}}
+	out := all{Version: 1, Apps: []appRow{}, none: k.NoApps(true)}
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	turn := make(chan struct{}, atOnce)

@@ -91,7 +91,7 @@ const usual = 80 // columns
 
 func (a all) print(out io.Writer, _ int) error {
 	if len(a.Apps) == 0 {
-		return console.Print(out, "nothing runs on this host; --registry consul://HOST:PORT asks a registry\n")
+		return console.Print(out, a.none+"\n")
 	}
 	var cells [][]string
 	for _, r := range a.Apps {
