@@ -216,7 +216,7 @@ func (s *Server) throughTo(acts bool) http.HandlerFunc {
 		}
 		var agent *status.Client
 		if err == nil {
-			agent, err = agentOf(r, k, acts)
+			agent, err = s.agentOf(r, k, acts)
 		}
 		if acts {
 			s.tellAct(r, err)
@@ -245,13 +245,14 @@ func (s *Server) mayBegin(r *http.Request, under int32) error {
 	return nil
 }
 
-func agentOf(r *http.Request, k apps.Lookup, acts bool) (*status.Client, error) {
+func (s *Server) agentOf(r *http.Request, k apps.Lookup, acts bool) (*status.Client, error) {
 	word := r.PathValue("app") + "/" + r.PathValue("instance")
 	if acts {
 		_, agent, err := k.Agent(r.Context(), word)
 		return agent, err
 	}
-	facts, err := k.App(r.Context(), r.PathValue("app"))
+	app := r.PathValue("app")
+	facts, err := s.facts.get(r.Context(), app, func(ctx context.Context) (apps.Facts, error) { return k.App(ctx, app) })
 	if err != nil {
 		return nil, err
 	}

@@ -62,6 +62,7 @@ type Server struct {
 	jobs       shared[[]seeds.App]
 	timelines  shared[timeline.Timeline]
 	pages      pages
+	facts      shared[apps.Facts]
 	reach      sync.Once
 	onward     *http.Transport // to pages of apps
 }
