@@ -2,20 +2,16 @@ package ui
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/muster-agent/muster/cmd/internal/apps"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
-	"github.com/muster-agent/muster/shim/status"
 )
 
 // Who may ask a page in place of its registry, and what for. Its registry does not answer.
@@ -75,7 +71,7 @@ func TestWhoAsksInPlaceOfARegistry(t *testing.T) {
 	// A browser acts from the page itself, and sends what proves it also from a stranger's page.
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "https://muster.test"+act+"signal", strings.NewReader(`{"signal": "KILL"}`))
 	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Cookie", cookieName+"="+actor)
+	r.Header.Set("Cookie", s.cookie(sessionCookie)+"="+actor)
 	r.Header.Set("Origin", "https://evil.test")
 	w := httptest.NewRecorder()
 	if h.ServeHTTP(w, r); w.Code != 403 || !strings.Contains(w.Body.String(), "only this server's own page") {
@@ -118,34 +114,4 @@ func TestOwnPageAnswersNoVerbs(t *testing.T) {
 	if code, text, _ := get(t, mine, base+"/api/v1/apps/d1/registry", ""); code != 400 || !strings.Contains(text, "--ui is for the page of a registry") {
 		t.Errorf("%d %s", code, text)
 	}
-}
-
-// An app is looked for once for all who ask within a moment, and again after it.
-func TestRecent(t *testing.T) {
-	state := status.Dir(t.TempDir())
-	addApp(t, state, "d1")
-	k := apps.Lookup{State: state, Warn: io.Discard}
-	synctest.Test(t, func(t *testing.T) {
-		var m recent
-		if _, err := m.of(t.Context(), k, "d1"); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.RemoveAll(state.App("d1")); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(recentFor - 1) // of the test's own time
-		if _, err := m.of(t.Context(), k, "d1"); err != nil {
-			t.Errorf("it was looked for again: %v", err)
-		}
-		time.Sleep(1)
-		if _, err := m.of(t.Context(), k, "d1"); err == nil {
-			t.Error("it was not looked for again")
-		}
-		for i := range 2 * mostRecent {
-			_, _ = m.of(t.Context(), k, fmt.Sprint("x", i)) // they are not there
-		}
-		if len(m.all) > mostRecent {
-			t.Errorf("%d apps are kept", len(m.all))
-		}
-	})
 }
