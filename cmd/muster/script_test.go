@@ -2,9 +2,11 @@ package main
 
 import (
 	"errors"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,6 +19,8 @@ import (
 
 func TestMain(m *testing.M) {
 	sandbox.Init() // a container is entered by this program too
+	// The scripts wait for agents more than they compute. A -parallel of the command line still counts.
+	_ = flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0)))
 	testscript.Main(m, map[string]func(){"muster": main, "expects": expects})
 }
 
