@@ -111,6 +111,9 @@ var misspelt = strings.NewReplacer(
 	"mapred.line.input.format.linespermap", confLines, "key.value.separator.in.input.line", confSeparator,
 )
 
+// hboxTypeKey has --app-type.
+const hboxTypeKey = "muster.hbox.type"
+
 // oldPrefix is the prefix of XLearning.
 const oldPrefix = "xlearning."
 

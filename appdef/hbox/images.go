@@ -45,7 +45,8 @@ func (j *job) hostRoot() bool {
 	return false
 }
 
-// imageConfs are the confs that name the image, the first that counts before the others. Digits has an image of its own.
+// imageConfs are the confs that name the image, the first that counts before the others. Digits has an image of its
+// own.
 func (j *job) imageConfs() []string {
 	executor := []string{confExecutorImage, confDockerImage}
 	container, _ := j.value("container-type")

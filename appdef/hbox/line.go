@@ -25,6 +25,9 @@ type setting struct {
 	appdef.Value
 }
 
+// ofSite tells whether the administrator's file has a value, and no word of the user's.
+func ofSite(at appdef.Place) bool { return at.Line > 0 }
+
 func (l *line) bad(at appdef.Place, got, want, hint string) {
 	l.found = append(l.found, at.Problem(got, want, hint))
 }

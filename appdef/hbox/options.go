@@ -123,7 +123,7 @@ var optionTable = [...]option{
 		meaning: "false: Java finds the jars of --jars behind Hadoop's (default true)",
 	},
 	{
-		name: "host-local-enable", conf: "hbox.host.local.enable",
+		name: HostLocal, conf: "hbox.host.local.enable",
 		meaning: "true: run on the hosts of the previous run; no launcher is told them",
 	},
 	{
@@ -156,6 +156,9 @@ var optionTable = [...]option{
 	{name: "help", bare: true, meaning: "print this"},
 	{name: "version", bare: true, meaning: "print the version of muster"},
 }
+
+// HostLocal is an option, and in Carried: the job is to run on the hosts of the previous run.
+const HostLocal = "host-local-enable"
 
 // Option is one option for a manual.
 type Option struct {

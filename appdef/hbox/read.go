@@ -9,9 +9,6 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// hboxTypeKey has --app-type.
-const hboxTypeKey = "muster.hbox.type"
-
 // read applies all options and confs, except keys that --conf muster.X sets itself.
 func (j *job) read() {
 	j.kind = j.line.kind()
@@ -76,7 +73,7 @@ func (j *job) idle() {
 			j.carried[o.name] = v.Text
 		}
 	}
-	if j.truth("host-local-enable", false) { // this host is that of the previous run
+	if j.truth(HostLocal, false) { // this host is that of the previous run
 		j.carried[HostLocal], j.unsaid = "true", append(j.unsaid, HostLocal)
 	}
 	if v, ok := j.options["priority"]; ok && !slices.Contains(priorities[:], strings.TrimSpace(v.Text)) {

@@ -247,9 +247,6 @@ func (l *line) given(conf string) bool {
 	return false
 }
 
-// ofSite tells whether the administrator's file has a value, and no word of the user's.
-func ofSite(at appdef.Place) bool { return at.Line > 0 }
-
 // remoteConf tells whether a launcher is asked for what a conf says.
 func remoteConf(name string) bool {
 	return slices.ContainsFunc(optionTable[:], func(o option) bool { return o.remote && o.conf == name })

@@ -23,11 +23,9 @@ type Submission struct {
 	unsaid  []string // of Carried: what the administrator's file says
 }
 
-// HostLocal in Carried: the job is to run on the hosts of the previous run.
-const HostLocal = "host-local-enable"
-
-// Parse reads the words behind `hbox-submit`, with the administrator's defaults. It always returns all problems, sorted; without one of severity error the
-// App can be planned. Every problem is one of the command line, or of the administrator's file.
+// Parse reads the words behind `hbox-submit`, with the administrator's defaults. It always returns all problems,
+// sorted; without one of severity error the App can be planned. Every problem is one of the command line, or of the
+// administrator's file.
 func Parse(args []string, site Site) (Submission, appdef.Problems) {
 	l := readWords(args)
 	s := Submission{Verb: l.verb, Launcher: l.launcher}
