@@ -203,6 +203,7 @@ type Limits struct {
 	AutoscaleAt string            `json:"autoscale_at,omitempty"` // AutoscaleRetry; empty: out of memory
 	Pids        int               `json:"pids"`                   // 0: none
 	ShmMB       int               `json:"shm_mb"`                 // 0: half of memory
+	StorageGB   int               `json:"storage_gb,omitempty"`
 	GPUs        int               `json:"gpus"`
 	GPUType     string            `json:"gpu_type"`
 	GPUMemory   int               `json:"gpu_memory_mb"`

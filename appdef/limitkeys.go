@@ -72,6 +72,12 @@ func amountKeys() []Key {
 			component: wholeLimit(func(l *Limits) *int { return &l.ShmMB }, 1),
 		},
 		{
+			Name: "muster.storage", Default: "0", Limit: true,
+			Meaning: "how much must be free on the file system of the work folder when the instance starts, GB; it " +
+				"is no limit for what the process writes",
+			component: wholeLimit(func(l *Limits) *int { return &l.StorageGB }, 0),
+		},
+		{
 			Name: "muster.pids", Default: "no limit", Limit: true,
 			Meaning:   "how many processes and threads an instance may have; 0: no limit",
 			component: wholeLimit(func(l *Limits) *int { return &l.Pids }, 0),

@@ -175,6 +175,7 @@ func TestEveryKeyTakesGoodAndRefusesBad(t *testing.T) {
 		"muster.image.auth":                  {[]string{"file:/etc/auth.json"}, []string{"", "bob:secret"}},
 		"muster.user":                        {[]string{"1000", "1000:1000", "ann:users", "${USER}"}, []string{"", "a b", "1:2:3"}},
 		"muster.shm":                         {[]string{"64"}, []string{"", "0", "64m"}},
+		"muster.storage":                     {[]string{"0", "5"}, []string{"", "-1", "5g"}},
 		"muster.pids":                        {[]string{"0", "4096"}, []string{"", "-1"}},
 		"muster.cpu.hard":                    {[]string{"true", "false"}, []string{"", "yes", "True"}},
 		"muster.memory.high":                 {[]string{"1", "900"}, []string{"", "0", "1g"}},

@@ -121,8 +121,7 @@ func (l *loading) read(data []byte) *appdef.JSONNode {
 // secondSigns are top-level keys that only the second protocol has.
 func secondSigns() []string { return []string{"protocolVersion", "prerequisites", "deployments"} }
 
-// jobKeys are the keys of a job file. Two of them, storageGB and tmp, belong to SCM's web page: they are kept and have
-// no effect.
+// jobKeys are the keys of a job file. One of them, tmp, belongs to SCM's web page: it is kept and has no effect.
 func jobKeys() []string {
 	return []string{
 		"jobName", "image", "authFile", "dataDir", "outputDir", "codeDir", "virtualCluster", "taskRoles", "gpuType",
@@ -191,6 +190,7 @@ const (
 	authKey        = "muster.image.auth"
 	gpuTypeKey     = "muster.gpu.type"
 	gpuKey         = "yarn.io/gpu"
+	storageKey     = "muster.storage"
 	shmKey         = "muster.shm"
 	commandKey     = "muster.command"
 	versionKey     = "muster.pai.version"

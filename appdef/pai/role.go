@@ -61,7 +61,9 @@ func (l *loading) role(c cursor) {
 		l.draft.Set(name, minFailedKey, "1", failed.at)
 	}
 	l.setPorts(name, ports, c.at("portList"))
-	l.keep(c, "storageGB")
+	if n, given := c.whole("storageGB", 0, mostNumber); given {
+		l.draft.Resource(name, storageKey, strconv.Itoa(n), c.at("storageGB"))
+	}
 }
 
 // amount is a number of the file and its place.

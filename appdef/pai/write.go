@@ -56,7 +56,7 @@ type roleFile struct {
 	MemoryMB     int             `json:"memoryMB"`
 	ShmMB        *int            `json:"shmMB,omitempty"`
 	GPUNumber    int             `json:"gpuNumber"`
-	StorageGB    any             `json:"storageGB,omitempty"`
+	StorageGB    *int            `json:"storageGB,omitempty"`
 	MinFailed    json.RawMessage `json:"minFailedTaskCount,omitempty"`
 	MinSucceeded json.RawMessage `json:"minSucceededTaskCount,omitempty"`
 	PortList     []portFile      `json:"portList,omitempty"`
@@ -215,7 +215,9 @@ func (w *writing) role(c *appdef.Component, index int, name string) roleFile {
 	kept := func(field string) any {
 		return w.app.Kept[keptPrefix+appdef.Pointer("taskRoles", strconv.Itoa(index), field)]
 	}
-	r.StorageGB = kept("storageGB")
+	if _, ok := valueOf(c.Config, c.Resources, storageKey); ok {
+		r.StorageGB = &c.Limits.StorageGB
+	}
 	if w.version() == appdef.PAI05 {
 		r.MinFailed, r.MinSucceeded = w.keptCount(kept, "minFailedTaskCount", index), w.keptCount(kept,
 			"minSucceededTaskCount", index)

@@ -22,7 +22,7 @@ func (b *builder) limits() Limits {
 	out := Limits{
 		MemoryMB: l.MemoryMB, VCores: l.VCores, CPUHard: l.CPUHard, SwapMB: l.SwapMB, Pids: l.Pids, ShmMB: l.ShmMB,
 		GPUs: l.GPUs, GPUType: l.GPUType, GPUMemoryMB: l.GPUMemory,
-		HighMB: l.HighMB, Autoscale: l.Autoscale, AutoscaleAt: l.AutoscaleAt,
+		StorageGB: l.StorageGB, HighMB: l.HighMB, Autoscale: l.Autoscale, AutoscaleAt: l.AutoscaleAt,
 		RDMA: l.RDMA, Ulimits: maps.Clone(l.Ulimits),
 	}
 	out.MemoryMB = b.memory(out.MemoryMB, e)

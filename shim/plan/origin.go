@@ -18,6 +18,7 @@ func keysOf() map[string][]string {
 		"/process/user":         {"muster.user"},
 		"/limits/pids":          {"muster.pids"},
 		"/limits/shm_mb":        {"muster.shm"},
+		"/limits/storage_gb":    {"muster.storage"},
 		"/limits/gpus":          {"yarn.io/gpu"},
 		"/limits/gpu_type":      {"muster.gpu.type"},
 		"/limits/gpu_memory_mb": {"muster.gpu.memory"},

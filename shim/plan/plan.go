@@ -180,6 +180,7 @@ type Limits struct {
 	SwapMB      int    `json:"swap_mb"`
 	Pids        int    `json:"pids"`
 	ShmMB       int    `json:"shm_mb"`
+	StorageGB   int    `json:"storage_gb,omitempty"` // free in the work folder at the start
 	GPUs        int    `json:"gpus"`
 	GPUType     string `json:"gpu_type"`
 	GPUMemoryMB int    `json:"gpu_memory_mb"`

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/registry"
@@ -266,6 +268,9 @@ func (c *Container) LayOut(
 		return err
 	}
 	defer func() { err = errors.Join(err, work.Close()) }()
+	if err := c.room(p.Limits.StorageGB); err != nil {
+		return err
+	}
 	folder, err := c.giveFolder(p, work)
 	if err != nil {
 		return err
@@ -300,6 +305,24 @@ func (c *Container) LayOut(
 		return err
 	}
 	return c.giveFolders(p, in, work)
+}
+
+// room checks that the file system of the work folder has as much free as an instance wants.
+func (c *Container) room(gb int) error {
+	var disk unix.Statfs_t
+	if gb == 0 {
+		return nil
+	}
+	if err := unix.Statfs(c.WorkDir, &disk); err != nil {
+		return fmt.Errorf("muster.storage: work folder %s: %w", c.WorkDir, err)
+	}
+	const giga = 1_000_000_000
+	free := disk.Bavail * uint64(disk.Bsize)
+	if free >= uint64(gb)*giga {
+		return nil
+	}
+	return fault.Data(fmt.Errorf("muster.storage: work folder %s has %d GB free, the instance wants %d: free some, or "+
+		"give --work-dir a folder of another file system", c.WorkDir, free/giga, gb))
 }
 
 // giveFolder makes the process the owner of its instance's folder. From then on the agent does in it what the process

@@ -262,6 +262,9 @@ func (s *sheet) limits(p plan.Plan, from func(string) string) {
 	if l.ShmMB > 0 {
 		s.row("", fmt.Sprintf("/dev/shm %d MB", l.ShmMB), from("/limits/shm_mb"))
 	}
+	if l.StorageGB > 0 {
+		s.row("", fmt.Sprintf("%d GB free in the work folder at the start", l.StorageGB), from("/limits/storage_gb"))
+	}
 	if l.Pids > 0 {
 		s.row("", fmt.Sprintf("processes and threads %d", l.Pids), from("/limits/pids"))
 	}
