@@ -9,8 +9,8 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
-// roleForm is the form of a task role's name and of a port's label. The examples of the first PAI and of QIZHI have roles
-// with a dash, which later versions refuse.
+// roleForm is the form of a task role's name and of a port's label. The examples of the first PAI and of QIZHI have
+// roles with a dash, which later versions refuse.
 var (
 	roleForm   = regexp.MustCompile(`^[A-Za-z0-9._~]+$`)
 	dashedForm = regexp.MustCompile(`^[A-Za-z0-9._~-]+$`)

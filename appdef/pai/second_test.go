@@ -46,9 +46,11 @@ func TestSecondProtocol(t *testing.T) {
 		"all-of_it", "1", "What it does.\n", "1", "", "vc1",
 		2, app.Settings.Timeout, fmt.Sprint(app.Kept),
 		3, 2, 2048, 1, 128, "example/train:1",
-		"job:dockerimage/image", "2", "null", []string{"http1", "ssh1", "tf2"},
+		"job:dockerimage/image", "2", "null",
+		[]string{"http1", "ssh1", "tf2"},
 		1, 1, 300, 0, 300, "",
-		"", "null", "1", []string{"http1", "ssh1"},
+		"", "null", "1",
+		[]string{"http1", "ssh1"},
 	}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("got -, want +:\n%s", diff)

@@ -122,8 +122,8 @@ func (b *builder) inherited(r Root) map[string]string {
 	return env
 }
 
-// inImage combines a command with the image's: its entrypoint, and its own command if the definition has none. A task of
-// PAI runs its command alone: PAI clears the entrypoint. nil: the image is not known yet.
+// inImage combines a command with the image's: its entrypoint, and its own command if the definition has none. A task
+// of PAI runs its command alone: PAI clears the entrypoint. nil: the image is not known yet.
 func (b *builder) inImage(command []string) []string {
 	image := b.req.Image
 	if image == nil {
