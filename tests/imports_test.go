@@ -137,8 +137,8 @@ var rooms = []room{
 	{path: "shim/journal/timeline", may: []string{"shim/journal", "shim/machine"}, pure: true},
 	{path: "shim/journal", may: []string{"registry", "shim/files", "shim/linequeue", "shim/machine", "shim/status"}},
 	{path: "shim/history", may: []string{
-		"appdef", "registry", "registry/consul", "shim/files", "shim/journal", "shim/samples", "shim/status", "shim/store", "shim/store/file",
-		"shim/store/schemes", "shim/tail",
+		"appdef", "registry", "registry/consul", "shim/files", "shim/journal", "shim/logtimes", "shim/samples", "shim/status",
+		"shim/store", "shim/store/file", "shim/store/schemes", "shim/tail",
 	}},
 	{path: "shim/linequeue"},
 	{path: "shim/login", may: []string{"appdef/shellwords", "registry", "shim/status", "shim/wording"}},

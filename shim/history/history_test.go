@@ -168,6 +168,72 @@ func put(t *testing.T, w *Writer, generation int) {
 	}
 }
 
+// An app's runs may share their log folder: of its logs a run keeps what was written since it began.
+func TestLogOfOneRun(t *testing.T) {
+	at := func(seconds int) int64 { return day.Add(time.Duration(seconds) * time.Second).UnixMilli() }
+	for _, c := range []struct {
+		name         string
+		rotated, log string
+		marks        [][3]int64 // 1: of the rotated file; bytes; when
+		want         string
+	}{
+		{"no marks", "one\n", "two\n", nil, "one\ntwo\n"},
+		{"its own", "one\n", "two\n", [][3]int64{{1, 4, at(1)}, {0, 4, at(2)}}, "one\ntwo\n"},
+		{"a run before", "", "old\nnew\n", [][3]int64{{0, 4, at(-1)}, {0, 8, at(1)}}, "new\n"},
+		{"an unknown time", "", "old\nnew\n", [][3]int64{{0, 4, 0}, {0, 8, at(1)}}, "new\n"},
+		{"a rotated run before", "old\n", "older\nnew\n", [][3]int64{{1, 4, at(-9)}, {0, 6, at(-1)}, {0, 10, at(1)}}, "new\n"},
+		{"it was rotated since", "old\nnew\n", "newer\n", [][3]int64{{1, 4, at(-1)}, {1, 8, at(1)}, {0, 6, at(2)}}, "new\nnewer\n"},
+		{"it said nothing", "", "old\n", [][3]int64{{0, 4, at(-1)}}, ""},
+		{"forged", "", "old\n", [][3]int64{{0, 400, at(-1)}}, ""},
+	} {
+		logs := t.TempDir()
+		inodes := [2]uint64{}
+		for i, text := range []string{c.log, c.rotated} {
+			if text == "" {
+				continue
+			}
+			path := filepath.Join(logs, []string{"stdout.log", "stdout.log.1"}[i])
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			var st syscall.Stat_t
+			if err := syscall.Lstat(path, &st); err != nil {
+				t.Fatal(err)
+			}
+			inodes[i] = st.Ino
+		}
+		var marks strings.Builder
+		for _, m := range c.marks {
+			fmt.Fprintln(&marks, inodes[m[0]], m[1], m[2])
+		}
+		if err := os.WriteFile(filepath.Join(logs, "stdout.log.times"), []byte(marks.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		w := writer(t, filepath.Join(t.TempDir(), "history"), "r1")
+		if err := w.copyLog(t.Context(), "worker-0", "stdout", filepath.Join(logs, "stdout.log"), day); err != nil {
+			t.Fatal(err)
+		}
+		packed, err := os.Open(filepath.Join(w.s.top, w.e.path(), "worker-0", "stdout.log.gz"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		z, err := gzip.NewReader(packed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got bytes.Buffer
+		if _, err := got.ReadFrom(z); err != nil {
+			t.Fatal(err)
+		}
+		if err := packed.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if got.String() != c.want {
+			t.Errorf("%s: got %q, want %q", c.name, got.String(), c.want)
+		}
+	}
+}
+
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "history")
 	w := writer(t, dir, "r1")

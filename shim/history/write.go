@@ -19,6 +19,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/journal"
+	"github.com/muster-agent/muster/shim/logtimes"
 	"github.com/muster-agent/muster/shim/samples"
 	"github.com/muster-agent/muster/shim/status"
 	"github.com/muster-agent/muster/shim/store"
@@ -167,7 +168,7 @@ type Instance struct {
 	Plan  []byte
 	// Samples are what it used; none where it ended before there was one.
 	Samples samples.Table
-	// Since is when the run began: its events are kept, not those that an earlier one has left in the folder.
+	// Since is when the run began: its events and logs are kept, not what an earlier one has left in the folder.
 	Since time.Time
 	// LogDir is its log folder, Logs the names of the logs in it that are kept.
 	LogDir string
@@ -197,7 +198,7 @@ func (w *Writer) Put(ctx context.Context, in registry.Instance, one Instance) er
 	errs := []error{put(planFile, []byte(one.Hide(string(one.Plan))), nil)}
 	errs = append(errs, w.copyEvents(ctx, name, one.LogDir, one.Since))
 	for _, log := range one.Logs {
-		errs = append(errs, w.copyLog(ctx, name, log, filepath.Join(one.LogDir, log+".log")))
+		errs = append(errs, w.copyLog(ctx, name, log, filepath.Join(one.LogDir, log+".log"), one.Since))
 	}
 	if len(one.Samples.At) > 0 {
 		errs = append(errs, w.write(ctx, path.Join(name, useFile), func(out io.Writer) error {
@@ -257,15 +258,22 @@ const mostLog = 64 << 20
 // mostNote is how long the note may be that says what was not kept.
 const mostNote = 256
 
-// copyLog keeps a log, its rotated files first.
-func (w *Writer) copyLog(ctx context.Context, instance, name, from string) error {
+// copyLog keeps what was written to a log since a time, its rotated files first.
+func (w *Writer) copyLog(ctx context.Context, instance, name, from string, since time.Time) error {
 	var parts []string
-	size := int64(0)
+	size, earlier := int64(0), int64(0) // bytes, and how many of them an earlier run wrote
 	for part := range tail.Parts(from, -1) {
-		if n := files.PlainSize(part); n > 0 {
-			parts, size = append(parts, part), size+n
+		info, err := os.Lstat(part)
+		if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+			continue
 		}
+		before := min(logtimes.Read(from, info).Since(since), info.Size())
+		if before == info.Size() {
+			continue // an earlier run's
+		}
+		parts, size, earlier = append(parts, part), size+info.Size(), earlier+before
 	}
+	size -= earlier
 	return w.write(ctx, path.Join(instance, name+logEnding), func(out io.Writer) error {
 		z := gzip.NewWriter(out)
 		skip := max(0, size-mostLog)
@@ -274,6 +282,7 @@ func (w *Writer) copyLog(ctx context.Context, instance, name, from string) error
 				return err
 			}
 		}
+		skip += earlier
 		left := min(size, mostLog)
 		for _, part := range parts {
 			n, err := copyPart(ctx, z, part, skip, left)

@@ -23,7 +23,7 @@ const (
 // Keep writes the marks of a log until ctx ends, and one for what is there then. The log may not be there yet.
 func Keep(ctx context.Context, log string) error {
 	k := marker{log: log}
-	k.marks, _ = marksOf(log)
+	k.marks, k.kept = marksOf(log)
 	if err := k.begin(time.Now()); err != nil {
 		return err
 	}
@@ -48,6 +48,7 @@ func Keep(ctx context.Context, log string) error {
 type marker struct {
 	log   string
 	marks []mark
+	kept  bool      // somebody has kept marks before
 	told  time.Time // of the last mark
 }
 
@@ -64,10 +65,16 @@ func (k *marker) begin(now time.Time) error {
 	if err != nil || info.Size() == 0 {
 		return nil
 	}
-	if len(fileOf(k.marks, info).marks) > 0 {
-		return k.mark(now)
+	if !k.kept {
+		return k.add(mark{inodeOf(info), info.Size(), 0})
 	}
-	return k.add(mark{inodeOf(info), info.Size(), 0})
+	if last := info.ModTime(); last.Before(now) { // what the run before wrote last is not of this one
+		now = last
+	}
+	if n := len(k.marks); n > 0 && now.UnixMilli() < k.marks[n-1].at { // its process may have set the file's time
+		now = time.UnixMilli(k.marks[n-1].at)
+	}
+	return k.mark(now)
 }
 
 // mark marks how long the log is now, if it has grown. Of a log that was rotated since its last mark, the end of the

@@ -103,12 +103,25 @@ func TestEarlierOutput(t *testing.T) {
 	r.want(r.log, 2, "unknown")
 	r.want(r.log, 3, "1s")
 
-	again := marker{log: r.log}
-	again.marks, _ = marksOf(r.log)
+	// What an agent that was killed has not marked is no younger than the file.
+	again := func(written, now time.Duration) {
+		t.Helper()
+		next := marker{log: r.log}
+		next.marks, next.kept = marksOf(r.log)
+		r.must(os.Chtimes(r.log, noon, noon.Add(written)))
+		r.must(next.begin(noon.Add(now)))
+	}
 	r.write("newer")
-	r.must(again.begin(noon.Add(time.Minute))) // the next agent
+	again(30*time.Second, time.Minute)
 	r.want(r.log, 3, "1s")
-	r.want(r.log, 6, "1m0s")
+	r.want(r.log, 6, "last")
+	r.write("set to the future")
+	again(time.Hour, 2*time.Minute)
+	r.want(r.log, 11, "2m0s")
+	r.write("and to the past")
+	again(time.Second, 3*time.Minute)
+	r.want(r.log, 28, "2m0s")
+	r.want(r.log, 6, "30s")
 }
 
 func TestThin(t *testing.T) {
