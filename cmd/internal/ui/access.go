@@ -8,13 +8,15 @@ import (
 	"crypto/subtle"
 	"encoding/hex"
 	"fmt"
+	"io/fs"
+	"log/slog"
 	"net/http"
 	"net/netip"
 	"os"
 	"slices"
 	"strings"
 	"sync"
-	"time"
+	"syscall"
 )
 
 // Access says who may look and act, beside who opens a one-time link.
@@ -33,7 +35,7 @@ func (a *Access) Check() error {
 	if a.Tokens.Path == "" {
 		return nil
 	}
-	_, err := a.Tokens.read()
+	_, err := readTokens(a.Tokens.Path)
 	return err
 }
 
@@ -75,9 +77,18 @@ func userName(text string) bool {
 type TokenFile struct {
 	Path string
 
-	mu      sync.Mutex
-	changed time.Time // the file's change that was read last
-	tokens  []token
+	log *slog.Logger // is told when it lets nobody in; nil: nobody is
+
+	mu     sync.Mutex
+	read   version // that of tokens
+	tokens []token
+	told   string // why it lets nobody in, as the log has it; "": it was read
+}
+
+// version is how a file is at a time: its content, its mode or its owner cannot change without it.
+type version struct {
+	size, inode       uint64
+	modified, changed syscall.Timespec
 }
 
 type token struct {
@@ -88,15 +99,7 @@ type token struct {
 func (f *TokenFile) find(secret string) (caller, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	at, err := os.Stat(f.Path)
-	if err == nil && !at.ModTime().Equal(f.changed) {
-		f.tokens, err = f.read()
-		f.changed = at.ModTime()
-	}
-	if err != nil { // a file that cannot be read lets nobody in
-		f.tokens, f.changed = nil, time.Time{}
-		return caller{}, false
-	}
+	f.renew()
 	sum := sha256.Sum256([]byte(secret))
 	for _, one := range f.tokens {
 		if subtle.ConstantTimeCompare(sum[:], one.sum[:]) == 1 {
@@ -106,20 +109,50 @@ func (f *TokenFile) find(secret string) (caller, bool) {
 	return caller{}, false
 }
 
-func (f *TokenFile) read() ([]token, error) {
-	at, err := os.Stat(f.Path)
+// renew reads the file if it has changed. One that cannot be read lets nobody in, and the log is told so once.
+func (f *TokenFile) renew() {
+	var st syscall.Stat_t
+	if err := syscall.Stat(f.Path, &st); err != nil {
+		f.refuse(version{}, &fs.PathError{Op: "stat", Path: f.Path, Err: err})
+		return
+	}
+	now := version{uint64(st.Size), st.Ino, st.Mtim, st.Ctim}
+	if now == f.read {
+		return
+	}
+	tokens, err := readTokens(f.Path)
+	if err != nil {
+		f.refuse(now, err)
+		return
+	}
+	if f.told != "" && f.log != nil {
+		f.log.Info("tokens read again", "file", f.Path, "tokens", len(tokens))
+	}
+	f.read, f.tokens, f.told = now, tokens, ""
+}
+
+func (f *TokenFile) refuse(now version, why error) {
+	f.read, f.tokens = now, nil
+	if f.told != why.Error() && f.log != nil {
+		f.log.Error("tokens let nobody in until their file is mended", "err", why)
+	}
+	f.told = why.Error()
+}
+
+func readTokens(path string) ([]token, error) {
+	at, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
 	if at.Mode().Perm()&0o022 != 0 {
 		return nil, fmt.Errorf("%s: its mode %#o lets others write it, who could let themselves in; want 0644 or less",
-			f.Path, at.Mode().Perm())
+			path, at.Mode().Perm())
 	}
-	text, err := os.ReadFile(f.Path)
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	return parseTokens(f.Path, text)
+	return parseTokens(path, text)
 }
 
 func parseTokens(path string, text []byte) ([]token, error) {

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -171,19 +172,50 @@ func TestRights(t *testing.T) {
 	if w := do("GET", "/api/v1/apps", "", look); w.Code != 401 {
 		t.Errorf("a token that was taken away: %d", w.Code)
 	}
-	write(readLine+"\nnonsense\n", 0o600, 3)
-	if w := do("GET", "/api/v1/apps", "", look); w.Code != 401 {
-		t.Errorf("a broken file lets in: %d", w.Code)
-	}
-	write(readLine, 0o600, 4)
-	if w := do("GET", "/api/v1/apps", "", look); w.Code != 200 {
-		t.Errorf("mended: %d", w.Code)
-	}
-	if err := os.Chmod(path, 0o666); err != nil {
+}
+
+// A file of tokens that is broken while the server runs lets nobody in, and the log says why, once; so it does when it
+// is mended.
+func TestTokenFileChanges(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tokens")
+	secret, line, err := NewToken("ann", false)
+	if err != nil {
 		t.Fatal(err)
 	}
-	write(readLine, 0o666, 5)
-	if w := do("GET", "/api/v1/apps", "", look); w.Code != 401 {
-		t.Errorf("a file that others write lets in: %d", w.Code)
+	write := func(text string) func() error {
+		return func() error { return os.WriteFile(path, []byte(text), 0o600) }
+	}
+	mode := func(mode os.FileMode) func() error {
+		return func() error { return os.Chmod(path, mode) }
+	}
+	var log strings.Builder
+	f := TokenFile{Path: path, log: slog.New(slog.NewTextHandler(&log, nil))}
+	for _, tt := range []struct {
+		name   string
+		change func() error
+		in     bool
+		says   string
+	}{
+		{"at the start", write(line), true, ""},
+		{"a broken line", write(line + "\nnonsense\n"), false, "tokens:2: want NAME, read or act, and a SHA-256"},
+		{"broken elsewhere", write("nonsense\n" + line), false, "tokens:1: want NAME"},
+		{"mended", write(line), true, "tokens read again"},
+		{"others may write it", mode(0o666), false, "its mode 0666 lets others write it, who could let themselves in; want 0644 or less"},
+		{"they may not", mode(0o644), true, "tokens read again"},
+		{"it is gone", func() error { return os.Remove(path) }, false, "no such file or directory"},
+		{"it is there again", write(line), true, "tokens read again"},
+	} {
+		if err := tt.change(); err != nil {
+			t.Fatal(err)
+		}
+		log.Reset()
+		for range 3 {
+			if _, in := f.find(secret); in != tt.in {
+				t.Errorf("%s: let in %t, want %t", tt.name, in, tt.in)
+			}
+		}
+		if said := log.String(); !strings.Contains(said, tt.says) || strings.Count(said, "\n") > 1 || tt.says == "" && said != "" {
+			t.Errorf("%s: the log has %q, want one line with %q", tt.name, said, tt.says)
+		}
 	}
 }

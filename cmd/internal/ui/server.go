@@ -50,7 +50,7 @@ type Server struct {
 	// Ended is what pages that are open at the end say from then on, of what they were told last, which is how things
 	// stand at the end; "": a server that comes back, whose pages know of no end.
 	Ended string
-	// Log is told who acts; nil: nobody is.
+	// Log is told who acts, and when the file of tokens lets nobody in; nil: nobody is told.
 	Log *slog.Logger
 
 	base, host string // of URL: all of it, and host:port
@@ -143,6 +143,7 @@ func (s *Server) announce() {
 }
 
 func (s *Server) handler() http.Handler {
+	s.Access.Tokens.log = s.Log
 	files, err := fs.Sub(web, "web")
 	if err != nil {
 		panic(err) // the folder is embedded
