@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,6 +23,7 @@ import (
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/cmd/internal/ui"
+	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/status"
 )
@@ -103,7 +105,8 @@ func (f *uiFlags) serve(ctx context.Context, s console.Streams) error {
 	if err != nil {
 		return err
 	}
-	if _, err := f.ask.Lookup("", s.Err); err != nil {
+	k, err := f.ask.Lookup("", s.Err)
+	if err != nil {
 		return err
 	}
 	var over apps.Over
@@ -130,7 +133,30 @@ func (f *uiFlags) serve(ctx context.Context, s console.Streams) error {
 	}
 	ctx, end := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer end()
+	warnOfSilence(ctx, s, k.Address)
 	return exit.With(exit.Internal, server.Serve(ctx, l))
+}
+
+// firstAnswer is how long a page waits for its registry before it warns that there is none.
+const firstAnswer = 2 * time.Second
+
+// warnOfSilence warns of a registry that does not answer now: it may later, so the page is served all the same.
+func warnOfSilence(ctx context.Context, s console.Streams, address registry.Address) {
+	if address.IsZero() {
+		return
+	}
+	c, err := apps.Open(address)
+	if err == nil {
+		defer c.Close()
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, firstAnswer)
+		defer cancel()
+		err = c.Ping(ctx)
+	}
+	if err != nil {
+		fmt.Fprintf(s.Err, "warning: %v; until it answers the page says so, and shows none of its apps\n",
+			apps.RegistryError(address, err))
+	}
 }
 
 // servePage serves the page of this host until end is called, and tells each link of it.
