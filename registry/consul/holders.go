@@ -14,7 +14,7 @@ import (
 // consistency: a server that was just elected answers default reads before it has read its log, as if nobody held
 // anything.
 func (j *joining) holders(ctx context.Context, directed bool) ([]string, error) {
-	all, err := j.calls.sessions(ctx)
+	all, _, err := j.calls.sessions(ctx)
 	if err != nil {
 		return nil, err
 	}

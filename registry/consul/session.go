@@ -3,11 +3,14 @@ package consul
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/hashicorp/consul/api"
+
+	"github.com/muster-agent/muster/registry"
 )
 
 // errSessionGone: the registry has ended the session.
@@ -53,20 +56,27 @@ func (l *connection) renewSession(ctx context.Context, id string, limit time.Dur
 }
 
 // sessions are all sessions of the registry that the token may see, read with consistency.
-func (l *connection) sessions(ctx context.Context) ([]*api.SessionEntry, error) {
-	var all []*api.SessionEntry
-	err := l.do(ctx, "list sessions", func(ctx context.Context) (err error) {
-		all, _, err = l.api.Session().List(consistent.options(ctx))
+func (l *connection) sessions(ctx context.Context) (all []*api.SessionEntry, hidden bool, err error) {
+	err = l.do(ctx, "list sessions", func(ctx context.Context) error {
+		var meta *api.QueryMeta
+		var err error
+		if all, meta, err = l.api.Session().List(consistent.options(ctx)); err == nil {
+			hidden = meta.ResultsFilteredByACLs
+		}
 		return err
 	})
-	return all, err
+	return all, hidden, err
 }
 
-// Alive are the apps that an agent lives for: it has a session.
+// Alive are the apps that an agent lives for: it has a session. Where the registry hides sessions from the token, the
+// error is registry.ErrForbidden, as where it refuses to list them.
 func (c *Client) Alive(ctx context.Context) (map[string]bool, error) {
-	all, err := c.calls.sessions(ctx)
+	all, hidden, err := c.calls.sessions(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if hidden {
+		return nil, fmt.Errorf("list sessions: this token may not read all of them: %w", registry.ErrForbidden)
 	}
 	apps := map[string]bool{}
 	for _, s := range all {

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -29,6 +30,8 @@ type Status struct {
 	Verdict *registry.Verdict
 	// Broken says of each record of a member that does not decode which one it is, and why. It is left out.
 	Broken []error
+	// Index is the registry's when the directive was written: a run that began since has another one.
+	Index uint64
 }
 
 // MemberStatus is one instance's record, and whether a live agent holds the index.
@@ -108,7 +111,7 @@ func (s *Status) read(k keys, res results) error {
 	if s.Directive, err = decode[registry.Directive](directive.Key, directive.Value); err != nil {
 		return err
 	}
-	s.Verdict = s.Directive.Verdict
+	s.Verdict, s.Index = s.Directive.Verdict, directive.ModifyIndex
 	s.readMembers(k, res)
 	if directive.Session != "" {
 		s.Conductor = s.Directive.By
@@ -171,24 +174,59 @@ func (c *Client) Apps(ctx context.Context, known func(app string) bool) (all []S
 			wanted = append(wanted, app)
 		}
 	}
-	parts := slices.Collect(slices.Chunk(wanted, mostOps/readsOfApp))
-	found, bad, errs := make([][]Status, len(parts)), make([][]error, len(parts)), make([]error, len(parts))
+	type part struct {
+		all    []Status
+		broken []error
+	}
+	parts, err := inParts(wanted, mostOps/readsOfApp, func(some []string) (p part, err error) {
+		p.all, p.broken, err = c.statuses(ctx, some)
+		return p, err
+	})
+	for _, p := range parts {
+		all, broken = append(all, p.all...), append(broken, p.broken...)
+	}
+	return all, broken, err
+}
+
+// Unchanged are those of apps whose directive was not written since the registry had that index.
+func (c *Client) Unchanged(ctx context.Context, since map[string]uint64) ([]string, error) {
+	apps := slices.Collect(maps.Keys(since))
+	parts, err := inParts(apps, mostOps, func(some []string) (same []string, err error) {
+		keys := make([]string, len(some))
+		for i, app := range some {
+			keys[i] = keysOf(app).directive()
+		}
+		res, err := c.calls.readKeys(ctx, byDefault, keys...)
+		for i, app := range some {
+			if pair := res.at(keys[i]); err == nil && pair != nil && pair.ModifyIndex == since[app] {
+				same = append(same, app)
+			}
+		}
+		return same, err
+	})
+	return slices.Concat(parts...), err
+}
+
+// inParts reads so many apps in a request, and some requests at a time.
+func inParts[T any](apps []string, most int, read func(some []string) (T, error)) ([]T, error) {
+	parts := slices.Collect(slices.Chunk(apps, most))
+	found, errs := make([]T, len(parts)), make([]error, len(parts))
 	free := make(chan struct{}, readsAtOnce)
 	var readers sync.WaitGroup
-	for i, part := range parts {
+	for i, some := range parts {
 		free <- struct{}{}
 		readers.Go(func() {
-			found[i], bad[i], errs[i] = c.statuses(ctx, part)
+			found[i], errs[i] = read(some)
 			<-free
 		})
 	}
 	readers.Wait()
 	for _, err := range errs { // one says enough
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
-	return slices.Concat(found...), slices.Concat(bad...), nil
+	return found, nil
 }
 
 // readsAtOnce is how many requests for apps are under way at a time.

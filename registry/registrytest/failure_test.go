@@ -292,7 +292,16 @@ func forget(t *testing.T, s server) {
 	must(t, err)
 	found := false
 	for _, st := range apps {
-		found = found || st.ID == a.facts.App && st.Verdict != nil
+		if st.ID != a.facts.App {
+			continue
+		}
+		found = st.Verdict != nil
+		for since, want := range map[uint64]int{st.Index: 1, st.Index - 1: 0} {
+			same, err := operator.client.Unchanged(soon(t), map[string]uint64{st.ID: since, st.ID + "-none": 1})
+			if must(t, err); len(same) != want {
+				t.Errorf("unchanged since %d, written at %d: %q", since, st.Index, same)
+			}
+		}
 	}
 	if !found {
 		t.Errorf("%s is not among the apps", a.facts.App)

@@ -46,8 +46,8 @@ func (k Lookup) List(ctx context.Context) ([]Row, error) {
 	}
 	for _, f := range all {
 		row := rowOf(f, now)
-		if f.Local == nil {
-			k.Over.keep(row, now)
+		if f.Local == nil && f.Registry != nil {
+			k.Over.keep(row, f.Registry.Index, now)
 		}
 		rows = append(rows, row)
 	}
@@ -172,7 +172,12 @@ func (k Lookup) inRegistry(
 	if err != nil && !errors.Is(err, registry.ErrForbidden) {
 		return nil, nil, RegistryError(k.Address, err)
 	}
-	k.Over.wake(alive, err == nil, now)
+	doubtful := k.Over.wake(alive, err == nil, now)
+	unchanged, err := c.Unchanged(ctx, doubtful)
+	if err != nil {
+		return nil, nil, RegistryError(k.Address, err)
+	}
+	k.Over.check(doubtful, unchanged, now)
 	var odd []error
 	all, broken, err := c.Apps(ctx, func(app string) bool {
 		if !appdef.ValidName(app) {
