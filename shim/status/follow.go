@@ -64,8 +64,10 @@ func (l *follower) run(ctx context.Context, offset int64, follow bool) error {
 type follower struct {
 	path   string
 	to     io.Writer
-	newest bool     // read no more than the last mostBehind bytes
-	file   *os.File // nil: not there yet
+	newest bool        // read no more than the last mostBehind bytes
+	file   *os.File    // nil: not there yet
+	at     int         // its number at the last look
+	live   fs.FileInfo // of the live file then
 }
 
 func (l *follower) open(offset int64) error {
@@ -74,7 +76,8 @@ func (l *follower) open(offset int64) error {
 		return err
 	}
 	l.close()
-	l.file = f
+	l.file, l.at = f, 0
+	l.live, _ = os.Lstat(l.path) // none: the next look finds it
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -130,40 +133,87 @@ func (l *follower) advance(offset int64) error {
 		}
 		return l.copy()
 	}
-	moved := l.moved() // before the copy: what comes after the rename goes to another file
-	if err := l.copy(); err != nil || moved == 0 {
-		return err
-	}
-	for i := moved - 1; i >= 0; i-- {
-		next := follower{path: l.numbered(i), to: l.to, newest: l.newest}
-		if err := next.open(0); err != nil {
+	for {
+		next, lost := l.next() // before the copy: what comes after the rename goes to another file
+		err := l.copy()
+		if err == nil && lost && !l.newest {
+			err = l.tellLost()
+		}
+		if next == nil {
 			return err
 		}
 		l.close()
-		l.file = next.file
-		if err := l.copy(); err != nil {
+		l.file, l.at = next, max(0, l.at-1)
+		if err != nil {
 			return err
 		}
 	}
-	return nil
 }
 
-// moved is how often the file that is being read was rotated since: the number behind its name. A file that is none of
-// these any more counts as the one after the last.
-func (l *follower) moved() int {
+// next opens the file that follows the one that is being read; nil: that one is the live file. It is held from here on,
+// however long the copy takes. lost tells that files between the two are gone.
+func (l *follower) next() (f *os.File, lost bool) {
+	for range mostShifts {
+		moved, there, lost := l.moved()
+		if moved == 0 {
+			return nil, false
+		}
+		f, err := files.OpenPlain(l.numbered(moved - 1))
+		if err != nil { // it has just got another name
+			continue
+		}
+		if now, still, _ := l.moved(); now == moved && still == there {
+			return f, lost
+		}
+		_ = f.Close() // only read; it has another name, too
+	}
+	return nil, false // it is looked for at the next look
+}
+
+// mostShifts is how many rotations one look bears.
+const mostShifts = 100
+
+// tellLost writes a line in place of what was not read.
+func (l *follower) tellLost() error {
+	text := "muster: lines may be missing here: the log was rotated away before it was read\n"
+	last := []byte{'\n'}
+	if info, err := l.file.Stat(); err == nil && info.Size() > 0 {
+		_, _ = l.file.ReadAt(last, info.Size()-1) // else it looks like the end of a line
+	}
+	if last[0] != '\n' {
+		text = "\n" + text
+	}
+	_, err := io.WriteString(l.to, text)
+	return err
+}
+
+// moved is how often the file that is being read was rotated: the number behind its name. One that is there no more
+// counts as the one after the last; lost tells that others after it are gone, too.
+func (l *follower) moved() (n int, there, lost bool) {
 	mine, err := l.file.Stat()
 	if err != nil {
-		return 0
+		return 0, true, false
 	}
-	if _, err := os.Lstat(l.path); err != nil { // between the rename and the new file
-		return 0
+	live, err := os.Lstat(l.path)
+	if err != nil { // between the rename and the new file
+		return 0, true, false
 	}
-	for i := 0; ; i++ {
+	since := -1                // rotations since the last look
+	for i := 0; i < n+2; i++ { // in the middle of a rotation one is missing
 		info, err := os.Lstat(l.numbered(i))
-		if err != nil || os.SameFile(mine, info) {
-			return i
+		if err != nil {
+			continue
 		}
+		if os.SameFile(mine, info) {
+			l.at, l.live = i, live
+			return i, true, false
+		}
+		if l.live != nil && os.SameFile(l.live, info) {
+			since = i
+		}
+		n = i + 1
 	}
+	return n, false, n > 1 && (since < 0 || l.at+since > n)
 }
 
 func (l *follower) numbered(i int) string {

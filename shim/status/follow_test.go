@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -228,3 +229,69 @@ func TestFollowEndsWithItsReader(t *testing.T) {
 type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
+// rotating is a log that is rotated, the oldest of keep files dropped, whenever its follower has taken a part.
+type rotating struct {
+	f     *followed
+	keep  int
+	times []int // how often, at each part
+	next  int
+	out   bytes.Buffer
+}
+
+func (r *rotating) Write(p []byte) (int, error) {
+	n, err := r.out.Write(p)
+	times := 0
+	if len(r.times) > 0 {
+		times, r.times = r.times[0], r.times[1:]
+	}
+	for range times {
+		for i := r.keep - 1; i > 0; i-- {
+			from := r.f.path
+			if i > 1 {
+				from += "." + strconv.Itoa(i-1)
+			}
+			if err := os.Rename(from, r.f.path+"."+strconv.Itoa(i)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				r.f.t.Error(err)
+			}
+		}
+		r.f.write(strconv.Itoa(r.next) + "\n")
+		r.next++
+	}
+	return n, err
+}
+
+// A follower that is slower than its log loses nothing that is kept, and says where something is missing.
+func TestFollowFastRotations(t *testing.T) {
+	const missing = "muster: lines may be missing here: the log was rotated away before it was read\n"
+	for name, tt := range map[string]struct {
+		times []int
+		want  string
+	}{
+		"once":                    {[]int{1}, "0\n1\n"},
+		"while it reads":          {[]int{1, 2}, "0\n1\n2\n3\n"},
+		"to the last kept":        {[]int{3, 0, 0, 0}, "0\n1\n2\n3\n"},
+		"one more, and none gone": {[]int{1, 3}, "0\n1\n2\n3\n4\n"},
+		"further than kept":       {[]int{6}, "0\n" + missing + "3\n4\n5\n6\n"},
+		"further, while it reads": {[]int{1, 7}, "0\n1\n" + missing + "5\n6\n7\n8\n"},
+	} {
+		r := &rotating{f: &followed{t: t, path: filepath.Join(t.TempDir(), "log")}, keep: 4, times: tt.times, next: 1}
+		r.f.write("0\n")
+		l := follower{path: r.f.path, to: r}
+		if err := l.open(0); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, lost := l.moved(); lost {
+			t.Errorf("%s: lost at the start", name)
+		}
+		for range 8 {
+			if err := l.advance(0); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		l.close()
+		if got := r.out.String(); got != tt.want {
+			t.Errorf("%s: got %q, want %q", name, got, tt.want)
+		}
+	}
+}
