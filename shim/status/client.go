@@ -121,7 +121,7 @@ func (c *Client) Acting(grant string, end func()) *Client {
 // State asks what the agent is doing.
 func (c *Client) State(ctx context.Context) (State, error) {
 	var s State
-	err := c.call(ctx, http.MethodGet, "/v1/state", nil, &s)
+	err := c.ask(ctx, http.MethodGet, "/v1/state", nil, &s, mostState)
 	return s, err
 }
 
@@ -179,6 +179,11 @@ func (c *Client) Hold(ctx context.Context, keep time.Duration) error {
 }
 
 func (c *Client) call(ctx context.Context, method, path string, body, into any) error {
+	return c.ask(ctx, method, path, body, into, mostAnswer)
+}
+
+// ask reads so many bytes of the answer at most.
+func (c *Client) ask(ctx context.Context, method, path string, body, into any, most int64) error {
 	r, err := c.send(ctx, method, path, body)
 	if err != nil {
 		return err
@@ -187,14 +192,19 @@ func (c *Client) call(ctx context.Context, method, path string, body, into any) 
 	if into == nil {
 		return nil
 	}
-	if err := json.NewDecoder(io.LimitReader(r.Body, mostAnswer)).Decode(into); err != nil {
+	if err := json.NewDecoder(io.LimitReader(r.Body, most)).Decode(into); err != nil {
 		return fmt.Errorf("agent at %s: %w", c.path, err)
 	}
 	return nil
 }
 
-// mostAnswer is how long an answer may be, in bytes; logs are none. An agent is anybody who can write its record.
-const mostAnswer = 16 << 20
+// How long an answer may be, in bytes; logs are none. An agent is anybody who can write its record. States are asked of
+// all agents of an app at once, each second; what an agent says in one it writes into its record, too, and Consul takes
+// no longer value.
+const (
+	mostAnswer = 16 << 20
+	mostState  = 512 << 10
+)
 
 func (c *Client) send(ctx context.Context, method, path string, body any) (*http.Response, error) {
 	var text bytes.Buffer

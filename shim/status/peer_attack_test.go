@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -423,5 +424,28 @@ func TestAttackTakesAllDescriptors(t *testing.T) {
 	defer local.Close()
 	if _, err := local.State(patience(t)); err != nil {
 		t.Errorf("the agent's socket: %v", err)
+	}
+}
+
+// An agent whose state has no end costs its asker no more than the longest state.
+func TestAttackStateWithoutEnd(t *testing.T) {
+	sent, over := 0, make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		defer close(over)
+		_, err := io.WriteString(w, `{"app": "`)
+		part := bytes.Repeat([]byte("x"), 64<<10)
+		for err == nil && sent < 1<<30 {
+			_, err = w.Write(part)
+			sent += len(part)
+		}
+	}))
+	defer s.Close()
+	c := &Client{http: s.Client(), base: s.URL, path: "there"}
+	if _, err := c.State(t.Context()); err == nil || !strings.Contains(err.Error(), "agent at there: unexpected EOF") {
+		t.Errorf("got %v", err)
+	}
+	<-over
+	if sent > mostState+(16<<20) { // what the sockets hold
+		t.Errorf("%d bytes were taken", sent)
 	}
 }
