@@ -196,6 +196,8 @@ func attempts() []attempt {
 		outside(network, "plain HTTP to a peer", "shim/status TestAttackPlainHTTP"),
 		outside(network, "redirects a peer", "shim/status TestAttackRedirect"),
 		outside(network, "thousands of idle connections", "shim/status TestAttackIdleConnections"),
+		outside(gang, "a state without end", "shim/status TestAttackStateWithoutEnd"),
+		outside(network, "10,000 connections to the page", "tests/abuse TestTenThousandConnections"),
 		outside(network, "a redirect takes credentials", "shim/store TestAttackRedirectTakesCredentials"))
 	return all
 }
