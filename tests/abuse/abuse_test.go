@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 }
 
 // start runs muster; its output goes to the file that is returned, too.
-func start(t *testing.T, dir, name string, args ...string) (p *child.Process, pid int, log string) {
+func start(t *testing.T, dir, name string, args ...string) (pid int, log string) {
 	t.Helper()
 	cmd := exec.Command(muster, args...)
 	cmd.Env = append(os.Environ(), "HOME="+dir)
@@ -61,7 +61,7 @@ func start(t *testing.T, dir, name string, args ...string) (p *child.Process, pi
 			t.Logf("%s:\n%s", name, text[max(0, len(text)-2000):])
 		}
 	})
-	return p, cmd.Process.Pid, log
+	return cmd.Process.Pid, log
 }
 
 func said(log string) string {
@@ -121,7 +121,7 @@ func heldBy(t *testing.T, pid int) (h held) {
 // page starts muster ui, and returns its address and a browser that has opened its link.
 func page(t *testing.T, dir string) (base string, pid int, browser *http.Client) {
 	t.Helper()
-	_, pid, log := start(t, dir, "ui", "ui", "--listen", "127.0.0.1:0", "--state-dir", filepath.Join(dir, "state"))
+	pid, log := start(t, dir, "ui", "ui", "--listen", "127.0.0.1:0", "--state-dir", filepath.Join(dir, "state"))
 	link := regexp.MustCompile(`http://127\.0\.0\.1:\d+/login\?key=\w+`)
 	await(t, "the link", func() bool { return link.MatchString(said(log)) })
 	jar, err := cookiejar.New(nil)

@@ -29,7 +29,7 @@ type peaks struct {
 }
 
 // watch looks at the processes below root until stop is closed.
-func (p *peaks) watch(t *testing.T, root int, stop chan struct{}) {
+func (p *peaks) watch(root int, stop chan struct{}) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -100,7 +100,7 @@ func TestGigabyteOfLog(t *testing.T) {
 	state := filepath.Join(dir, "state")
 	script := fmt.Sprintf(`trap 'go=1' USR1; echo ready; while [ -z "$go" ]; do sleep 0.05; done; `+
 		`date +%%s.%%N >&2; yes %s | head -c %d; date +%%s.%%N >&2`, strings.Repeat("x", line-1), size)
-	_, root, runLog := start(t, dir, "run", "run", "--output", "events", "--app-id", "big", "--work-dir", filepath.Join(dir, "work"),
+	root, runLog := start(t, dir, "run", "run", "--output", "events", "--app-id", "big", "--work-dir", filepath.Join(dir, "work"),
 		"--state-dir", state, "-n", "1", "--", "sh", "-c", script)
 	stdout := filepath.Join(dir, "work", "log", "worker-0", "stdout.log")
 	await(t, "the process", func() bool { return said(stdout) == "ready\n" })
@@ -108,7 +108,7 @@ func TestGigabyteOfLog(t *testing.T) {
 	uiBefore := heldBy(t, ui)
 	held := peaks{all: map[string]int{}}
 	stop, watched := make(chan struct{}), make(chan struct{})
-	go func() { defer close(watched); held.watch(t, root, stop) }()
+	go func() { defer close(watched); held.watch(root, stop) }()
 
 	// Readers: two of the page, of whom one takes nothing, and one of a command line.
 	open := func() *http.Request {

@@ -30,7 +30,12 @@ func TestAskPeer(t *testing.T) {
 		go func() {
 			done <- status.ServePeers(ctx, l, id, status.PeerHandler(source, token), slog.New(slog.DiscardHandler))
 		}()
-		t.Cleanup(func() { cancel(); <-done })
+		t.Cleanup(func() {
+			cancel()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		})
 		return l, id.Key
 	}
 	l, key := serve(token)

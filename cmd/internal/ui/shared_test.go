@@ -90,6 +90,5 @@ func until(t *testing.T, so func() bool) {
 		if time.Now().After(end) {
 			t.Fatal("it does not come to be")
 		}
-
 	}
 }

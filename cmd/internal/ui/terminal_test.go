@@ -2,6 +2,7 @@ package ui
 
 import (
 	"context"
+	"errors"
 	"io"
 	"runtime"
 	"testing"
@@ -31,7 +32,7 @@ func TestTypedIsGivenUp(t *testing.T) {
 		t.Errorf("the shell reads %q: %v", got, err)
 	}
 	close(one.over)
-	if _, err := one.Read(got); err != io.EOF {
+	if _, err := one.Read(got); !errors.Is(err, io.EOF) {
 		t.Errorf("at its end: %v", err)
 	}
 	if err := one.enter(ctx, "x"); err == nil {
