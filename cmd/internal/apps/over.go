@@ -9,9 +9,9 @@ import (
 )
 
 // When the row of a run that is over is read again: after a time, spread so that not all are read at once; when an
-// agent of the app lives; and when its directive was written since, for another run may have begun and ended between two
-// looks. Of many rows some are compared at each look, the others at the next ones; all are where nobody has looked for a
-// while, or the registry does not tell which apps have agents.
+// agent of the app lives; and when its directive was written since, for another run may have begun and ended between
+// two looks. Of many rows some are compared at each look, the others at the next ones; all are where nobody has looked
+// for a while, or the registry does not tell which apps have agents.
 const (
 	overFor     = 5 * time.Minute
 	mostChecked = 1024

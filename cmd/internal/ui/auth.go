@@ -195,6 +195,14 @@ func (s *Server) whoAsks(r *http.Request) (c caller, ok bool) {
 	return c, ok
 }
 
+// stays tells whether a request shows the same caller still.
+func (s *Server) stays(by *http.Request, who caller) func() bool {
+	return func() bool {
+		now, ok := s.whoAsks(by)
+		return ok && now == who
+	}
+}
+
 // guard lets those through who may look.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -202,7 +210,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		switch {
 		case ok:
 			welcome(r)
-			r, done := s.watched.add(r, r, c)
+			r, done := s.watched.add(r, r, s.stays(r, c))
 			defer done()
 			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, c)))
 		case s.Link != nil:

@@ -271,7 +271,7 @@ func (s *Server) pageHandler(w http.ResponseWriter, r *http.Request, label strin
 		http.Error(w, err.Error(), http.StatusForbidden)
 		return
 	}
-	r, done := s.watched.add(r, by, who)
+	r, done := s.watched.add(r, by, s.stays(by, who))
 	defer done()
 	if now.Sub(known.at) > pageFresh {
 		at, err := s.targetNow(r.Context(), known.page)

@@ -86,7 +86,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 			return context.WithValue(ctx, connectionKey{}, c)
 		},
 	}
-	go s.watch(ctx)
+	go s.watched.watch(ctx)
 	stop := context.AfterFunc(ctx, func() {
 		s.conclude(requests)
 		cut()

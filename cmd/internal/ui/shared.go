@@ -7,7 +7,7 @@ import (
 )
 
 // shareFor is how old a shared answer may be.
-const shareFor = feedPoll / 2
+const shareFor = time.Second / 2
 
 // shared has callers who ask for the same share one look at it: that under way, or one that is no older than shareFor.
 // So a crowd of them costs the registry and the agents what one of them does.

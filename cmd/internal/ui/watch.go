@@ -17,15 +17,15 @@ type watched struct {
 }
 
 type watching struct {
-	by  *http.Request // that shows who asks
-	who caller
-	end context.CancelFunc
+	by    *http.Request // that shows who asks
+	still func() bool   // the same is let in
+	end   context.CancelFunc
 }
 
 // add has a request end with what lets its caller in; done is called when it has been answered.
-func (w *watched) add(r, by *http.Request, who caller) (same *http.Request, done func()) {
+func (w *watched) add(r, by *http.Request, still func() bool) (same *http.Request, done func()) {
 	ctx, end := context.WithCancel(r.Context())
-	one := &watching{by, who, end}
+	one := &watching{by, still, end}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.all == nil {
@@ -52,7 +52,7 @@ func (w *watched) end(so func(*watching) bool) {
 }
 
 // watch ends the requests of those who are let in no more, or with other rights, until ctx is done.
-func (s *Server) watch(ctx context.Context) {
+func (w *watched) watch(ctx context.Context) {
 	tick := time.NewTicker(recheck)
 	defer tick.Stop()
 	for {
@@ -61,9 +61,6 @@ func (s *Server) watch(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		s.watched.end(func(one *watching) bool {
-			who, ok := s.whoAsks(one.by)
-			return !ok || who != one.who
-		})
+		w.end(func(one *watching) bool { return !one.still() })
 	}
 }
