@@ -219,7 +219,7 @@ var rooms = []room{
 	}},
 	{path: "cmd/internal/ui", may: []string{
 		"appdef", "cmd/internal/apps", "cmd/internal/ask", "cmd/internal/console", "cmd/internal/logs", "cmd/internal/view",
-		"cmd/internal/remote", "cmd/internal/seeds", "registry", "shim/exit", "shim/journal", "shim/journal/timeline", "shim/metrics", "shim/publisher",
+		"cmd/internal/remote", "cmd/internal/seeds", "cmd/internal/ssh", "registry", "shim/exit", "shim/journal", "shim/journal/timeline", "shim/metrics", "shim/publisher",
 		"shim/samples", "shim/status",
 	}},
 	{path: "cmd/internal/seeds", may: []string{

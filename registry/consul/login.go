@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"time"
 
 	"github.com/muster-agent/muster/registry"
 )
@@ -37,7 +38,7 @@ func (c *Client) Permitted(ctx context.Context, app, run, key string) (registry.
 		return registry.Login{}, registry.ErrNoLogin
 	}
 	l, err := decode[registry.Login](pair.Key, pair.Value)
-	if err == nil && (l.Key != key || l.Run != run) {
+	if err == nil && (l.Key != key || l.Run != run || !l.Until.IsZero() && time.Now().After(l.Until)) {
 		err = registry.ErrNoLogin
 	}
 	return l, err

@@ -3,12 +3,13 @@ package registrytest_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/embedded"
 )
 
-// TestLogins: a key may log in to the run that it was permitted for, until that is taken back.
+// TestLogins: a key may log in to the run that it was permitted for, until that is taken back or its time is over.
 func TestLogins(t *testing.T) {
 	l, err := embedded.ListenLoopback(t.Context(), "127.0.0.1:0")
 	must(t, err)
@@ -30,4 +31,11 @@ func TestLogins(t *testing.T) {
 	refused("r1", key+"B")
 	revoke()
 	refused("r1", key)
+	for until, want := range map[time.Duration]error{time.Hour: nil, -time.Second: registry.ErrNoLogin} {
+		_, err := c.Permit(soon(t), a.facts.App, registry.Login{Run: "r1", Key: key, Until: time.Now().Add(until)})
+		must(t, err)
+		if _, err := c.Permitted(soon(t), a.facts.App, "r1", key); !errors.Is(err, want) {
+			t.Errorf("until %s from now: got %v, want %v", until, err, want)
+		}
+	}
 }

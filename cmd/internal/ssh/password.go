@@ -40,7 +40,7 @@ func (a Announcement) Follow(ctx context.Context) (stop func()) {
 		for {
 			known, err := Options{Lookup: a.Lookup}.find(ctx, a.App)
 			if err == nil && len(known.hosts) > 0 && known.run != run {
-				if err = known.permitKey(ctx, key); err == nil {
+				if err = known.permitKey(ctx, key, time.Time{}); err == nil {
 					run = known.run
 				}
 			}
@@ -70,13 +70,15 @@ func (a Announcement) tell(hosts []login.Host, password string, told map[string]
 	}
 }
 
-// permitKey permits a key until the run ends.
-func (f found) permitKey(ctx context.Context, key string) error {
+// permitKey permits a key until a time, and at most until the run ends; zero: until then.
+func (f found) permitKey(ctx context.Context, key string, until time.Time) error {
 	c, err := apps.Open(f.address)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	_, err = c.Permit(ctx, f.app, registry.Login{Run: f.run, Key: key, By: apps.Asker()})
-	return err
+	if _, err = c.Permit(ctx, f.app, registry.Login{Run: f.run, Key: key, By: f.by, Until: until}); err != nil {
+		return apps.RegistryError(f.address, err)
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package ssh
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -158,6 +159,7 @@ func write(dir string, hosts []login.Host, private string) error {
 
 // found is what the registry knows of an app's ssh servers.
 type found struct {
+	by      string // who asks
 	app     string
 	run     string
 	address registry.Address
@@ -173,7 +175,7 @@ func (o Options) find(ctx context.Context, app string) (found, error) {
 	if f.Registry == nil {
 		return found{}, f.NoRegistry("who may log in stands there")
 	}
-	out := found{app: app, run: f.Registry.App.Run, address: f.Address}
+	out := found{by: cmp.Or(o.Lookup.Who, apps.Asker()), app: app, run: f.Registry.App.Run, address: f.Address}
 	for _, m := range f.Registry.Members {
 		port := plan.LoginPort(m.Ports)
 		switch {
@@ -211,11 +213,10 @@ func (f found) missing(instance string) error {
 
 // permit permits the public half of a key, or of a new one, in the app's registry.
 func (f found) permit(ctx context.Context, before string) (private string, revoke func(), err error) {
-	by := apps.Asker()
 	private = before
 	public, err := login.PublicOf(private)
 	if before == "" || err != nil {
-		if private, public, err = login.NewKey(by); err != nil {
+		if private, public, err = login.NewKey(f.by); err != nil {
 			return "", nil, err
 		}
 	}
@@ -223,7 +224,7 @@ func (f found) permit(ctx context.Context, before string) (private string, revok
 	if err != nil {
 		return "", nil, err
 	}
-	undo, err := c.Permit(ctx, f.app, registry.Login{Run: f.run, Key: public, By: by})
+	undo, err := c.Permit(ctx, f.app, registry.Login{Run: f.run, Key: public, By: f.by})
 	if err != nil {
 		c.Close()
 		return "", nil, apps.RegistryError(f.address, err)

@@ -109,6 +109,7 @@ func TestRights(t *testing.T) {
 	}
 	const stopPath = "/api/v1/apps/d1/stop"
 	const holdPath = "/api/v1/apps/d1/instances/worker-0/hold"
+	const keyPath = "/api/v1/apps/d1/key"
 	const signalPath = "/proxy/d1/ws/app/signal/10"
 	kind := "application/json"
 	for _, tt := range []struct {
@@ -134,6 +135,8 @@ func TestRights(t *testing.T) {
 		{"an app of no name", "POST", "/api/v1/apps/..%2fd1/stop", head{"Authorization": "Bearer " + actor, "Content-Type": kind}, 400, "app"},
 		{"who may look holds", "POST", holdPath, head{"Authorization": "Bearer " + reader, "Content-Type": kind}, 403, "ann may look at apps"},
 		{"a stranger's page holds", "POST", holdPath, head{"Cookie": s.cookie(sessionCookie) + "=" + actor, "Content-Type": kind, "Origin": "https://evil.test"}, 403, "only this server's own page"},
+		{"who may look takes a key", "POST", keyPath, head{"Authorization": "Bearer " + reader, "Content-Type": kind}, 403, "ann may look at apps"},
+		{"a key without a registry", "POST", keyPath, head{"Authorization": "Bearer " + actor, "Content-Type": kind}, 502, "who may log in stands there"},
 		{"another app", "POST", "/api/v1/apps/d9/stop", head{"Authorization": "Bearer " + actor, "Content-Type": kind}, 404, "d9"},
 		{"HBox's signal by who may look", "GET", signalPath, head{"Authorization": "Bearer " + reader}, 403, "ann may look at apps"},
 		{"HBox's signal by a program", "GET", signalPath, head{"Authorization": "Bearer " + actor}, 200, "FAILED"},

@@ -34,6 +34,7 @@ func (s *Server) acts(mux *http.ServeMux) {
 	mux.HandleFunc("POST /api/v1/apps/{app}/flex", s.acting(flex))
 	mux.HandleFunc("POST /api/v1/apps/{app}/instances/{instance}/signal", s.acting(signal))
 	mux.HandleFunc("POST /api/v1/apps/{app}/instances/{instance}/hold", s.acting(hold))
+	mux.HandleFunc("POST /api/v1/apps/{app}/key", s.key)
 	mux.HandleFunc("GET /api/v1/apps/{app}/flex", s.explainFlex)
 	mux.HandleFunc("POST /api/v1/apps/{app}/instances/{instance}/terminal", s.terminal)
 	mux.HandleFunc("POST /api/v1/terminals/{id}", s.typed)
@@ -68,20 +69,10 @@ type said struct {
 // acting lets through who may act, and answers what was said.
 func (s *Server) acting(do func(context.Context, console.Streams, act) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		a := act{app: r.PathValue("app"), instance: r.PathValue("instance")}
-		err := s.mayAct(r)
-		if err == nil {
-			err = exit.With(exit.Usage, appdef.CheckName("app", a.app))
-		}
-		if err == nil {
-			a.body, err = io.ReadAll(r.Body)
-		}
-		if err == nil {
-			a.lookup, err = s.Lookup(a.app)
-		}
+		a, err := s.actOf(r)
 		var out bytes.Buffer
 		if err == nil {
-			a.lookup.Warn, a.lookup.Who = &out, callerOf(r.Context()).Name
+			a.lookup.Warn = &out
 			err = do(r.Context(), console.Streams{In: strings.NewReader(""), Out: &out, Err: &out}, a)
 		}
 		s.tellAct(r, err)
@@ -91,6 +82,23 @@ func (s *Server) acting(do func(context.Context, console.Streams, act) error) ht
 		}
 		s.answerValue(w, said{Version: 1, Said: strings.TrimSpace(out.String())})
 	}
+}
+
+// actOf is what a request asks for, if it may.
+func (s *Server) actOf(r *http.Request) (a act, err error) {
+	if err := s.mayAct(r); err != nil {
+		return a, err
+	}
+	a = act{app: r.PathValue("app"), instance: r.PathValue("instance")}
+	if err := appdef.CheckName("app", a.app); err != nil {
+		return a, exit.With(exit.Usage, err)
+	}
+	if a.body, err = io.ReadAll(r.Body); err != nil {
+		return a, err
+	}
+	a.lookup, err = s.Lookup(a.app)
+	a.lookup.Warn, a.lookup.Who = io.Discard, callerOf(r.Context()).Name
+	return a, err
 }
 
 // mayAct refuses who may only look, and what a stranger's page has a browser send.

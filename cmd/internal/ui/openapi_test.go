@@ -87,6 +87,13 @@ var operations = []operation{
 		}{},
 	},
 	{
+		route:   "POST /api/v1/apps/{app}/key",
+		summary: "A new key that logs in to its instances by ssh for so many seconds, 12 hours without a number", answer: issued{},
+		body: struct {
+			For float64 `json:"for,omitempty"`
+		}{},
+	},
+	{
 		route: "POST /api/v1/apps/{app}/instances/{instance}/terminal", summary: "A shell in its container; the answer is what the shell prints",
 		kind: "application/octet-stream", answer: "", body: object{},
 	},

@@ -1,18 +1,22 @@
 import { make } from "./dom.js";
 
-// post asks the server to act, and gives what it said.
-export async function post(path, body) {
+// send asks the server to act, and gives its answer.
+export async function send(path, body) {
   const answer = await fetch(path, {
     method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
   });
   const value = await answer.json();
   if (!answer.ok) throw new Error(value.error);
-  return value.said || "done";
+  return value;
 }
 
-// ask opens a dialog with a question and fields; act is done with it open, and what comes of it is said there.
-function ask({ title, body, button, bad, act }) {
-  const said = make("p", { role: "status", className: "said" });
+// post is send, and gives what was said.
+const post = (path, body) => send(path, body).then((value) => value.said || "done");
+
+// ask opens a dialog with a question and fields; act is done with it open, and what comes of it, a text or an element, is
+// said there.
+export function ask({ title, body, button, bad, act }) {
+  const said = make("div", { role: "status", className: "said" });
   const go = make("button", { type: "submit", className: bad ? "bad" : "" }, button);
   const leave = make("button", { type: "button", onclick: () => dialog.close() }, "Cancel");
   const form = make("form", { method: "dialog" }, make("h2", { id: "dialog-title" }, title), body, said,
@@ -25,7 +29,7 @@ function ask({ title, body, button, bad, act }) {
     said.textContent = "asking …";
     said.classList.remove("bad");
     try {
-      said.textContent = await act();
+      said.replaceChildren(await act());
       go.hidden = true;
       leave.textContent = "Close";
       leave.focus();
@@ -39,7 +43,7 @@ function ask({ title, body, button, bad, act }) {
   dialog.showModal();
 }
 
-const path = (app, rest) => `/api/v1/apps/${encodeURIComponent(app)}/${rest}`;
+export const path = (app, rest) => `/api/v1/apps/${encodeURIComponent(app)}/${rest}`;
 
 export function askStop(app) {
   const save = make("input", { type: "checkbox" });

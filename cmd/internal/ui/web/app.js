@@ -3,6 +3,7 @@ import { showLog } from "./log.js";
 import { askFlex, askSave, askStop } from "./act.js";
 import { showCurves } from "./curves.js";
 import { showInstances } from "./instances.js";
+import { askKey } from "./key.js";
 import { address, showRuns } from "./runs.js";
 import { showTerminal } from "./terminal.js";
 import { showTimeline } from "./timeline.js";
@@ -19,10 +20,11 @@ export function showApp(main, id, run, me) {
   const passed = make("section", { "aria-label": "timeline" });
   const before = make("section", { "aria-label": "runs" });
   let counts = {};
+  const key = make("button", { onclick: () => askKey(id), hidden: true }, "SSH key …");
   const acts = make("div", { className: "tools acts", hidden: true },
     make("button", { onclick: () => askStop(id) }, "Stop …"),
     make("button", { onclick: () => askSave(id) }, "Save …"),
-    make("button", { onclick: () => askFlex(id, counts) }, "Counts …"));
+    make("button", { onclick: () => askFlex(id, counts) }, "Counts …"), key);
   let log = null;
   main.append(
     title,
@@ -80,6 +82,7 @@ export function showApp(main, id, run, me) {
       facts.replaceChildren(...lines);
       const over = Boolean(run || app.outcome);
       acts.hidden = !me.act || over;
+      key.hidden = !app.instances.some((row) => row.ports.ssh || row.ports["port.ssh"]);
       counts = (app.directive && (app.directive.target || app.directive.counts)) || {};
       line.update();
       instances.update(app.instances, !over);

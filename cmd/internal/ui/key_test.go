@@ -1,0 +1,30 @@
+package ui
+
+import (
+	"strings"
+	"testing"
+)
+
+// How long a key lasts has bounds, and whatever is answered is kept by no cache.
+func TestKeyTime(t *testing.T) {
+	base, _, links := serve(t)
+	c := browser(t)
+	get(t, c, <-links, "")
+	for _, tt := range []struct {
+		body string
+		code int
+		says string
+	}{
+		{`{}`, 502, "who may log in stands there"}, // the run's registry is gone
+		{`{"for": 3600}`, 502, "who may log in stands there"},
+		{`{"for": 0}`, 400, "body: for: got 0, want the seconds that the key lasts, up to 604800"},
+		{`{"for": -5}`, 400, "got -5, want the seconds"},
+		{`{"for": 604801}`, 400, "up to 604800"},
+		{`{"until": "2030"}`, 400, `unknown field \"until\"`},
+	} {
+		code, text, head := post(t, c, base, "/api/v1/apps/d1/key", tt.body)
+		if code != tt.code || !strings.Contains(text, tt.says) || head.Get("Cache-Control") != "no-store" {
+			t.Errorf("%s: %d %s (%s), want %d %s", tt.body, code, text, head.Get("Cache-Control"), tt.code, tt.says)
+		}
+	}
+}
