@@ -139,7 +139,7 @@ func (a *agent) keep(ctx context.Context, final machine.State, x status.ExitFile
 		last.Use.Limits = a.limits()
 	}
 	k.keep(ctx, final.Instance, history.Instance{
-		State: history.State{State: last, GPUs: a.gpus.IDs()}, Exit: x, Plan: a.currentPlan().JSON(),
+		State: history.State{State: last}, Exit: x, Plan: a.currentPlan().JSON(),
 		Samples: a.sampled(0),
 		Since:   a.member.Founded(), LogDir: filepath.Join(a.logDir, x.Instance), Hide: a.hidden.Hide,
 	})

@@ -169,10 +169,14 @@ func (a *agent) snapshot() status.State {
 		},
 		Starts: status.Starts{
 			Generation: s.Gen, Attempt: s.Attempt, Restarts: max(0, s.Attempt-1), Failures: report.Failures,
+			Started: a.journal.Started(),
 		},
 		Advance:  status.Advance{Progress: a.progress.Fraction(), ResumedStep: a.resumed, NoOutputSince: a.silent},
 		Conducts: s.Conducts,
 		Cause:    s.Why(), Unenforced: []string{},
+	}
+	for _, d := range a.gpus.Devices() {
+		out.GPUs = append(out.GPUs, status.GPU{ID: d.ID(), Model: d.Name})
 	}
 	out.Rank, out.Role = a.plan.Who.Rank, a.plan.Who.Role
 	out.Cause = cmp.Or(out.Cause, way)

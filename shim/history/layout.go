@@ -56,10 +56,7 @@ type member struct {
 }
 
 // State is state.json: an instance as its agent showed it last.
-type State struct {
-	status.State
-	GPUs []string `json:"gpus"` // those that it held
-}
+type State struct{ status.State }
 
 // Context is what an agent knows of its run that the registry does not keep.
 type Context struct {

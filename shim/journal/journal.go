@@ -48,6 +48,7 @@ type Journal struct {
 	mu       sync.Mutex
 	lines    *linequeue.Queue
 	since    time.Time                 // the machine's last transition
+	started  time.Time                 // the process's last start
 	warnings map[string]status.Warning // that stand, by kind
 	told     map[string]time.Time      // when a kind was last told of
 	saved    time.Time                 // when a checkpoint was last told of
@@ -106,6 +107,9 @@ func (j *Journal) Trace(t machine.Transition) {
 	at := status.Stamp(t.Event.At)
 	j.mu.Lock()
 	j.since = at
+	if t.To == machine.Running && t.From != machine.Running {
+		j.started = at
+	}
 	j.mu.Unlock()
 	j.write(t.State, Line{At: at, Event: string(t.Event.Kind), From: t.From, To: t.To, Cause: t.Why()})
 }
@@ -115,6 +119,16 @@ func (j *Journal) Since() time.Time {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.since
+}
+
+// Started is when the instance's process was last started; nil: it was not.
+func (j *Journal) Started() *time.Time {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.started.IsZero() {
+		return nil
+	}
+	return new(j.started)
 }
 
 // Warn has status tell of something until it is mended, and the terminal now: of a kind at most once in ten minutes.

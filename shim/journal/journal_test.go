@@ -56,6 +56,33 @@ func TestLinesAreRemembered(t *testing.T) {
 	}
 }
 
+// TestStarted: the last start of the process counts, and what comes after it changes nothing.
+func TestStarted(t *testing.T) {
+	j, _ := newJournal(t)
+	defer j.Close()
+	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	if got := j.Started(); got != nil {
+		t.Errorf("before any: %v", got)
+	}
+	for i, tt := range []struct {
+		from, to machine.Phase
+		want     int // seconds; -1: none
+	}{
+		{machine.Staging, machine.Waiting, -1},
+		{machine.Waiting, machine.Running, 1},
+		{machine.Running, machine.Running, 1},
+		{machine.Running, machine.Backoff, 1},
+		{machine.Backoff, machine.Running, 4},
+		{machine.Running, machine.Holding, 4},
+	} {
+		j.Trace(machine.Transition{From: tt.from, To: tt.to, State: j.state(), Event: machine.Event{At: at.Add(time.Duration(i) * time.Second)}})
+		got := j.Started()
+		if (got == nil) != (tt.want < 0) || got != nil && !got.Equal(at.Add(time.Duration(tt.want)*time.Second)) {
+			t.Errorf("%s to %s: started %v, want after %d s", tt.from, tt.to, got, tt.want)
+		}
+	}
+}
+
 // TestDiskHangs: the machine's loop tells of its transitions whatever the disk does.
 func TestDiskHangs(t *testing.T) {
 	j, _ := newJournal(t)

@@ -50,6 +50,13 @@ type Location struct {
 	Exports map[string]string `json:"exports"`
 	// DNSName is where Consul's DNS has it; empty: nowhere, or not now.
 	DNSName string `json:"dns_name,omitempty"`
+	GPUs    []GPU  `json:"gpus,omitempty"` // that it holds, or held at its end
+}
+
+// GPU is a device of the instance's host, or a MIG instance of one.
+type GPU struct {
+	ID    string `json:"id"`              // UUID; where the driver names none, the index
+	Model string `json:"model,omitempty"` // absent: not known
 }
 
 // Starts counts the lives of an instance.
@@ -57,6 +64,8 @@ type Starts struct {
 	Generation int `json:"generation"`
 	Attempt    int `json:"attempt"`
 	Restarts   int `json:"restarts"`
+	// Started is when the process of the attempt was started; absent: it was not.
+	Started *time.Time `json:"started,omitempty"`
 	// Failures are the ends of its process that restarts followed, or the last one: in a gang that restarts together an
 	// instance has more restarts than failures. Its present agent has counted them.
 	Failures int `json:"failures,omitempty"`

@@ -9,8 +9,8 @@ import (
 // The rows of a listing and the answer of GET /v1/state are flat, however the values are grouped here.
 func TestInstanceIsFlat(t *testing.T) {
 	const row = `"version":1,"instance":"text","component":"text","index":1,"rank":1,"role":"text","phase":"text",` +
-		`"since":"0001-01-01T00:00:00Z","host":"text","pid":1,"ports":{},"exports":{},"dns_name":"text","generation":1,` +
-		`"attempt":1,"restarts":1,"failures":1,"progress":1,"checkpoint_step":1,"resumed_step":1,"no_output_since":"0001-01-01T00:00:00Z","hold":{"until":"0001-01-01T00:00:00Z"},"exit":1,"exit_info":{"code":1,"signal":1,"oom":true,"peak":1,` +
+		`"since":"0001-01-01T00:00:00Z","host":"text","pid":1,"ports":{},"exports":{},"dns_name":"text","gpus":[{"id":"text","model":"text"}],"generation":1,` +
+		`"attempt":1,"restarts":1,"started":"0001-01-01T00:00:00Z","failures":1,"progress":1,"checkpoint_step":1,"resumed_step":1,"no_output_since":"0001-01-01T00:00:00Z","hold":{"until":"0001-01-01T00:00:00Z"},"exit":1,"exit_info":{"code":1,"signal":1,"oom":true,"peak":1,` +
 		`"limit":1,"at":"0001-01-01T00:00:00Z","message":"text","last_output":"text"},"pai":{"code":1,"phrase":"text","type":"text","reaction":"text"},` +
 		`"use":{"peak_memory":1,"cores":1,"gpus":1,"limits":{"memory":1,"cores":1}},` +
 		`"unenforced":["text"],"cause":"text","outage":{"since":"0001-01-01T00:00:00Z","cut_off":1,"members":1,"fenced":true,` +

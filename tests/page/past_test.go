@@ -1,6 +1,8 @@
 package page
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,27 +12,53 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/muster-agent/muster/cmd/muster-gpu/nvmltest"
 	"github.com/muster-agent/muster/tests/child"
 	"github.com/muster-agent/muster/tests/folder"
 )
 
 // host is one machine with a state folder of its own, on which commands run.
 type host struct {
-	t   *testing.T
-	dir string
+	t      *testing.T
+	dir    string
+	muster string
+	env    []string
 }
 
 func newHost(t *testing.T) *host {
 	t.Helper()
-	h := &host{t: t, dir: folder.Temp(t, "host-")}
+	h := &host{t: t, dir: folder.Temp(t, "host-"), muster: muster}
 	folder.Lay(t, h.dir, map[string]string{"home/": ""})
 	return h
 }
 
 func (h *host) command(args ...string) *exec.Cmd {
-	cmd := exec.Command(muster, args...)
-	cmd.Env = append(os.Environ(), "HOME="+filepath.Join(h.dir, "home"), "MUSTER_AGENT_STATE_DIR="+filepath.Join(h.dir, "s"))
+	cmd := exec.Command(h.muster, args...)
+	cmd.Env = append(append(os.Environ(), h.env...), "HOME="+filepath.Join(h.dir, "home"), "MUSTER_AGENT_STATE_DIR="+filepath.Join(h.dir, "s"))
 	return cmd
+}
+
+// mockGPUs gives the host eight GPUs, of which only the driver's mock knows.
+func (h *host) mockGPUs() {
+	h.t.Helper()
+	h.muster = filepath.Join(h.dir, "bin", "muster")                                   // beside it a muster-gpu is looked for
+	described, err := json.Marshal(nvmltest.Host{First: 300_000_000 + os.Getpid()*10}) // devices that nobody else claims
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	folder.Lay(h.t, h.dir, map[string]string{"bin/": "", "gpus.json": string(described)})
+	h.env = append(h.env, nvmltest.Environment+"="+filepath.Join(h.dir, "gpus.json"))
+	text, err := os.ReadFile(muster)
+	if err == nil {
+		err = os.WriteFile(h.muster, text, 0o755)
+	}
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	build := exec.Command("go", "build", "-o", filepath.Join(h.dir, "bin", "muster-gpu"), "github.com/muster-agent/muster/tests/gpuhelper")
+	if out, err := build.CombinedOutput(); err != nil {
+		h.t.Fatalf("%s: %v\n%s", build, err, out)
+	}
 }
 
 // start starts a muster that ends with the test; its output goes to a file of that name.
@@ -67,14 +95,15 @@ func (h *host) open(b *browser, args ...string) (base string) {
 }
 
 // Of an app that has ended, whose agents have left nothing on any host but in the history store, the page shows each
-// run: verdict, instances, timeline and logs.
+// run: verdict, instances with their GPUs, timeline and logs.
 func TestPast(t *testing.T) {
 	h := newHost(t)
+	h.mockGPUs()
 	b := newBrowser(t)
 	store := "file://" + filepath.Join(h.dir, "store")
 	for _, code := range []string{"0", "3"} {
 		run := h.start("run"+code, "run", "--app-id", "p1", "--work-dir", filepath.Join(h.dir, "w"+code), "--engine", "process",
-			"--history", store, "--history-logs", "all", "--set", "muster.restart=never", "-n", "2", "--",
+			"--history", store, "--history-logs", "all", "--set", "muster.restart=never", "-n", "2", "--gpus", "1", "--",
 			"sh", "-c", "[ "+code+"$MUSTER_INDEX = 31 ] && exec sleep 600; echo ends with "+code+"; exit "+code)
 		if !run.Ended(watchdog) {
 			t.Fatalf("the run goes on: %s", h.said("run"+code))
@@ -95,6 +124,9 @@ func TestPast(t *testing.T) {
 		b.awaitText("td", name)
 	}
 	b.await("when it finished, and how", rowIs("worker-0", "Exit", "3"))
+	b.await("its GPU", fmt.Sprintf(`/^Mock NVIDIA A100-SXM4-40GB GPU-[0-9a-f-]+$/.test(document.querySelector(%q)?.textContent)`, row("worker-0")+` [data-column="GPUs"]`))
+	b.await("when it started and finished", fmt.Sprintf(`["Started", "Finished"].every((name) => /[0-9]:[0-9]/.test(document.querySelector(%q + "[data-column=" + name + "]")?.textContent))`, row("worker-0")+" "))
+	b.await("no column that is empty for all", `![...document.querySelectorAll("th")].some((one) => ["Progress", "Step", "Held until", "Role"].includes(one.textContent))`)
 	b.await("its phases", `document.querySelectorAll(".timeline rect").length > 0`)
 	b.awaitText("dt", "staging")
 	b.press(".scroll tbody", "worker-0")

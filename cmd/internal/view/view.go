@@ -328,6 +328,7 @@ func completed(row, last status.Instance) status.Instance {
 		row.CheckpointStep = last.CheckpointStep
 	}
 	row.Attempt, row.Restarts, row.Failures = last.Attempt, last.Restarts, last.Failures
+	row.Started, row.GPUs = last.Started, last.GPUs
 	if last.Exit != nil {
 		row.Exit, row.ExitInfo, row.PAI = last.Exit, last.ExitInfo, last.PAI
 	}

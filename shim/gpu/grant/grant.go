@@ -38,7 +38,8 @@ type Grant struct {
 	watching sync.WaitGroup
 
 	mu      sync.Mutex
-	suspect bool // a device asked for a reset since it was looked at last
+	devices []gpu.Device // as they were when they were taken
+	suspect bool         // a device asked for a reset since it was looked at last
 }
 
 // New grants nothing yet. granted are the devices that the launcher named.
@@ -61,6 +62,9 @@ func (g *Grant) Take(ctx context.Context, p plan.Plan, helper *string) error {
 	if g.held, err = gpu.Claim(ctx, devices, want); err != nil {
 		return fault.GPU(err)
 	}
+	g.mu.Lock()
+	g.devices = slices.Clone(g.held.Devices)
+	g.mu.Unlock()
 	if len(g.held.Shared) > 0 {
 		g.log.Warn("the launcher granted devices that another agent holds", "devices", strings.Join(g.held.Shared, ","))
 	}
@@ -261,7 +265,7 @@ func (g *Grant) Tell(request *plan.Request, inContainer bool) {
 	if g.held == nil {
 		return
 	}
-	request.Allocation.Devices = g.IDs()
+	request.Allocation.Devices = g.held.IDs()
 	request.GPUEnv = gpu.Env(g.held.Devices, g.fenced)
 	if g.helper == nil { // there may be one that does not run here
 		request.Engine.Cannot = maps.Clone(request.Engine.Cannot)
@@ -281,12 +285,11 @@ func (g *Grant) Tell(request *plan.Request, inContainer bool) {
 	request.Inherited, request.LibraryDirs = env, g.injection.LibraryDirs
 }
 
-// IDs are the GPUs that the instance holds.
-func (g *Grant) IDs() []string {
-	if g.held == nil {
-		return []string{}
-	}
-	return g.held.IDs()
+// Devices are those that the instance holds, or held at its end. It may be asked at any time.
+func (g *Grant) Devices() []gpu.Device {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.devices
 }
 
 // Nodes are the device nodes that a container needs.

@@ -75,11 +75,11 @@ func TestTakeGPUs(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
-	t.Run("it tells how busy its own devices are", func(t *testing.T) {
+	t.Run("it tells which devices are its own, and how busy they are", func(t *testing.T) {
 		describe(nvmltest.Host{Busy: map[int]int{1: 80}, UsedMB: map[int]int{1: 3}})
 		g := newGrant(t, nvmltest.UUID(first+1))
-		if got := g.Loads(t.Context()); got != nil {
-			t.Errorf("before it has any: %+v", got)
+		if got := g.Loads(t.Context()); got != nil || g.Devices() != nil {
+			t.Errorf("before it has any: %+v, %+v", got, g.Devices())
 		}
 		if err := g.Take(t.Context(), asking(1), &helper); err != nil {
 			t.Fatal(err)
@@ -87,6 +87,10 @@ func TestTakeGPUs(t *testing.T) {
 		got := g.Loads(t.Context())
 		if len(got) != 1 || got[0] != (gpu.Load{ID: nvmltest.UUID(first + 1), Use: 80, Used: 3 << 20, Total: 40960 << 20}) {
 			t.Errorf("got %+v", got)
+		}
+		held := g.Devices()
+		if len(held) != 1 || held[0].ID() != nvmltest.UUID(first+1) || held[0].Name != "Mock NVIDIA A100-SXM4-40GB" {
+			t.Errorf("holds %+v", held)
 		}
 	})
 	t.Run("two instances of a GPU pass the gate again, a lost one does not", func(t *testing.T) {
