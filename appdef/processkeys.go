@@ -2,6 +2,8 @@ package appdef
 
 import (
 	"cmp"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -87,7 +89,8 @@ func surroundingKeys() []Key {
 			Meaning: "muster.side.NAME: the shell text of a process beside the main one; it is supervised, and its " +
 				"end does not affect the verdict. NAME.index: the only instance to run beside; NAME.port=true: " +
 				"allocate a port, MUSTER_PORT_SIDE_NAME; NAME.http=true: it serves HTTP there, and is started again " +
-				"when it does not answer; NAME.restart=false: do not restart it",
+				"when it does not answer; NAME.restart=false: do not restart it; NAME.history: the path or URL where " +
+				"its folder NAME.folder is kept after the run, as HISTORY/APP-ID",
 			component: (*Component).setSide,
 		},
 		{
@@ -170,7 +173,7 @@ func pythonKeys() []Key {
 	}
 }
 
-// setSide reads NAME, NAME.index, NAME.port, NAME.http and NAME.restart, in whatever order they come.
+// setSide reads NAME and its fields, such as NAME.index, in whatever order they come.
 func (c *Component) setSide(name, text string) error {
 	base, field, _ := strings.Cut(name, ".")
 	if !ValidName(base) {
@@ -196,9 +199,15 @@ func (c *Component) setSide(name, text string) error {
 		side.HTTP, err = parseBool(text)
 	case "restart":
 		side.Restart, err = parseBool(text)
+	case "folder":
+		if side.Folder = path.Clean(text); !filepath.IsLocal(text) || side.Folder == "." {
+			err = wanted{got: quote(text), want: "a folder below the one where the process starts"}
+		}
+	case "history":
+		side.History, err = text, notEmpty(text)
 	default:
 		return wanted{got: quote(name), want: base + ", " + base + ".index, " + base + ".port, " + base +
-			".http or " + base + ".restart after muster.side."}
+			".http, " + base + ".restart, " + base + ".folder or " + base + ".history after muster.side."}
 	}
 	if err != nil {
 		return err

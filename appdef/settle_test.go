@@ -126,6 +126,8 @@ func TestEveryKeyTakesGoodAndRefusesBad(t *testing.T) {
 		"muster.side.board":                  {[]string{"tensorboard"}, []string{"", " "}},
 		"muster.side.board.index":            {[]string{"-1", "0", "3"}, []string{"", "-2"}},
 		"muster.side.board.port":             {[]string{"true"}, []string{"", "6006"}},
+		"muster.side.board.folder":           {[]string{"runs", "a/b"}, []string{"", ".", "/a", "../a", "a/../.."}},
+		"muster.side.board.history":          {[]string{"/h", "hdfs://nn/h"}, []string{"", " "}},
 		"muster.side.board.restart":          {[]string{"false"}, []string{"", "never"}},
 		"muster.side.a/b":                    {nil, []string{"x"}},
 		"muster.side.board.other":            {nil, []string{"x"}},

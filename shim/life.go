@@ -53,6 +53,7 @@ func Run(ctx context.Context, o Options) (code int, err error) {
 	}
 	final := a.run(context.WithoutCancel(ctx)) // its end is a stop request
 	a.data.Finish()                            // the results tell what it could not do
+	a.data.KeepSides()
 	last = message.Last(final)
 	return a.end(ctx, o, final)
 }

@@ -44,9 +44,20 @@ func (j *job) board() {
 	j.own(r.name, boardKey+".port", "true", at)
 	j.own(r.name, boardKey+".http", "true", at)
 	j.own(r.name, boardKey+".index", strconv.Itoa(local), j.at("board-index"))
+	j.boardHistory(r.name, dir)
 	if !j.said(r.name, boardKey+".port") { // the instance beside it publishes its URL
 		j.draft.Export(r.name, "board", "http://${"+r.name+"_HOST}:${site."+appdef.SidePort("board")+"}")
 	}
+}
+
+// boardHistory keeps the folder of a board after the run. One that lies in a filesystem stays there anyway.
+func (j *job) boardHistory(component, dir string) {
+	to := j.text("board-historydir")
+	if to == "" || !j.confTruth(confBoardUpload, true) || strings.HasPrefix(dir, "/") || strings.Contains(dir, "://") {
+		return
+	}
+	j.own(component, boardKey+".folder", dir, j.at("board-logdir"))
+	j.own(component, boardKey+".history", to, j.at("board-historydir"))
 }
 
 // tensorboard is the program; with TENSORNET it lies beside TENSORNET's own Python.

@@ -18,6 +18,7 @@ const (
 	confStageTimeout    = "hbox.localresource.timeout"
 	confStrategy        = "hbox.tf.distribution.strategy"
 	confBoardOnPS       = "hbox.tf.board.ps.enable"
+	confBoardUpload     = "hbox.tf.board.upload"
 	confInputToPS       = "hbox.tf.input.ps.enable"
 	confWhole           = "hbox.placeholder.whole.enable"
 	confFileCheck       = "hbox.cachefile.check.enable"
@@ -52,7 +53,7 @@ const (
 func confNames() []string {
 	names := []string{
 		confAttempts, confWorkerAutoscale, confPSAutoscale, confRate, confTimeout, confStageTimeout, confStrategy,
-		confBoardOnPS,
+		confBoardOnPS, confBoardUpload,
 		confInputToPS, confWhole, confFileCheck, confChief, confChiefFiles, confListLength, confDownloads,
 		confDownloadRetries, confUploads,
 		confCache, confCacheLimit, confLines, confSeparator,
@@ -98,7 +99,6 @@ var idleConfs = [...]string{
 	"hbox.reserve.port.end",
 	"hbox.s3.bucket.dir.split", "hbox.s3.cluster", "hbox.s3.cluster.prefix", "hbox.s3.key.access", "hbox.s3.key.secret",
 	"hbox.staging.dir", "hbox.status.update.interval", "hbox.task.timeout", "hbox.task.timeout.check.interval",
-	"hbox.tf.board.upload",
 	"hbox.tf.mode.single", "yarn.nodemanager.docker-container-executor.exec-name",
 }
 

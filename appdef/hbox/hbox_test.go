@@ -75,6 +75,7 @@ func submission(r *rand.Rand) []string {
 	say(0.2, "--board-index", "0", "1")
 	say(0.2, "--board-logdir", "logs", "hdfs://nn/e", "a dir")
 	say(0.2, "--board-modeldb", "m.pb")
+	say(0.2, "--board-historydir", "/old", "hdfs://nn/old")
 	say(0.2, "--conf", "hbox.container.env.A=b=c|d", "hbox.container.env.EMPTY=")
 	say(0.2, "--conf", "hbox.worker.mem.autoscale=0.5")
 	say(0.2, "--conf", "xlearning.ps.mem.autoscale=0.25")
@@ -231,6 +232,11 @@ func TestMeanings(t *testing.T) {
 		{"--app-type digits", "worker", "muster.side.digits", `exec python -m digits -p "$MUSTER_PORT_SIDE_DIGITS"`},
 		{"--app-type digits", "worker", "muster.side.digits.http", "true"},
 		{"--app-type tensorflow --board-enable true x", "worker", "muster.side.board.http", "true"},
+		{"--app-type tensorflow --board-enable true --board-historydir /h x", "worker", "muster.side.board.history", "/h"},
+		{"--board-enable true --board-historydir /h --board-logdir l x", "worker", "muster.side.board.folder", "l"},
+		{"--board-enable true --board-historydir /h --board-logdir /l x", "worker", "muster.side.board.history", ""},
+		{"--board-enable true --board-historydir /h --conf hbox.tf.board.upload=false x", "worker", "muster.side.board.history", ""},
+		{"--board-enable true x", "worker", "muster.side.board.history", ""},
 		{"--user-path /opt/bin a", "worker", "muster.command", `export PATH="$PATH":/opt/bin; exec a`},
 		{"--app-type horovod --conf hbox.horovod.extra.ld.lirbary.path=/n a", "worker", "muster.command", `export LD_LIBRARY_PATH=/n"${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"; exec a`},
 		{"--app-type horovod --conf hbox.horovod.fusion.threshold=64 a", "worker", "muster.env.HOROVOD_FUSION_THRESHOLD", "64"},

@@ -140,8 +140,8 @@ var optionTable = [...]option{
 		meaning: "the folder that the board shows (default eventLog)",
 	},
 	{
-		name: "board-historydir", conf: "hbox.tf.board.history.dir", idle: true,
-		meaning: "where HBox keeps that folder after the run",
+		name: "board-historydir", conf: "hbox.tf.board.history.dir",
+		meaning: "where that folder is kept after the run, as DIR/APP-ID (default: nowhere)",
 	},
 	{name: "board-modelpb", also: []string{"board-modeldb"}, conf: "hbox.board.modelpb", meaning: "VisualDL's model"},
 	{

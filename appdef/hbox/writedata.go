@@ -147,6 +147,9 @@ func (w *writer) side() {
 			w.boardOption(s.Command, " --reload_interval=", "board-reloadinterval")
 			w.boardOption(s.Command, " --cache_timeout=", "board-cacheTimeout")
 			w.boardOption(s.Command, " --model_pb=", "board-modelpb")
+			if s.History != "" {
+				w.option("board-historydir", s.History)
+			}
 		}
 		if c.Name == roleWorker || c.Name == roleChief {
 			before += c.Instances

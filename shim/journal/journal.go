@@ -26,6 +26,7 @@ const (
 	EventLeaving = "leaving-outputs"
 	EventResumed = "resumed"
 	EventSaved   = "saved" // the outputs, while the process runs
+	EventKept    = "kept"  // the folder of a side process, after the run
 	// EventCheckpoint: a newer checkpoint is complete; of many that follow each other closely the first has a line.
 	EventCheckpoint = "checkpoint"
 	eventDropped    = "dropped" // events of before, because the file could not be written

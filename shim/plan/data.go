@@ -197,7 +197,8 @@ func (b *builder) staysAtHome() bool {
 
 // hasOwn tells whether something is downloaded or uploaded under a name that the definition gives.
 func hasOwn(s appdef.ComponentSettings) bool {
-	return len(s.Inputs.From)+len(s.Outputs.To)+len(s.Files)+len(s.Archives) > 0
+	kept := slices.ContainsFunc(s.Sides, func(one appdef.Side) bool { return one.History != "" })
+	return kept || len(s.Inputs.From)+len(s.Outputs.To)+len(s.Files)+len(s.Archives) > 0
 }
 
 // streamIn adds the settings of an input stream, and refuses an unsupported format.

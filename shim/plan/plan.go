@@ -286,8 +286,11 @@ type Side struct {
 	HTTP    bool              `json:"http,omitempty"` // it serves HTTP there: one that does not answer is started again
 	Restart bool              `json:"restart"`
 	// an end with 0 is its last one, and the instance waits for it after the process has ended with 0
-	Finishes bool   `json:"finishes,omitempty"`
-	Why      string `json:"why"` // muster.side, or the framework that needs it
+	Finishes bool `json:"finishes,omitempty"`
+	// Folder is below the folder where the process starts; it is copied to History, a URL, at the run's end
+	Folder  string `json:"folder,omitempty"`
+	History string `json:"history,omitempty"`
+	Why     string `json:"why"` // muster.side, or the framework that needs it
 	// Verbatim is how many of the first words of Argv come from an image.
 	Verbatim int `json:"-"`
 	// Literal is the one word of Argv without placeholders, as in Process.

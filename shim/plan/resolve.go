@@ -28,7 +28,7 @@ func Resolve(p Plan, dirs Dirs) Plan {
 	p.Process.Env = eachValue(p.Process.Env, fill)
 	p.Sides = slices.Clone(p.Sides)
 	for i, s := range p.Sides {
-		p.Sides[i].Argv, p.Sides[i].Env = s.filled(fill), eachValue(s.Env, fill)
+		p.Sides[i].Argv, p.Sides[i].Env, p.Sides[i].History = s.filled(fill), eachValue(s.Env, fill), fill(s.History)
 	}
 	p.Script = p.Script.each(fill)
 	p.Process.ResumeArgs = fill(p.Process.ResumeArgs)

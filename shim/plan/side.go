@@ -3,6 +3,7 @@ package plan
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/muster-agent/muster/appdef"
 )
@@ -38,6 +39,7 @@ func (b *builder) side(p Plan, s beside) Side {
 	if s.HTTP && !s.Port {
 		b.problem(b.key(key+".http"), key+".http=true without a port", key+".port=true, too", "")
 	}
+	b.history(s, &out)
 	if s.framework {
 		out.Why = "muster.framework=" + b.app.Settings.Framework
 	}
@@ -58,6 +60,26 @@ func (b *builder) side(p Plan, s beside) Side {
 		out.Env = map[string]string{"DMLC_ROLE": SideScheduler}
 	}
 	return out
+}
+
+// history is where the folder of a side process is kept.
+func (b *builder) history(s beside, out *Side) {
+	key := "muster.side." + s.Name
+	if s.History == "" {
+		return
+	}
+	switch {
+	case s.Folder == "":
+		b.problem(b.key(key+".history"), key+".history without a folder", key+".folder, too", "")
+	case s.Index == appdef.EveryIndex && b.component.Instances > 1:
+		b.problem(b.key(key+".history"), key+".history of each instance", key+".index, too", "one place is for one folder")
+	}
+	url, ok := b.location(key+".history", b.text(key+".history", s.History))
+	if scheme := schemeOf(url); ok && slices.Contains(Stores(), scheme) && !slices.Contains(writable(), scheme) {
+		b.cannot(b.key(key+".history"), scheme+": in "+appdef.Quote(url), strings.Join(writable(), ": or ")+": or a path",
+			"nothing is left on a web server")
+	}
+	out.Folder, out.History = s.Folder, url
 }
 
 // trackerProgram runs the tracker of the installed xgboost: up to 2.0 it gets the number of its workers at the start

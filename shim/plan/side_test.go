@@ -7,6 +7,35 @@ import (
 	"github.com/muster-agent/muster/appdef"
 )
 
+// A folder is kept in one place: where more than one instance has it, one is named.
+func TestSideThatIsKept(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		side          appdef.Side
+		want, problem string
+	}{
+		{"of one", appdef.Side{Index: 0, Folder: "runs", History: "/h"}, "hdfs://nn/h", ""},
+		{"with its filesystem", appdef.Side{Index: 0, Folder: "runs", History: "file:///h"}, "file:///h", ""},
+		{"of all", appdef.Side{Index: appdef.EveryIndex, Folder: "runs", History: "/h"}, "hdfs://nn/h", "muster.side.board.index, too"},
+		{"no folder", appdef.Side{Index: 0, History: "/h"}, "hdfs://nn/h", "muster.side.board.folder, too"},
+		{"a web server", appdef.Side{Index: 0, Folder: "runs", History: "https://h/x"}, "https://h/x", "nothing is left on a web server"},
+		{"nowhere", appdef.Side{Index: 0, Folder: "runs"}, "", ""},
+	} {
+		app := with(trainingApp(), "worker", func(w *appdef.Component) {
+			c.side.Name, c.side.Command, w.Instances = "board", "b", 2
+			w.Settings.Sides = []appdef.Side{c.side}
+		})
+		p, problems := Build(app, Request{AppID: "a", Component: "worker", DefaultFS: "hdfs://nn", Starts: true})
+		said := ""
+		if len(problems) > 0 {
+			said = problems.Error()
+		}
+		if len(p.Sides) != 1 || p.Sides[0].History != c.want || !strings.Contains(said, c.problem) || strings.Contains(said, "\n") != (c.problem != "") {
+			t.Errorf("%s: got %+v, %q", c.name, p.Sides, said)
+		}
+	}
+}
+
 // One that serves HTTP is asked at its port; without a port there is nowhere to ask.
 func TestSideThatServes(t *testing.T) {
 	for _, port := range []bool{true, false} {

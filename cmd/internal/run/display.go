@@ -129,7 +129,8 @@ func transitionLine(line string) string {
 	switch m.Event {
 	case journal.EventWarning:
 		return "muster: warning: " + m.Cause
-	case journal.EventMended, journal.EventLeaving, journal.EventResumed, journal.EventSaved:
+	case journal.EventMended, journal.EventLeaving, journal.EventResumed, journal.EventSaved,
+		journal.EventKept:
 		return "muster: " + m.Cause
 	case journal.EventCheckpoint:
 		return ""

@@ -51,6 +51,9 @@ func urlsOf(p plan.Plan) []string {
 			all = append(all, one.To)
 		}
 	}
+	for _, side := range p.Sides {
+		all = append(all, side.History)
+	}
 	if p.PAI != nil {
 		all = append(all, p.PAI.DefaultFS, p.PAI.DataDir, p.PAI.OutputDir)
 	}
