@@ -112,8 +112,8 @@ func (w *Writer) sweep(ctx context.Context, b Bound, now time.Time) (gone []Entr
 	return append(gone, more...), err
 }
 
-// beyond are the runs beside which so many bytes of newer ones are kept, the oldest first: what a bound is over, but that
-// only what is kept is weighed. The current one stays, and takes its part.
+// beyond are the runs beside which so many bytes of newer ones are kept, the oldest first: what a bound is over, but
+// that only what is kept is weighed. The current one stays, and takes its part.
 func beyond(most int64, all []Entry, current Entry, weigh func([]Entry) error) ([]Entry, error) {
 	slices.SortFunc(all, func(x, y Entry) int {
 		return cmp.Or(y.Changed.Compare(x.Changed), cmp.Compare(y.path(), x.path()))

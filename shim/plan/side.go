@@ -68,15 +68,16 @@ func (b *builder) history(s beside, out *Side) {
 	if s.History == "" {
 		return
 	}
+	own := key + ".history"
 	switch {
 	case s.Folder == "":
-		b.problem(b.key(key+".history"), key+".history without a folder", key+".folder, too", "")
+		b.problem(b.key(own), own+" without a folder", key+".folder, too", "")
 	case s.Index == appdef.EveryIndex && b.component.Instances > 1:
-		b.problem(b.key(key+".history"), key+".history of each instance", key+".index, too", "one place is for one folder")
+		b.problem(b.key(own), own+" of each instance", key+".index, too", "one place is for one folder")
 	}
-	url, ok := b.location(key+".history", b.text(key+".history", s.History))
+	url, ok := b.location(own, b.text(own, s.History))
 	if scheme := schemeOf(url); ok && slices.Contains(Stores(), scheme) && !slices.Contains(writable(), scheme) {
-		b.cannot(b.key(key+".history"), scheme+": in "+appdef.Quote(url), strings.Join(writable(), ": or ")+": or a path",
+		b.cannot(b.key(own), scheme+": in "+appdef.Quote(url), strings.Join(writable(), ": or ")+": or a path",
 			"nothing is left on a web server")
 	}
 	out.Folder, out.History = s.Folder, url

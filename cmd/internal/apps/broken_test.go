@@ -1,10 +1,12 @@
 package apps
 
 import (
+	"bytes"
+	"encoding/json"
+	"net/http"
 	"strings"
 	"testing"
-
-	"github.com/hashicorp/consul/api"
+	"time"
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/tests/servers/consulserver"
@@ -17,21 +19,29 @@ func TestBrokenRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := api.DefaultConfig()
-	config.Address = strings.TrimPrefix(s.URL(), "consul://")
-	client, err := api.NewClient(config)
-	if err != nil {
-		t.Fatal(err)
+	type set struct {
+		Verb, Key string
+		Value     []byte
 	}
-	var puts api.TxnOps // Consul takes any byte in their keys
+	var puts []map[string]set // Consul takes any byte in the keys of a transaction
 	for key, value := range map[string]string{
 		"well/app": `{"run": "r1"}`, "well/directive": `{"seq": 1}`, "well/members/worker/0": "garbage",
 		"garbage/app": "garbage", "garbage/directive": `{"seq": 1}`,
 		"\x1b[2J/app": `{"run": "r1"}`, "\x1b[2J/directive": `{"seq": 1}`,
 	} {
-		puts = append(puts, &api.TxnOp{KV: &api.KVTxnOp{Verb: api.KVSet, Key: "muster/" + key, Value: []byte(value)}})
+		puts = append(puts, map[string]set{"KV": {"set", "muster/" + key, []byte(value)}})
 	}
-	if ok, answer, _, err := client.Txn().Txn(puts, nil); err != nil || !ok {
+	text, err := json.Marshal(puts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := "http://" + strings.TrimPrefix(s.URL(), "consul://") + "/v1/txn"
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, url, bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := (&http.Client{Timeout: 30 * time.Second}).Do(r)
+	if err != nil || answer.Body.Close() != nil || answer.StatusCode != http.StatusOK {
 		t.Fatal(answer, err)
 	}
 	var warned strings.Builder
