@@ -5,7 +5,7 @@
 // or absent, and what an older life of an instance or of a conductor writes replaces nothing of a newer one. Who writes
 // a run removes those that are too old, or too many. Store reads: for ps, status, logs, events and the page.
 //
-// It promises bounded memory, whatever is kept, and that an agent neither follows a link that another user has put into
-// a folder of this host, nor writes into that user's folder. shim writes, cmd/internal/apps reads, `muster gc
-// --history` clears up.
+// It promises bounded memory, whatever is kept, and that in a store on this host nobody who reads, removes or writes
+// follows a link, nor an agent writes into another user's folder. What cannot be read is left out, and named. shim
+// writes, cmd/internal/apps reads, `muster gc --history` clears up.
 package history

@@ -322,7 +322,7 @@ func TestWhatIsMissing(t *testing.T) {
 		w.Conclude(t.Context(), RunOf(interrupted, Context{Now: day.Add(time.Hour)}), []byte("{}"), hide)); err != nil {
 		t.Fatal(err)
 	}
-	if runs, _, _, err := opened(t, dir).List(t.Context()); err != nil || len(runs) != 1 || runs[0].Outcome != "failed" {
+	if runs, _, _, err := opened(t, dir).List(t.Context()); err != nil || len(runs) != 1 || runs[0].Outcome != "failed" || runs[0].Members != nil {
 		t.Errorf("got %+v, %v", runs, err)
 	}
 	for app, run := range map[string]string{"d1": "r2", "d2": ""} {

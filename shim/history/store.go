@@ -34,6 +34,8 @@ type Store struct {
 
 	here *below // on this host; nil: elsewhere
 
+	large sync.Mutex // held while a large file is read: others may have put many there
+
 	mu   sync.Mutex
 	runs map[string]seen // run.json as it was read last, by the run's path
 	list listing
@@ -280,13 +282,13 @@ func (s *Store) Runs(ctx context.Context, app string) ([]Run, error) {
 func (s *Store) summaries(ctx context.Context, of []Entry, odd *oddities) ([]Run, error) {
 	all := make([]Run, len(of))
 	err := each(len(of), func(i int) (err error) {
-		all[i], err = s.summary(ctx, of[i])
+		all[i], err = s.summaryOf(ctx, of[i])
 		return odd.leave(ctx, err)
 	})
 	return all, s.explain(err)
 }
 
-func (s *Store) summary(ctx context.Context, e Entry) (Run, error) {
+func (s *Store) summaryOf(ctx context.Context, e Entry) (Run, error) {
 	file := s.path(e.path(), runFile)
 	info, err := s.in.Stat(ctx, file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -301,15 +303,37 @@ func (s *Store) summary(ctx context.Context, e Entry) (Run, error) {
 	if ok && known.file == info {
 		return known.run, nil
 	}
-	var r Run
-	if err := s.readJSON(ctx, file, &r); err != nil || r.App != e.App || r.Run != e.Run {
+	var r summary
+	if err := s.readLarge(ctx, info, &r); err != nil || r.App != e.App || r.Run.Run != e.Run {
 		return Run{}, err
 	}
-	r.Members = nil // of a listing only the run counts
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.runs[e.path()] = seen{info, r}
-	return r, nil
+	s.runs[e.path()] = seen{info, r.Run}
+	return r.Run, nil
+}
+
+// summary is a run.json without its members: of a listing only the run counts.
+type summary struct {
+	Run
+	Members ignored `json:"members"`
+}
+
+// ignored is a value of any size that takes no memory.
+type ignored struct{}
+
+// UnmarshalJSON takes all.
+func (*ignored) UnmarshalJSON([]byte) error { return nil }
+
+// mostAtOnce is from which size on files are read one after the other, in bytes.
+const mostAtOnce = 1 << 20
+
+func (s *Store) readLarge(ctx context.Context, file store.Info, into any) error {
+	if file.Size > mostAtOnce {
+		s.large.Lock()
+		defer s.large.Unlock()
+	}
+	return s.readJSON(ctx, file.Path, into)
 }
 
 // bare is a run that has no run.json, as its instances show it.
