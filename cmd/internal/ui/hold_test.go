@@ -15,12 +15,18 @@ import (
 // post sends JSON as the server's own page does.
 func post(t *testing.T, c *http.Client, base, path, body string) (code int, text string, head http.Header) {
 	t.Helper()
+	return postFrom(t, c, base, base, path, body)
+}
+
+// postFrom sends it as a page of that origin has a browser do.
+func postFrom(t *testing.T, c *http.Client, origin, base, path, body string) (code int, text string, head http.Header) {
+	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+path, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Origin", base)
+	r.Header.Set("Origin", origin)
 	answer, err := c.Do(r)
 	if err != nil {
 		t.Fatal(err)
@@ -41,6 +47,10 @@ func TestHold(t *testing.T) {
 	asked := make(chan time.Duration, 1)
 	addAgent(t, state, "d1", "worker-0", status.Source{Hold: func(keep time.Duration) error { asked <- keep; return nil }})
 	addAgent(t, state, "d1", "worker-1", status.Source{Hold: func(time.Duration) error { return errors.New("worker-1 is running") }})
+	code, text, _ := postFrom(t, c, "https://evil.test", base, "/api/v1/apps/d1/instances/worker-0/hold", `{"for": 1}`)
+	if code != 403 || !strings.Contains(text, "only this server's own page") || len(asked) > 0 {
+		t.Errorf("a stranger's page: %d %s", code, text)
+	}
 	for _, tt := range []struct {
 		instance, body string
 		code           int

@@ -5,11 +5,18 @@ import (
 	"testing"
 )
 
-// How long a key lasts has bounds, and whatever is answered is kept by no cache.
+// How long a key lasts has bounds, whatever is answered is kept by no cache, and no other page and no link makes one.
 func TestKeyTime(t *testing.T) {
 	base, _, links := serve(t)
 	c := browser(t)
 	get(t, c, <-links, "")
+	code, text, _ := postFrom(t, c, "https://evil.test", base, "/api/v1/apps/d1/key", `{}`)
+	if code != 403 || !strings.Contains(text, "only this server's own page") {
+		t.Errorf("a stranger's page: %d %s", code, text)
+	}
+	if code, _, _ := get(t, c, base+"/api/v1/apps/d1/key", ""); code != 405 {
+		t.Errorf("a link: %d", code)
+	}
 	for _, tt := range []struct {
 		body string
 		code int
