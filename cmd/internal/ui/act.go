@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -38,24 +37,6 @@ func (s *Server) acts(mux *http.ServeMux) {
 	mux.HandleFunc("GET /api/v1/apps/{app}/flex", s.explainFlex)
 	mux.HandleFunc("POST /api/v1/apps/{app}/instances/{instance}/terminal", s.terminal)
 	mux.HandleFunc("POST /api/v1/terminals/{id}", s.typed)
-}
-
-// act is a request to act on an app.
-type act struct {
-	lookup   apps.Lookup
-	app      string
-	instance string
-	body     []byte
-}
-
-// into reads the body; one with other fields is refused.
-func (a act) into(value any) error {
-	d := json.NewDecoder(bytes.NewReader(a.body))
-	d.DisallowUnknownFields()
-	if err := d.Decode(value); err != nil && !errors.Is(err, io.EOF) {
-		return exit.Usagef("body: %w", err)
-	}
-	return nil
 }
 
 const mostBody = 64 << 10
@@ -99,6 +80,21 @@ func (s *Server) actOf(r *http.Request) (a act, err error) {
 	a.lookup, err = s.Lookup(a.app)
 	a.lookup.Warn, a.lookup.Who = io.Discard, callerOf(r.Context()).Name
 	return a, err
+}
+
+// key makes a key that logs in to the instances of an app for a while.
+func (s *Server) key(w http.ResponseWriter, r *http.Request) {
+	a, err := s.actOf(r)
+	out := issued{Version: 1}
+	if err == nil {
+		out.Issued, err = issueKey(r.Context(), a)
+	}
+	s.tellAct(r, err)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	s.answerValue(w, out)
 }
 
 // mayAct refuses who may only look, and what a stranger's page has a browser send.

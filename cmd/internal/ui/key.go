@@ -2,7 +2,6 @@ package ui
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"github.com/muster-agent/muster/cmd/internal/ssh"
@@ -22,21 +21,7 @@ type issued struct {
 	ssh.Issued
 }
 
-// key makes a key that logs in to the instances of an app for a while.
-func (s *Server) key(w http.ResponseWriter, r *http.Request) {
-	a, err := s.actOf(r)
-	out := issued{Version: 1}
-	if err == nil {
-		out.Issued, err = issueKey(r.Context(), a)
-	}
-	s.tellAct(r, err)
-	if err != nil {
-		refuse(w, err)
-		return
-	}
-	s.answerValue(w, out)
-}
-
+// issueKey makes a key that logs in to the instances of an app for a while.
 func issueKey(ctx context.Context, a act) (ssh.Issued, error) {
 	body := struct {
 		For float64 `json:"for"` // seconds
