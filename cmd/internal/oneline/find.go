@@ -55,8 +55,8 @@ func (l *Line) notSeen(program, why string, here bool) (note string, err error) 
 	}
 	const remedy = "install it where all may read, such as /opt, or take an --image"
 	if here && l.Container && strings.HasSuffix(why, ofItsOwn) {
-		return "", exit.Usagef("%s is not seen by a process in a container: %s; %s, or say --engine process", program, why,
-			remedy)
+		return "", exit.Usagef("%s is not seen by a process in a container: %s; %s, or say --engine process", program,
+			why, remedy)
 	}
 	return fmt.Sprintf("warning: %s is not seen by a process in a container: %s; %s", program, why, remedy), nil
 }
@@ -99,8 +99,8 @@ func (l *Line) unseenFiles() (notes []string) {
 			continue
 		}
 		if why := l.unseen(word, readable); why != "" {
-			notes = append(notes, fmt.Sprintf("warning: %s is not seen by a process in a container: %s; cd to its folder "+
-				"and name it from there, which brings it, or keep it where all may read", word, why))
+			notes = append(notes, fmt.Sprintf("warning: %s is not seen by a process in a container: %s; cd to its "+
+				"folder and name it from there, which brings it, or keep it where all may read", word, why))
 		}
 	}
 	return notes

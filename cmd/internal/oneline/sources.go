@@ -98,8 +98,8 @@ func (s *sources) clash(dir string) error {
 				other, taken = s.base, true
 			}
 			if taken && other != f.base {
-				return exit.Usagef("%s: a process in a container does not see it: %s; it cannot come along beside the %s "+
-					"of %s: cd to %s and name it from there", f.path, f.why, name, flags.Absolute(other), f.base)
+				return exit.Usagef("%s: a process in a container does not see it: %s; it cannot come along beside "+
+					"the %s of %s: cd to %s and name it from there", f.path, f.why, name, flags.Absolute(other), f.base)
 			}
 			whose[name] = f.base
 		}
