@@ -46,8 +46,6 @@ type Options struct {
 	Host          string
 	Ports         string
 	Env           []string
-	JSON          bool
-	Output        string
 	Engine        string
 	RequireLimits bool
 	Policy        flags.Policy
@@ -58,6 +56,13 @@ type Options struct {
 	Fresh         bool // start without the checkpoints of earlier runs in the work folder
 	// Detach are the arguments of a `muster run` to start in a session of its own; nil: the run is this process's.
 	Detach []string
+	shown
+}
+
+// shown is how a person sees a run.
+type shown struct {
+	JSON   bool
+	Output string
 	// Page serves a page of the run until its end is called, and tells each link of it; nil: there is none.
 	Page func(tell func(link string)) (end func(), err error)
 }

@@ -20,7 +20,8 @@ func TestTableOnATerminal(t *testing.T) {
 	t.Setenv("NO_COLOR", "")
 	master, end := consoletest.Terminal(t, 20, 6)
 	var link func(string)
-	flags := &Options{Output: OutputAuto, Page: func(tell func(string)) (func(), error) { link = tell; return func() {}, nil }}
+	page := func(tell func(string)) (func(), error) { link = tell; return func() {}, nil }
+	flags := &Options{shown: shown{Output: OutputAuto, Page: page}}
 	r := &runner{appID: "d1", flags: flags, streams: console.Streams{Err: end, Out: io.Discard}}
 	if !r.tabular() {
 		t.Error("got lines, want a table on a terminal")

@@ -60,6 +60,9 @@ type pages struct {
 	mu    sync.Mutex
 	known []knownPage
 	open  []opening
+
+	reach  sync.Once
+	onward *http.Transport // to pages of apps
 }
 
 type knownPage struct {
@@ -390,7 +393,7 @@ func mend(h http.Header, there, own string) {
 
 // transport reaches instances. A page of a cluster reaches nothing of the host that it runs on.
 func (s *Server) transport() *http.Transport {
-	s.reach.Do(func() {
+	s.pages.reach.Do(func() {
 		d := net.Dialer{Timeout: patience}
 		if s.Link == nil {
 			d.Control = func(_, address string, _ syscall.RawConn) error {
@@ -401,10 +404,10 @@ func (s *Server) transport() *http.Transport {
 				return nil
 			}
 		}
-		s.onward = &http.Transport{
+		s.pages.onward = &http.Transport{
 			DialContext: d.DialContext, ResponseHeaderTimeout: time.Minute, IdleConnTimeout: idlePatience,
 			MaxIdleConnsPerHost: 8, DisableCompression: true,
 		}
 	})
-	return s.onward
+	return s.pages.onward
 }

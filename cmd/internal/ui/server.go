@@ -14,7 +14,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
@@ -63,8 +62,6 @@ type Server struct {
 	timelines  shared[timeline.Timeline]
 	pages      pages
 	facts      shared[apps.Facts]
-	reach      sync.Once
-	onward     *http.Transport // to pages of apps
 }
 
 // Serve answers at l until ctx is done.
