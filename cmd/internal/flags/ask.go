@@ -12,7 +12,7 @@ type Ask struct {
 	Registry Registry
 	State    State
 	History  History
-	UI       UI
+	UI       ui
 }
 
 // Register adds the flags.

@@ -21,15 +21,15 @@ const (
 	uiTokenVariableOf = "MUSTER_UI_TOKEN_FILE"
 )
 
-// UI say which page of muster ui is asked in place of a registry. Verbs that do not register it ask none.
-type UI struct {
+// ui says which page of muster ui is asked in place of a registry. Verbs that do not register it ask none.
+type ui struct {
 	url, tokenFile string
 
 	registered bool
 }
 
 // Register adds the flags.
-func (f *UI) Register(set Set) {
+func (f *ui) Register(set Set) {
 	f.registered = true
 	set.StringVar(&f.url, "ui", "",
 		"ask the page at this `URL`, and neither a registry nor this host (default: "+uiVariable+")")
@@ -88,7 +88,7 @@ func knownHere(k apps.Lookup, word string) bool {
 }
 
 // token is the secret that the page knows its user by; "": none is given. One in a file is its owner's alone.
-func (f *UI) token() (string, error) {
+func (f *ui) token() (string, error) {
 	path := cmp.Or(f.tokenFile, os.Getenv(uiTokenVariableOf))
 	if path == "" {
 		return tokenForm(uiTokenVariable, os.Getenv(uiTokenVariable))
