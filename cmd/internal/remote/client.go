@@ -29,7 +29,15 @@ type client struct {
 
 // Open makes a client; it connects at the first call. The address is https://HOST or https://HOST:PORT. Without TLS the
 // token would be anybody's on the way: http is for this machine alone, where a tunnel ends.
-func Open(address, token string) (*client, error) {
+func Open(address, token string) (apps.Page, error) {
+	c, err := open(address, token)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func open(address, token string) (*client, error) {
 	base, err := url.Parse(address)
 	if err != nil || base.Host == "" || base.User != nil || strings.Trim(base.Path, "/") != "" || base.RawQuery != "" ||
 		base.Scheme != "https" && !(base.Scheme == "http" && loopback(base.Hostname())) {

@@ -24,7 +24,7 @@ func serve(t *testing.T, answer http.HandlerFunc) *client {
 	t.Helper()
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
-	c, err := Open(server.URL, "anns-token")
+	c, err := open(server.URL, "anns-token")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestUntrusted(t *testing.T) {
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	server.Config.ErrorLog = nil
 	defer server.Close()
-	c, err := Open(server.URL, "t")
+	c, err := open(server.URL, "t")
 	if err == nil {
 		_, err = c.Address(t.Context())
 	}
@@ -142,7 +142,7 @@ func (silent) RoundTrip(r *http.Request) (*http.Response, error) {
 // A page that does not answer is waited for as long as a registry, and a verdict as long as its caller likes.
 func TestSilentPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, err := Open("https://page.example.org", "t")
+		c, err := open("https://page.example.org", "t")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -216,20 +216,20 @@ func TestSay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown, err := appdef.Decode(d.Definition)
+	shown, err := appdef.Decode(d.(definition).Definition)
 	plain, _ := json.Marshal(shown)
 	if err != nil || strings.Contains(string(plain), "hunter2") || shown.Config["db.host"] != "h" || shown.Components[0].Settings.Env["MODE"] != "fast" ||
 		shown.Components[0].Settings.Role != appdef.RoleWorker {
 		t.Errorf("%v: %s", err, plain)
 	}
-	if none, err := Describe(registry.AppRecord{}); err != nil || none.Definition != "" {
+	if none, err := Describe(registry.AppRecord{}); err != nil || none.(definition).Definition != "" {
 		t.Errorf("%v, %v", none, err)
 	}
 }
 
 // Names that lead elsewhere stay within the app's path.
 func TestPath(t *testing.T) {
-	c, err := Open("https://page.example.org", "t")
+	c, err := open("https://page.example.org", "t")
 	if err != nil {
 		t.Fatal(err)
 	}

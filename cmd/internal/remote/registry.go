@@ -16,9 +16,6 @@ import (
 	"github.com/muster-agent/muster/shim/wait"
 )
 
-// A client answers in place of a registry and of agents.
-var _ apps.Page = (*client)(nil)
-
 // Address is the registry whose apps the page shows.
 func (c *client) Address(ctx context.Context) (registry.Address, error) {
 	m, err := c.me(ctx)

@@ -71,7 +71,7 @@ const apart = "apart"
 
 // Say is what a page says of an app. What only the hosts of the registry may know is left out: the run's token, and
 // which processes of a machine the agents are.
-func Say(st consul.Status) word {
+func Say(st consul.Status) any {
 	w := word{
 		Version: 1, Record: st.App, Directive: st.Directive, Conductor: st.Conductor, Live: st.Live,
 		Members: []member{},
@@ -102,7 +102,7 @@ func (w word) status(app string) consul.Status {
 }
 
 // Describe is the definition of an app as a page tells it.
-func Describe(record registry.AppRecord) (definition, error) {
+func Describe(record registry.AppRecord) (any, error) {
 	app := apps.Definition(record)
 	if len(app.Components) == 0 {
 		return definition{Version: 1}, nil
