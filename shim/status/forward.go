@@ -1,8 +1,7 @@
 package status
 
 import (
-	"io"
-	"log"
+	"log/slog"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -31,7 +30,8 @@ func (c *Client) Forward(w http.ResponseWriter, r *http.Request, path string) {
 			}
 			c.identify(p.Out)
 		},
-		Transport: c.http.Transport, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
+		Transport: c.http.Transport, FlushInterval: -1,
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug), // the answer says it
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 			refuse(w, http.StatusBadGateway, "agent at "+c.path+": "+err.Error(), "")
 		},
