@@ -203,8 +203,8 @@ func (f found) missing(instance string) error {
 	case instance == "" && len(f.others) == 0:
 		return exit.Usagef("%s has no instance that runs: muster status %[1]s says how it stands", f.app)
 	case instance == "", slices.Contains(f.others, instance):
-		return exit.Usagef("%s has no ssh server: muster.ssh was not true when it was started (--set muster.ssh=true), "+
-			"or the policy of its host forbids servers (ssh: false); muster exec needs none",
+		return exit.Usagef("%s has no ssh server: muster.ssh was not true when it was started "+
+			"(--set muster.ssh=true), or the policy of its host forbids servers (ssh: false); muster exec needs none",
 			strings.TrimSuffix(f.app+"/"+instance, "/"))
 	}
 	return exit.Usagef("%s/%s does not run; instances with an ssh server are: %s", f.app, instance,
