@@ -137,7 +137,6 @@ var catalogue = []group{
 		{
 			says: []string{
 				"… is not seen by a process in a container: …",
-				"…, which a process in a container does not see: …",
 				"note: … is … for a process in a container, not …",
 			},
 			because: "A container has a /tmp and a /run of its own, and its process is another user than root, to " +
