@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -103,6 +104,7 @@ func (r *yamlReader) node(n *yaml.Node, pointer string, depth int) *JSONNode {
 // mapping reads an object. PAI refuses a key that stands twice, and so does this.
 func (r *yamlReader) mapping(n *yaml.Node, pointer string, depth int) *JSONNode {
 	object := &JSONNode{Kind: JSONObject, Line: n.Line}
+	seen := map[string]bool{} // an object may have very many keys
 	var merged []*JSONNode
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
@@ -114,25 +116,30 @@ func (r *yamlReader) mapping(n *yaml.Node, pointer string, depth int) *JSONNode 
 			continue
 		}
 		if key.ShortTag() == "!!merge" {
-			from := r.node(value, pointer, depth+1)
-			if from.Kind == JSONArray {
-				merged = append(merged, from.Items...)
+			all := []*JSONNode{r.node(value, pointer, depth+1)}
+			if all[0].Kind == JSONArray {
+				all = all[0].Items
+			}
+			if slices.ContainsFunc(all, func(from *JSONNode) bool { return from.Kind != JSONObject }) {
+				r.bad(pointer, key.Line, "<< with a value that is no object", "an object, or a list of objects", "")
 				continue
 			}
-			merged = append(merged, from)
+			merged = append(merged, all...)
 			continue
 		}
 		at := pointer + Pointer(key.Value)
 		read := r.node(value, at, depth+1)
-		if object.Member(key.Value) != nil {
+		if seen[key.Value] {
 			r.bad(at, key.Line, "a second key "+quote(key.Value), "each key once", "")
 			continue
 		}
+		seen[key.Value] = true
 		object.Members = append(object.Members, jsonMember{Name: key.Value, Value: read})
 	}
 	for _, from := range merged {
 		for _, m := range from.Members {
-			if object.Member(m.Name) == nil {
+			if !seen[m.Name] {
+				seen[m.Name] = true
 				object.Members = append(object.Members, m)
 			}
 		}

@@ -19,6 +19,8 @@ func TestReadYAML(t *testing.T) {
 		{`{"a": [1, {"b": "c"}]}`, `{"a":[1,{"b":"c"}]}`, ""},
 		{"a: .inf\n", `{"a":".inf"}`, ""},
 		{"a: 1\na: 2\n", "", "f#/a at line 2"},
+		{"c: {<<: text, y: 3}\n", "", "<< with a value that is no object"},
+		{"c: {<<: [{x: 1}, 2], y: 3}\n", "", "<< with a value that is no object"},
 		{"a: [1\nb: 2\n", "", "a document that cannot be read"},
 		{"a: 1\n---\nb: 2\n", "", "a second document"},
 		{"a: !x y\n", "", "the tag !x"},

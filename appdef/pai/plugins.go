@@ -133,7 +133,7 @@ func (j *secondJob) prerequisite(name string) (found cursor, ok bool) {
 func (p pluginCommands) shell(commands []string) string {
 	head, tail := "(\nset +o nounset +o pipefail\n", "\n)"
 	if p.ignore {
-		head, tail = "(\nset +o errexit +o nounset +o pipefail\n", "\ntrue\n)"
+		head, tail = "(\nset +o errexit +o nounset +o pipefail\n", "\n) || true"
 	}
 	return head + strings.Join(commands, "\n") + tail
 }

@@ -56,9 +56,9 @@ func TestSecondProtocol(t *testing.T) {
 		t.Errorf("got -, want +:\n%s", diff)
 	}
 	for name, want := range map[string]string{
-		"worker": "set -o errexit -o nounset -o pipefail\neval '(\nset +o errexit +o nounset +o pipefail\necho code\ntrue\n)\n(\nfirst\ncd code\n" +
+		"worker": "set -o errexit -o nounset -o pipefail\neval '(\nset +o errexit +o nounset +o pipefail\necho code\n) || true\n(\nfirst\ncd code\n" +
 			"train --rate=0.001 --epochs 1 16 dense https://example/b 5 hdfs://nn/model https://example/a,https://example/b ${x} {{y}}\n" +
-			`login '\'''"$PAI_SECRET_tokens_0_"''\'' it'\''s` + "\nlast\n)\n(\nset +o errexit +o nounset +o pipefail\necho saved\ntrue\n)'",
+			`login '\'''"$PAI_SECRET_tokens_0_"''\'' it'\''s` + "\nlast\n)\n(\nset +o errexit +o nounset +o pipefail\necho saved\n) || true'",
 		"ps": "set -o errexit -o nounset -o pipefail\n(\nset +o nounset +o pipefail\nbefore\n)\n(\nserve\n)\n(\nset +o nounset +o pipefail\nafter\n)",
 	} {
 		if got := app.Component(name).Settings.Command; got != want {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"path"
 	"slices"
@@ -188,21 +189,25 @@ func (w writer) service() ([]render.File, error) {
 	return []render.File{{Name: name + ".json", Text: text}}, err
 }
 
-// logPatterns say which files of the log folders YARN gathers at the end: of the whole service, where Slider's packages
-// say it for each component. YARN reads them as Java's regular expressions, as it did of Slider.
+// logPatterns say which files of the log folders YARN gathers at the end. Slider's packages say it for each component;
+// YARN takes one word for the whole service, so that what the components do not agree on is gathered. YARN reads the
+// patterns as Java's regular expressions, as it did of Slider.
 func (w writer) logPatterns(properties map[string]string) {
-	var include, exclude []string
+	include, exclude := map[string]bool{}, map[string]bool{}
 	for i := range w.App.Components {
-		include = append(include, w.App.Components[i].Limits.LogInclude)
-		exclude = append(exclude, w.App.Components[i].Limits.LogExclude)
+		l := w.App.Components[i].Limits
+		include[l.LogInclude], exclude[l.LogExclude] = true, true
 	}
-	for property, patterns := range map[string][]string{
-		"yarn.service.log.include-pattern": include, "yarn.service.log.exclude-pattern": exclude,
-	} {
-		slices.Sort(patterns)
-		if all := strings.Join(nonEmpty(slices.Compact(patterns)), "|"); all != "" {
-			properties[property] = all
-		}
+	if !include[""] {
+		properties["yarn.service.log.include-pattern"] = strings.Join(slices.Sorted(maps.Keys(include)), "|")
+	} else if len(include) > 1 {
+		w.Cannot("yarn.log.include.patterns: of some components alone; YARN gathers the logs of all")
+	}
+	switch {
+	case len(exclude) > 1:
+		w.Cannot("yarn.log.exclude.patterns: they differ between components; YARN excludes none")
+	case !exclude[""]:
+		properties["yarn.service.log.exclude-pattern"] = slices.Sorted(maps.Keys(exclude))[0]
 	}
 }
 
