@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -34,7 +36,7 @@ type Line struct {
 	framework  string
 	files      []string
 	dir        string
-	memory     int
+	memory     string
 	gpus       int
 	checkpoint string
 	save       string
@@ -56,7 +58,8 @@ func (l *Line) RegisterBare(set flags.Set) {
 		"the framework's `NAME` (default: by what the program imports)")
 	set.StringArrayVar(&l.files, "file", nil, "`FILE` that the command needs, beside those that it names; repeatable")
 	set.StringVar(&l.dir, "dir", "", "`DIR` that is the command's working folder as a whole (default: the files alone)")
-	set.IntVar(&l.memory, "memory", 0, "`MB` of memory for each instance (default: all that there is)")
+	set.StringVar(&l.memory, "memory", "",
+		"`SIZE` of memory for each instance, in MB: 512, 512M, 2G (default: all that there is)")
 	set.IntVar(&l.gpus, "gpus", 0, "`N` GPUs for each instance but parameter servers")
 	set.StringVar(&l.checkpoint, "checkpoint", "", "`DIR` or URL of checkpoints (default: one in the work folder)")
 	set.StringVar(&l.save, "save", "", "write the app package of this line into the new folder `DIR`, and run nothing")
@@ -88,16 +91,21 @@ func (l *Line) Read(verb string, counts []string, out io.Writer) (appdef.App, er
 
 func (l *Line) read(counts []string, here bool, out io.Writer) (err error) {
 	p := &l.program
+	memory, ok := megabytes(l.memory)
+	if !ok {
+		return exit.Usagef("--memory %q: want a number of MB, or one with M, MiB, G or GiB behind it, as in 512M or 2G",
+			l.memory)
+	}
 	*p = program.Program{
-		Words: slices.Clone(l.Words), MemoryMB: l.memory, GPUs: l.gpus, Image: l.Image, Framework: l.framework,
+		Words: slices.Clone(l.Words), MemoryMB: memory, GPUs: l.gpus, Image: l.Image, Framework: l.framework,
 		Checkpoint: l.checkpoint,
 	}
 	text := cmp.Or(strings.Join(counts, ","), "1")
 	if !p.Count(text) {
 		return exit.Usagef("-n %q: want a number of workers, or COMPONENT=N,… as in ps=1,worker=3", text)
 	}
-	if l.memory < 0 || l.gpus < 0 {
-		return exit.Usagef("--memory %d, --gpus %d: want numbers of 0 or more", l.memory, l.gpus)
+	if l.gpus < 0 {
+		return exit.Usagef("--gpus %d: want a number of 0 or more", l.gpus)
 	}
 	if l.checkpoint != "" && !strings.Contains(l.checkpoint, "://") && !strings.HasPrefix(l.checkpoint, "file:") {
 		p.Checkpoint = flags.Absolute(l.checkpoint)
@@ -186,4 +194,19 @@ func (l *Line) Save(out io.Writer) error {
 	}
 	fmt.Fprintf(out, "saved: %s; muster run %[1]s runs it\n", l.save)
 	return nil
+}
+
+// megabytes reads a size of memory: a number of MB, which an M may follow, or of G, which are 1024 of them.
+func megabytes(text string) (mb int, ok bool) {
+	if text == "" {
+		return 0, true
+	}
+	number, factor := text, 1
+	for unit, of := range map[string]int{"M": 1, "MB": 1, "MiB": 1, "G": 1 << 10, "GB": 1 << 10, "GiB": 1 << 10} {
+		if before, found := strings.CutSuffix(text, unit); found {
+			number, factor = before, of
+		}
+	}
+	n, err := strconv.Atoi(number)
+	return n * factor, err == nil && n >= 0 && n <= math.MaxInt/factor
 }
