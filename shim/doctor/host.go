@@ -120,7 +120,22 @@ func checkPython(ctx context.Context) Check {
 	if err != nil {
 		return bad(name, "mend or reinstall python3", "%s --version: %v", path, err)
 	}
-	return good(name, "%s (%s)", path, strings.TrimSpace(string(out)))
+	version := strings.TrimSpace(string(out))
+	if at := closedAt(path); os.Geteuid() == 0 && at != "" {
+		return good(name, "%s (%s); a process in a container takes another: %s is closed to its user",
+			path, version, at)
+	}
+	return good(name, "%s (%s)", path, version)
+}
+
+// closedAt is the file, or the nearest folder above it, that others than its owner may not run or enter; "": none.
+func closedAt(path string) string {
+	for at := path; at != "/"; at = filepath.Dir(at) {
+		if info, err := os.Stat(at); err == nil && info.Mode()&0o001 == 0 {
+			return at
+		}
+	}
+	return ""
 }
 
 // checkLauncher names the launcher that started this process.
