@@ -110,8 +110,8 @@ func (l Reader) dir(instance string) (string, error) {
 	}
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		if m := l.member(instance); m != nil && !m.Live {
-			return "", exit.Usagef("%s/%s has ended; its logs are on its own host, %s", l.Facts.ID, instance,
-				cmp.Or(m.Addr, m.Host))
+			return "", exit.Usagef("%[1]s/%[2]s has ended; its logs are on its own host, %[3]s: "+
+				"muster logs %[1]s/%[2]s there", l.Facts.ID, instance, cmp.Or(m.Addr, m.Host))
 		}
 		return "", exit.Usagef("no log of %s/%s on this host (%s); here are: %s", l.Facts.ID, instance, dir,
 			wording.OrNone(l.names()))
