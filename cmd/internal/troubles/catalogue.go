@@ -31,6 +31,21 @@ var catalogue = []group{
 				"shows each value and its source.",
 		},
 		{
+			says:  []string{"… has no ssh server: muster.ssh was not true when it was started"},
+			codes: []int{exit.Usage},
+			because: "The app was started without muster.ssh=true, or its host's policy has ssh: false, of which " +
+				"muster status shows a warning.",
+			fix: "Start it with --set muster.ssh=true. muster exec needs no server.",
+		},
+		{
+			says:  []string{"Who asks is not known here: a token, or the proxy's word, is missing or wrong."},
+			heard: []string{"the server does not answer; this is what it said last"},
+			because: "The page's link was used, its token is not in the file of --tokens or that file is bad, or " +
+				"muster ui has ended: that of muster run --ui ends with its run.",
+			fix: "Open the newest link that muster ui has printed, and look at its stderr; start muster ui again " +
+				"if it has ended.",
+		},
+		{
 			says:    []string{"got …, want JSON"},
 			codes:   []int{exit.Definition},
 			class:   registry.ClassDefinition,
