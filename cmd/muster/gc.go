@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -154,7 +153,10 @@ func (t *tally) print(s console.Streams) error {
 	if t.dry {
 		what = "would be removed"
 	}
-	_, err := fmt.Fprintf(s.Out, "%s %s, %s\n", cmp.Or(strings.Join(parts, ", "), "nothing"), what, megabytes(t.bytes))
+	if len(parts) == 0 {
+		return console.Print(s.Out, "nothing "+what+"\n")
+	}
+	_, err := fmt.Fprintf(s.Out, "%s %s, %s\n", strings.Join(parts, ", "), what, megabytes(t.bytes))
 	return err
 }
 

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -10,6 +12,7 @@ import (
 	"github.com/muster-agent/muster/cmd/internal/console"
 	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/wording"
 )
 
 type holdFlags struct {
@@ -47,5 +50,8 @@ func (f *holdFlags) hold(ctx context.Context, s console.Streams, word string) er
 	if err != nil {
 		return err
 	}
-	return ask.Hold(ctx, k, word, f.keep)
+	if err := ask.Hold(ctx, k, word, f.keep); err != nil || f.release {
+		return cmp.Or(err, console.Print(s.Out, word+": released\n"))
+	}
+	return console.Print(s.Out, fmt.Sprintf("%s: held until %s\n", word, wording.Clock(time.Now().Add(f.keep))))
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,6 +53,7 @@ func (f *psFlags) ps(ctx context.Context, s console.Streams) error {
 	if err != nil {
 		return err
 	}
+	k.Past.Listed = os.Getenv(flags.HistoryVariable) != "" && !f.running
 	rows, err := k.List(ctx)
 	if err != nil {
 		return err

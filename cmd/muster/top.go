@@ -26,7 +26,7 @@ func newTop(s console.Streams) *cobra.Command {
 		Use: "top [APP]", Short: "Show what apps, or the instances of one, use of memory, cores and GPUs",
 		Args: atMost("APP"),
 		Long: `Shows the newest samples of the agents, those on other hosts included: memory as the limit counts it,
-cores in use, and how busy the GPUs are. On a terminal the table is drawn every two seconds until q or
+cores in use (OF: of so many), and how busy the GPUs are. On a terminal the table is drawn every two seconds until q or
 Ctrl-C; otherwise, and with --once or --json, once. An agent has its first sample after five seconds.`,
 		Example:           "  muster top\n  muster top d1 --registry consul://127.0.0.1:8500\n  muster top d1 --json",
 		ValidArgsFunction: completeKnown(&f.ask),

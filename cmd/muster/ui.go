@@ -63,6 +63,9 @@ name of its own, so that its scripts act with nobody's rights here.`,
 	set := cmd.Flags()
 	f.ask.Register(set)
 	f.ask.History.Register(set)
+	set.Lookup("registry").Usage = "registry whose apps are shown, beside those of this host"
+	set.Lookup("history").Usage = "show the ended runs of the history store at this `URL`, too " +
+		"(default: the policy's, for apps that are found nowhere else)"
 	set.StringVar(&f.listen, "listen", "127.0.0.1:0",
 		"`ADDRESS` to listen at, or unix:PATH for a proxy on this host; port 0: any that is free")
 	set.StringVar(&f.url, "url", "", "where browsers reach it, such as https://muster.example.org")
@@ -82,9 +85,9 @@ func newUIToken(s console.Streams) *cobra.Command {
 	act := false
 	cmd := &cobra.Command{
 		Use: "token NAME", Short: "Make a token for muster ui --tokens", Args: exactly("NAME"),
-		Long: `Prints a new token's line for the file of muster ui --tokens, and the token itself on stderr: it is
-written down nowhere else. The token opens the page's login, and programs show it as Authorization:
-Bearer TOKEN.`,
+		Long: `Prints a new token's line for the file of muster ui --tokens, and on stderr the token itself, which
+is written down nowhere else. The token opens the page's login, and programs show it in the header
+"Authorization: Bearer TOKEN".`,
 		Example: "  muster ui token ann >>ui.tokens\n  muster ui token --act bob >>ui.tokens",
 		RunE: func(_ *cobra.Command, args []string) error {
 			secret, line, err := ui.NewToken(args[0], act)
