@@ -112,7 +112,7 @@ func advice(c registry.Class, app string, first registry.Instance, exit *registr
 			found = "a command or a shared library was not found: "
 		}
 	}
-	return fmt.Sprintf("%ssee, on its host, muster logs %s/%s --stderr --tail 20", found, app, first)
+	return fmt.Sprintf("%ssee muster logs %s/%s --tail 20", found, app, first)
 }
 
 // What the kernel says of a full disk (ENOSPC), and of a port that another process has (EADDRINUSE).

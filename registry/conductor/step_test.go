@@ -356,14 +356,14 @@ func TestInstanceFailures(t *testing.T) {
 			g.report("worker-0", registry.PhaseFailed, registry.MemberExit{Code: new(127), Class: registry.ClassApp, Final: true})
 		}, func(g *gang) {
 			g.wantVerdict(registry.Failed, registry.ClassApp, "worker-0", "worker-0 exited with 127")
-			if !strings.HasPrefix(g.dir.Verdict.Advice, "a command or a shared library was not found: see, on its host, muster logs ") {
+			if !strings.HasPrefix(g.dir.Verdict.Advice, "a command or a shared library was not found: see muster logs ") {
 				g.t.Errorf("got advice %q", g.dir.Verdict.Advice)
 			}
 		}},
 		{"a command that may not be executed", asynchronous(), func(g *gang) {
 			g.report("worker-0", registry.PhaseFailed, registry.MemberExit{Code: new(126), Class: registry.ClassApp, Final: true})
 		}, func(g *gang) {
-			if !strings.HasPrefix(g.dir.Verdict.Advice, "a command was found that may not be executed: see, on its host, ") {
+			if !strings.HasPrefix(g.dir.Verdict.Advice, "a command was found that may not be executed: see muster logs ") {
 				g.t.Errorf("got advice %q", g.dir.Verdict.Advice)
 			}
 		}},
