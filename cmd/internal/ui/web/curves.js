@@ -41,7 +41,7 @@ export function showCurves(place, api) {
       only.replaceChildren(...names.map((name) => make("option", { value: name }, name || "all")));
       only.value = names.includes(chosen) ? chosen : "";
     }
-    note.textContent = all.length ? "" : goesOn ? "No agent has sent samples." : "No samples of this run were kept.";
+    note.textContent = all.length ? "" : goesOn ? "No agent sends samples now; they end with the agent." : "Samples end with the agent, and no history store kept this run's: muster run --history URL.";
     draw();
   }
 
