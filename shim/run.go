@@ -75,7 +75,7 @@ func (a *agent) work(ctx context.Context, p plan.Plan, logDir string) {
 			}
 		})
 		wg.Go(func() {
-			if err := logtimes.Keep(ctx, path); err != nil {
+			if err := logtimes.Keep(ctx, path, a.started); err != nil {
 				a.log.Warn("times of the output not kept: muster logs --since shows all of it", "err", err)
 			}
 		})

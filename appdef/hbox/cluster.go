@@ -1,6 +1,9 @@
 package hbox
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -25,13 +28,13 @@ func (l *line) cluster() string {
 		return ""
 	}
 	var names []string
-	for conf, files := range l.confs {
+	for _, conf := range slices.Sorted(maps.Keys(l.confs)) {
 		of, ok := strings.CutSuffix(conf, clusterSuffix)
 		if !ok {
 			continue
 		}
 		if strings.ToLower(of) == name {
-			return l.hadoopFolder(files)
+			return l.hadoopFolder(l.confs[conf])
 		}
 		names = append(names, of)
 	}
@@ -39,7 +42,6 @@ func (l *line) cluster() string {
 		l.carried["cluster"] = name
 		return ""
 	}
-	slices.Sort(names)
 	l.bad(v.Place, appdef.Quote(name), "one of "+strings.Join(names, ", "), appdef.DidYouMean(name, names))
 	return ""
 }
@@ -68,3 +70,12 @@ func (l *line) hadoopFolder(v appdef.Value) string {
 }
 
 var hadoopFiles = [...]string{"core-site.xml", "hdfs-site.xml", "yarn-site.xml", "mapred-site.xml"}
+
+// PickConf is the folder of the Hadoop configuration: given, or the one that --cluster names; empty: neither says one.
+func (s Submission) PickConf(given string) (string, error) {
+	if s.HadoopConf != "" && given != "" && given != s.HadoopConf {
+		return "", fmt.Errorf("hbox-submit: --hadoop-conf %s beside --cluster, which names %s: want one of the two", given,
+			s.HadoopConf)
+	}
+	return cmp.Or(given, s.HadoopConf), nil
+}

@@ -169,7 +169,8 @@ func (f *hboxFlags) submit(cmd *cobra.Command, s console.Streams, words []string
 	if bad := found.Errors(); len(bad) > 0 {
 		return exit.With(hboxRefused, bad)
 	}
-	if err := f.pickCluster(job); err != nil {
+	conf := &f.run.Filesystem.Hadoop.Conf
+	if *conf, err = job.PickConf(*conf); err != nil {
 		return exit.With(hboxRefused, err)
 	}
 	if where := cmp.Or(job.Launcher, f.launcher, "none"); where != "none" && !f.explain && f.keep == "" {
@@ -182,20 +183,6 @@ func (f *hboxFlags) submit(cmd *cobra.Command, s console.Streams, words []string
 		return exit.With(hboxRefused, f.look(cmd.Context(), s, job))
 	}
 	return hboxCode(f.here(cmd.Context(), s, job))
-}
-
-// pickCluster uses the Hadoop configuration that --cluster names.
-func (f *hboxFlags) pickCluster(job hbox.Submission) error {
-	conf := &f.run.Filesystem.Hadoop.Conf
-	switch {
-	case job.HadoopConf == "":
-		return nil
-	case *conf != "":
-		return exit.Usagef("hbox-submit: --hadoop-conf %s beside --cluster, which names %s: want one of the two", *conf,
-			job.HadoopConf)
-	}
-	*conf = job.HadoopConf
-	return nil
 }
 
 // look shows the job without running it: as a sheet for people, as a package that muster's other verbs read, or both.

@@ -20,9 +20,10 @@ const (
 	mostMarks = 16 << 10
 )
 
-// Keep writes the marks of a log until ctx ends, and one for what is there then. The log may not be there yet.
-func Keep(ctx context.Context, log string) error {
-	k := marker{log: log}
+// Keep writes the marks of a log until ctx ends, and one for what is there then. The log may not be there yet. When an
+// agent that began at since is the first to keep marks, what was written before it has a time that is unknown.
+func Keep(ctx context.Context, log string, since time.Time) error {
+	k := marker{log: log, since: since}
 	k.marks, k.kept = marksOf(log)
 	if err := k.begin(time.Now()); err != nil {
 		return err
@@ -47,6 +48,7 @@ func Keep(ctx context.Context, log string) error {
 // marker writes the marks of one log.
 type marker struct {
 	log   string
+	since time.Time // when its agent began
 	marks []mark
 	kept  bool      // somebody has kept marks before
 	told  time.Time // of the last mark
@@ -65,7 +67,7 @@ func (k *marker) begin(now time.Time) error {
 	if err != nil || info.Size() == 0 {
 		return nil
 	}
-	if !k.kept {
+	if !k.kept && info.ModTime().Before(k.since) {
 		return k.add(mark{inodeOf(info), info.Size(), 0})
 	}
 	if last := info.ModTime(); last.Before(now) { // what the run before wrote last is not of this one

@@ -97,6 +97,7 @@ func TestEarlierOutput(t *testing.T) {
 	r := newRig(t)
 	r.write("old")
 	r.want(r.log, 0, "unknown") // no marks at all
+	r.since = time.Now().Add(time.Hour)
 	r.must(r.begin(noon))
 	r.write("new")
 	r.must(r.mark(noon.Add(time.Second)))
@@ -122,6 +123,15 @@ func TestEarlierOutput(t *testing.T) {
 	again(time.Second, 3*time.Minute)
 	r.want(r.log, 28, "2m0s")
 	r.want(r.log, 6, "30s")
+}
+
+// What a process has written before its agent's first look is its own, not an earlier one's.
+func TestWrittenBeforeTheFirstLook(t *testing.T) {
+	r := newRig(t)
+	r.write("quick")
+	r.since = noon.Add(-time.Minute)
+	r.must(r.begin(noon))
+	r.want(r.log, 4, "0s")
 }
 
 func TestThin(t *testing.T) {
@@ -167,6 +177,6 @@ func TestKeep(t *testing.T) {
 	r.write("x")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	r.must(Keep(ctx, r.log))
+	r.must(Keep(ctx, r.log, time.Now().Add(time.Hour)))
 	r.want(r.log, 0, "unknown")
 }

@@ -116,8 +116,11 @@ func (j *Job) parseWords(words []string) (hbox.Submission, error) {
 		return job, exit.Usagef("%s: --set and --instances are of packages; say it in the words of hbox-submit, as "+
 			"--conf", j.Verb)
 	}
-	if job.HadoopConf != "" && j.Choices.Hadoop.Conf == "" {
-		j.Choices.Hadoop.Conf = job.HadoopConf
+	given := j.Choices.Hadoop.Conf
+	if j.Choices.Hadoop.Conf, err = job.PickConf(given); err != nil {
+		return job, exit.With(exit.Usage, err)
+	}
+	if given == "" && job.HadoopConf != "" {
 		j.File.AgentFlags = append(j.File.AgentFlags, "--hadoop-conf", job.HadoopConf)
 	}
 	return job, nil
