@@ -116,11 +116,12 @@ func (a keptAgent) Logs(ctx context.Context, _ string, offset int64, _ bool, to 
 
 // Tail reads a log twice where its last lines alone are wanted: it may be long.
 func (a keptAgent) Tail(ctx context.Context, log string, lines int, _ bool, to io.Writer) error {
+	if lines < 0 {
+		return missingLog(a.kept.Log(ctx, a.instance, log, to))
+	}
 	all := &lineCounter{}
-	if lines >= 0 {
-		if err := a.kept.Log(ctx, a.instance, log, all); err != nil {
-			return missingLog(err)
-		}
+	if err := a.kept.Log(ctx, a.instance, log, all); err != nil {
+		return missingLog(err)
 	}
 	return missingLog(a.kept.Log(ctx, a.instance, log, &lineSkipper{to: to, skip: all.lines() - lines}))
 }
