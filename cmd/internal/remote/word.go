@@ -1,6 +1,9 @@
 package remote
 
 import (
+	"maps"
+	"strings"
+
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/cmd/internal/apps"
 	"github.com/muster-agent/muster/registry"
@@ -107,17 +110,25 @@ func Describe(record registry.AppRecord) (any, error) {
 	if len(app.Components) == 0 {
 		return definition{Version: 1}, nil
 	}
-	app.Config, app.Resources, app.Kept = mask.Values(app.Config), mask.Values(app.Resources), nil
+	app.Config, app.Resources, app.Kept = texts(app.Config), texts(app.Resources), nil
 	for name, values := range app.Defaults {
-		app.Defaults[name] = mask.Values(values)
+		app.Defaults[name] = texts(values)
 	}
 	for i := range app.Components {
 		c := &app.Components[i]
-		c.Config, c.Resources, c.Scripts = mask.Values(c.Config), mask.Values(c.Resources), appdef.Scripts{}
+		c.Config, c.Resources, c.Scripts = texts(c.Config), texts(c.Resources), appdef.Scripts{}
 		s := &c.Settings
 		s.Command, s.ResumeArgs, s.TFArgs, s.Sides = "", "", nil, nil
 		s.Env, s.SecretSettings = mask.Values(s.Env), appdef.SecretSettings{}
 	}
 	text, err := appdef.Encode(app)
 	return definition{Version: 1, Definition: text}, err
+}
+
+// texts are a section's values without muster's own settings: the settled ones say the same, and some of the texts are
+// commands.
+func texts(section map[string]string) map[string]string {
+	section = mask.Values(section)
+	maps.DeleteFunc(section, func(key, _ string) bool { return strings.HasPrefix(key, "muster.") })
+	return section
 }
