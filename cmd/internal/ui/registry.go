@@ -67,7 +67,7 @@ func (s *Server) inRegistry(r *http.Request) (apps.Lookup, error) {
 // refuseVerb answers an error with the exit code that a verb on a host of the registry would have.
 func refuseVerb(w http.ResponseWriter, err error) {
 	code := statusOf(err)
-	if errors.Is(err, registry.ErrUnreachable) {
+	if errors.Is(err, registry.ErrUnreachable) || errors.Is(err, errTooManyActs) {
 		code = http.StatusServiceUnavailable
 	}
 	refuseAs(w, code, remote.Refusal{Error: err.Error(), Code: exit.CodeOf(err)})
@@ -99,6 +99,9 @@ func (s *Server) definition(k apps.Lookup, r *http.Request) (any, error) {
 	facts, err := k.App(r.Context(), r.PathValue("app"))
 	if err != nil {
 		return nil, err
+	}
+	if facts.Registry == nil {
+		return nil, facts.NoRegistry("what it was made of stands there")
 	}
 	return remote.Describe(facts.Registry.App)
 }
@@ -231,6 +234,10 @@ func (s *Server) throughTo(acts bool) http.HandlerFunc {
 	}
 }
 
+// errTooManyActs refuses a verb, which has no terminal to close.
+var errTooManyActs = exit.With(exit.Registry, fmt.Errorf("this page has %d programs and acts of verbs under way: try "+
+	"again when one has ended", mostTerminals))
+
 // mayBegin refuses an act that its user may not ask for, or that is one too many.
 func (s *Server) mayBegin(r *http.Request, under int32) error {
 	if !slices.Contains(agentActs, r.PathValue("act")) {
@@ -240,7 +247,7 @@ func (s *Server) mayBegin(r *http.Request, under int32) error {
 		return err
 	}
 	if under > mostTerminals {
-		return errTooMany
+		return errTooManyActs
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -113,5 +114,22 @@ func TestOwnPageAnswersNoVerbs(t *testing.T) {
 	}
 	if code, text, _ := get(t, mine, base+"/api/v1/apps/d1/registry", ""); code != 400 || !strings.Contains(text, "--ui is for the page of a registry") {
 		t.Errorf("%d %s", code, text)
+	}
+}
+
+// A verb that is one too many has no terminal to close, and may try again.
+func TestOneActTooMany(t *testing.T) {
+	s := &Server{}
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "https://muster.test/", nil)
+	r.SetPathValue("act", "signal")
+	r.Header.Set("Content-Type", "application/json")
+	r = r.WithContext(context.WithValue(r.Context(), callerKey{}, caller{Name: "bob", Act: true}))
+	if err := s.mayBegin(r, mostTerminals); err != nil {
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	refuseVerb(w, s.mayBegin(r, mostTerminals+1))
+	if w.Code != 503 || !strings.Contains(w.Body.String(), "try again") || !strings.Contains(w.Body.String(), `"code":69`) {
+		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
