@@ -2,10 +2,13 @@ package apps
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/status"
+	"github.com/muster-agent/muster/shim/wording"
 )
 
 // Registry is what is asked about an app: its registry, or a page that answers in its place.
@@ -25,7 +28,7 @@ type Page interface {
 	Registry
 	// Address is the registry whose apps it shows.
 	Address(ctx context.Context) (registry.Address, error)
-	Rows(ctx context.Context) ([]Row, error)
+	All(ctx context.Context) (Listing, error)
 	// States are those of the agents that answer it, by instance.
 	States(ctx context.Context, app string) (map[string]status.State, error)
 	// Agent is the API of an instance's agent, as far as its user may look and act.
@@ -43,12 +46,15 @@ func (k Lookup) Open(address registry.Address) (Registry, error) {
 
 // rowsOfPage are the apps of the page and those of this host.
 func (k Lookup) rowsOfPage(ctx context.Context) ([]Row, error) {
-	rows, err := k.Page.Rows(ctx)
+	all, err := k.Page.All(ctx)
 	if err != nil {
 		return nil, err
 	}
+	for _, text := range all.Warnings {
+		fmt.Fprintln(k.Warn, wording.Printable(strings.TrimSpace(text)))
+	}
 	k.Page = nil
-	return k.ListAlso(ctx, rows, k.State), nil
+	return k.ListAlso(ctx, all.Apps, k.State), nil
 }
 
 // Agent is the API of an instance's agent on another host; nil: it has none, or none that is reached from here.

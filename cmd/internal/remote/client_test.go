@@ -14,9 +14,11 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/cmd/internal/apps"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/status"
 )
 
 // serve is a page that answers like this, and a client of it.
@@ -178,6 +180,18 @@ func TestAsk(t *testing.T) {
 	}
 }
 
+// What a page leaves out of its list is told, as a registry's.
+func TestListedWarnings(t *testing.T) {
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		_ = json.NewEncoder(w).Encode(apps.Listing{Version: 1, Apps: []apps.Row{{App: "d1"}}, Warnings: []string{"d2: left \x1b[1mout\n"}})
+	})
+	var warned strings.Builder
+	rows, err := apps.Lookup{Page: c, Warn: &warned, State: status.Dir(t.TempDir())}.List(t.Context())
+	if err != nil || len(rows) != 1 || !strings.HasPrefix(warned.String(), "d2: left ") || strings.Contains(warned.String(), "\x1b") {
+		t.Errorf("%v %v: %q", rows, err, warned.String())
+	}
+}
+
 // What the registry says arrives as it was, but for what its hosts alone may know.
 func TestSay(t *testing.T) {
 	app := appdef.App{Name: "x", Config: map[string]string{"db.password": "hunter2", "db.host": "h", "muster.command": "train --key hunter2"}, Components: []appdef.Component{{
@@ -193,7 +207,7 @@ func TestSay(t *testing.T) {
 		t.Fatal(err)
 	}
 	st := consul.Status{
-		ID: "d1", App: registry.AppRecord{Run: "3", Def: def, Token: "hunter2", User: "ann"}, Conductor: "worker-0", Live: 1,
+		ID: "d1", Broken: []error{errors.New("worker-9: no JSON")}, App: registry.AppRecord{Run: "3", Def: def, Token: "hunter2", User: "ann"}, Conductor: "worker-0", Live: 1,
 		Directive: registry.Directive{Run: "3", Gen: 2, Verdict: &registry.Verdict{Run: "3"}},
 		Members: []consul.MemberStatus{{
 			Instance: registry.Instance{Component: "worker", Index: 1}, Live: true, Step: new(int64(7)),
@@ -212,7 +226,7 @@ func TestSay(t *testing.T) {
 	got := w.status("d1")
 	m := got.Members[0]
 	if got.App.User != "ann" || got.App.DefID == "" || got.Verdict.Run != "3" || got.Conductor != "worker-0" || got.Live != 1 || m.Pid != 9 ||
-		m.Instance != st.Members[0].Instance || m.Peer != "h:1#k" || *m.Step != 7 || !m.Live {
+		len(got.Broken) != 1 || got.Broken[0].Error() != "worker-9: no JSON" || m.Instance != st.Members[0].Instance || m.Peer != "h:1#k" || *m.Step != 7 || !m.Live {
 		t.Errorf("%+v", got)
 	}
 	d, err := Describe(st.App)

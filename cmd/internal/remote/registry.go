@@ -35,11 +35,10 @@ func (c *client) MayAct(ctx context.Context) error {
 // listPatience bounds the listing of all apps: the page may have to read each.
 const listPatience = time.Minute
 
-// Rows are the apps that the page shows.
-func (c *client) Rows(ctx context.Context) ([]apps.Row, error) {
-	var all apps.Listing
-	err := c.call(ctx, listPatience, http.MethodGet, c.path("apps"), nil, &all)
-	return all.Apps, err
+// All are the apps that the page shows, and what is left out.
+func (c *client) All(ctx context.Context) (all apps.Listing, err error) {
+	err = c.call(ctx, listPatience, http.MethodGet, c.path("apps"), nil, &all)
+	return all, err
 }
 
 // Status is the registry's word on one app. The error is registry.ErrNoApp when there is none.

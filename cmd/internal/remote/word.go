@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"errors"
 	"maps"
 	"strings"
 
@@ -28,6 +29,7 @@ type word struct {
 	Conductor string             `json:"conductor"` // empty: nobody conducts
 	Live      int                `json:"live"`      // indexes that are held
 	Members   []member           `json:"members"`
+	Broken    []string           `json:"broken,omitempty"` // records that do not decode: which, and why
 }
 
 // member is the record of an instance, and whether a live agent holds its index.
@@ -85,6 +87,9 @@ func Say(st consul.Status) any {
 		record.Process = registry.Process{Pid: m.Pid} // which status shows
 		w.Members = append(w.Members, member{m.Instance.String(), record, m.Live, m.Step})
 	}
+	for _, err := range st.Broken {
+		w.Broken = append(w.Broken, err.Error())
+	}
 	return w
 }
 
@@ -100,6 +105,9 @@ func (w word) status(app string) consul.Status {
 			one := consul.MemberStatus{Instance: in, Member: m.Record, Live: m.Live, Step: m.Step}
 			st.Members = append(st.Members, one)
 		}
+	}
+	for _, text := range w.Broken {
+		st.Broken = append(st.Broken, errors.New(text))
 	}
 	return st
 }
