@@ -2,6 +2,9 @@ package ui
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 )
@@ -53,7 +56,7 @@ func (s *shared[T]) begin(
 	s.all[key] = one
 	ctx, one.cancel = context.WithCancel(context.WithoutCancel(ctx)) // the caller may leave before the others
 	go func() {
-		one.value, one.err = look(ctx)
+		one.value, one.err = survive(ctx, key, look)
 		close(one.done)
 		one.cancel()
 		time.AfterFunc(shareFor, func() { s.forget(key, one) })
@@ -61,19 +64,36 @@ func (s *shared[T]) begin(
 	return one
 }
 
+// survive has a look that panics fail: it runs outside of any request, and would end the whole server.
+func survive[T any](
+	ctx context.Context, key string, look func(context.Context) (T, error),
+) (value T, err error) {
+	defer func() {
+		if why := recover(); why != nil {
+			slog.Error("a look has panicked", "key", key, "err", why, "stack", string(debug.Stack()))
+			err = fmt.Errorf("look at %s: a fault of muster itself: %v", key, why)
+		}
+	}()
+	return look(ctx)
+}
+
+// leave gives up a look under the same lock that saw nobody wait for it: a newcomer must not join one that ends.
 func (s *shared[T]) leave(key string, one *sharedLook[T]) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	one.waiting--
-	nobody := one.waiting == 0
-	s.mu.Unlock()
 	select {
 	case <-one.done:
+		return
 	default:
-		if nobody {
-			s.forget(key, one)
-			one.cancel()
-		}
 	}
+	if one.waiting > 0 {
+		return
+	}
+	if s.all[key] == one {
+		delete(s.all, key)
+	}
+	one.cancel()
 }
 
 func (s *shared[T]) forget(key string, one *sharedLook[T]) {
