@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
@@ -201,27 +202,43 @@ func (s *Store) explain(err error) error {
 // mostFile is how long a file of a run may be, in bytes: a run.json of 10,000 members has some 10 MB.
 const mostFile = 64 << 20
 
-func (s *Store) read(ctx context.Context, file string) (text []byte, err error) {
+// mostOwn is how long a file of one instance may be, in bytes: an agent's state has 512 KiB at most.
+const mostOwn = 1 << 20
+
+// mostAtOnce is from which size on files are read, and made sense of, one after the other, in bytes.
+const mostAtOnce = 1 << 20
+
+// read hands the text of a file to use, which keeps none of it.
+func (s *Store) read(ctx context.Context, file string, most int, use func(text []byte) error) (err error) {
 	content, err := s.in.Open(ctx, file, store.Position{})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, content.Close()) }()
-	text, err = io.ReadAll(io.LimitReader(content, mostFile+1))
-	if err == nil && len(text) > mostFile {
-		err = fmt.Errorf("%s: got more than %d bytes, want a file of muster's", file, mostFile)
+	text, err := io.ReadAll(io.LimitReader(content, mostAtOnce+1))
+	if err == nil && len(text) > mostAtOnce {
+		s.large.Lock()
+		defer s.large.Unlock()
+		var rest []byte
+		rest, err = io.ReadAll(io.LimitReader(content, int64(max(0, most+1-len(text)))))
+		text = append(text, rest...)
 	}
-	return text, err
+	switch {
+	case err != nil:
+		return err
+	case len(text) > most:
+		return fmt.Errorf("%s: got more than %d bytes, want a file of muster's", file, most)
+	}
+	return use(text)
 }
 
-func (s *Store) readJSON(ctx context.Context, file string, into any) error {
-	text, err := s.read(ctx, file)
-	if err == nil {
-		if err = json.Unmarshal(text, into); err != nil {
-			err = fmt.Errorf("%s: %w", file, err)
+func (s *Store) readJSON(ctx context.Context, file string, most int, into any) error {
+	return s.read(ctx, file, most, func(text []byte) error {
+		if err := json.Unmarshal(text, into); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
 		}
-	}
-	return err
+		return nil
+	})
 }
 
 // List are the runs of this store, each with its folder. Of a run without run.json its folder and its instances tell.
@@ -304,7 +321,7 @@ func (s *Store) summaryOf(ctx context.Context, e Entry) (Run, error) {
 		return known.run, nil
 	}
 	var r summary
-	if err := s.readLarge(ctx, info, &r); err != nil || r.App != e.App || r.Run.Run != e.Run {
+	if err := s.readJSON(ctx, info.Path, mostFile, &r); err != nil || r.App != e.App || r.Run.Run != e.Run {
 		return Run{}, err
 	}
 	s.mu.Lock()
@@ -324,17 +341,6 @@ type ignored struct{}
 
 // UnmarshalJSON takes all.
 func (*ignored) UnmarshalJSON([]byte) error { return nil }
-
-// mostAtOnce is from which size on files are read one after the other, in bytes.
-const mostAtOnce = 1 << 20
-
-func (s *Store) readLarge(ctx context.Context, file store.Info, into any) error {
-	if file.Size > mostAtOnce {
-		s.large.Lock()
-		defer s.large.Unlock()
-	}
-	return s.readJSON(ctx, file.Path, into)
-}
 
 // bare is a run that has no run.json, as its instances show it.
 func (s *Store) bare(ctx context.Context, e Entry) (Run, error) {
@@ -417,13 +423,13 @@ func (s *Store) load(ctx context.Context, e Entry) (*Kept, error) {
 		return nil, s.explain(err)
 	}
 	run := k.Run
-	if err = s.readJSON(ctx, s.path(e.path(), runFile), &run); err == nil {
+	if err = s.readJSON(ctx, s.path(e.path(), runFile), mostFile, &run); err == nil {
 		k.Run = run
 	}
-	text, undefined := s.read(ctx, s.path(e.path(), appFile))
-	if undefined == nil {
-		k.Def, undefined = appdef.Unmarshal(text)
-	}
+	undefined := s.read(ctx, s.path(e.path(), appFile), mostFile, func(text []byte) (err error) {
+		k.Def, err = appdef.Unmarshal(text)
+		return err
+	})
 	for _, err := range []error{err, undefined} {
 		if err = odd.leave(ctx, err); err != nil {
 			return nil, s.explain(err)
@@ -448,14 +454,14 @@ func (s *Store) loadInstances(ctx context.Context, k *Kept, folders []store.Info
 		}
 		var st State
 		var x status.ExitFile
-		err := s.readJSON(ctx, k.file(name, stateFile), &st)
+		err := s.readJSON(ctx, k.file(name, stateFile), mostOwn, &st)
 		if errors.Is(err, fs.ErrNotExist) || err == nil && (st.App != k.App || st.State.Run != k.Run.Run) {
 			return nil
 		}
 		if err != nil {
 			return odd.leave(ctx, err)
 		}
-		err = s.readJSON(ctx, k.file(name, exitFile), &x)
+		err = s.readJSON(ctx, k.file(name, exitFile), mostOwn, &x)
 		mu.Lock()
 		defer mu.Unlock()
 		k.States[name] = st
@@ -505,16 +511,25 @@ func (k *Kept) Events(ctx context.Context, instance string, offset int64, to io.
 	return errors.Join(err, content.Close())
 }
 
-// mostSamples is how much of an instance's samples is read, in bytes: they are 2,000 points at most.
-const mostSamples = 8 << 20
+// mostSamples is how much of an instance's samples is read, in bytes, and mostPoints how many of them a run's instances
+// may have: an agent keeps 2,000.
+const (
+	mostSamples = 2 << 20
+	mostPoints  = 4 << 20
+)
 
 // Samples are what the instances used, of those that have left some that can be read, as Table.After has it.
 func (k *Kept) Samples(ctx context.Context, since int64) ([]samples.Table, error) {
 	names := k.Instances()
 	found := make([]samples.Table, len(names))
 	var odd oddities
+	var points atomic.Int64
 	err := each(len(names), func(i int) error {
+		if points.Load() > mostPoints {
+			return nil
+		}
 		t, err := k.samplesOf(ctx, names[i])
+		points.Add(int64(len(t.At)))
 		found[i] = t.After(since)
 		return odd.leave(ctx, err)
 	})

@@ -181,7 +181,7 @@ type Instance struct {
 func (w *Writer) Put(ctx context.Context, in registry.Instance, one Instance) error {
 	name := in.String()
 	var there State
-	err := w.s.readJSON(ctx, w.s.path(w.e.path(), name, stateFile), &there)
+	err := w.s.readJSON(ctx, w.s.path(w.e.path(), name, stateFile), mostOwn, &there)
 	if err == nil && !one.State.replaces(there) {
 		return nil
 	}
@@ -311,7 +311,7 @@ func copyPart(ctx context.Context, to io.Writer, part string, skip, most int64) 
 // Conclude writes the files of the run: its definition, and what the registry knew of it at its end.
 func (w *Writer) Conclude(ctx context.Context, r Run, definition []byte, hide func(string) string) error {
 	var there Run
-	err := w.s.readJSON(ctx, w.s.path(w.e.path(), runFile), &there)
+	err := w.s.readJSON(ctx, w.s.path(w.e.path(), runFile), mostFile, &there)
 	if err == nil && !r.replaces(there) {
 		return nil
 	}
