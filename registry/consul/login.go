@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/hashicorp/consul/api"
+
 	"github.com/muster-agent/muster/registry"
 )
 
@@ -18,7 +20,13 @@ func (c *Client) Permit(ctx context.Context, app string, l registry.Login) (revo
 		return nil, err
 	}
 	key := keysOf(app).login(printOf(l.Key))
-	if _, err := c.calls.commit(ctx, opSet(key, text)); err != nil {
+	var ops []*api.TxnOp
+	if !l.Until.IsZero() { // nobody takes it back
+		if ops, err = c.loginsOver(ctx, app); err != nil {
+			return nil, fmt.Errorf("permit a login: %w", err)
+		}
+	}
+	if _, err := c.calls.commit(ctx, append(ops, opSet(key, text))...); err != nil { // it may be one that is over
 		return nil, fmt.Errorf("permit a login: %w", err)
 	}
 	return func() {
@@ -26,6 +34,36 @@ func (c *Client) Permit(ctx context.Context, app string, l registry.Login) (revo
 		defer cancel()
 		_, _ = c.calls.commit(ctx, opDelete(key)) // it ends with the run at the latest
 	}, nil
+}
+
+// mostTimed is how many logins of an app may have an end of their own, and mostOver how many that are over go at once.
+const (
+	mostTimed = 256
+	mostOver  = 32
+)
+
+// loginsOver delete logins whose time is over. The error says that too many others are there.
+func (c *Client) loginsOver(ctx context.Context, app string) (ops []*api.TxnOp, err error) {
+	pairs, err := c.calls.list(ctx, keysOf(app).login(""), consistent)
+	if err != nil {
+		return nil, err
+	}
+	timed := 0
+	for _, pair := range pairs {
+		l, err := decode[registry.Login](pair.Key, pair.Value)
+		switch {
+		case err != nil || l.Until.IsZero():
+		case time.Now().Before(l.Until):
+			timed++
+		case len(ops) < mostOver:
+			ops = append(ops, opDelete(pair.Key))
+		}
+	}
+	if timed >= mostTimed {
+		return nil, fmt.Errorf("%s has %d login keys whose time is not over, the most that it may have: "+
+			"ask for keys of a shorter time", app, timed)
+	}
+	return ops, nil
 }
 
 // Permitted is who may log in to the instances of a run with a key. The error is registry.ErrNoLogin if nobody may.

@@ -69,7 +69,7 @@ func keyTable() string {
 		{k.live(anyInstance), "the incarnation; locked by the agent's session", "its agent", "as long as that session"},
 		{k.readyOf(7, anyInstance), "nothing; locked by the agent's session", "its agent", "as long as that session, until a report or the next acknowledgement"},
 		{k.ask("KIND", "ID"), "`Ask`", "a command", "until it is served or dropped, or the run ends"},
-		{k.login("PRINT"), "`Login`: who may log in by ssh, with which key", "a command; an agent for its process", "until its command ends or its agent leaves; one of `muster ssh --config` as long as the app, one of the page until its time"},
+		{k.login("PRINT"), "`Login`: who may log in by ssh, with which key", "a command; an agent for its process", "until its command ends or its agent leaves; one of `muster ssh --config` as long as the app, one of the page until another is made after its time"},
 		{k.grant(anyInstance, "ID"), "the SHA-256 of a secret, in hex: who shows it to the instance's agent may act there, once", "a command", "until it is used, or its command ends"},
 		{k.checkpoint(anyInstance), "`Checkpoint`", "its agent", "until `forget`"},
 		{k.common(), "`CommonStep`", "the conductor", "until `forget`"},

@@ -2,6 +2,8 @@ package registrytest_test
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,5 +39,26 @@ func TestLogins(t *testing.T) {
 		if _, err := c.Permitted(soon(t), a.facts.App, "r1", key); !errors.Is(err, want) {
 			t.Errorf("until %s from now: got %v, want %v", until, err, want)
 		}
+	}
+	// Those whose time is over go when another is made, and there is an end to how many there are.
+	permit := func(key string, until time.Duration) error {
+		_, err := c.Permit(soon(t), a.facts.App, registry.Login{Run: "r1", Key: key, Until: time.Now().Add(until)})
+		return err
+	}
+	must(t, permit(key, -time.Second))
+	must(t, permit(key, time.Hour))
+	if _, err := c.Permitted(soon(t), a.facts.App, "r1", key); err != nil {
+		t.Errorf("one that was over, made again: %v", err)
+	}
+	must(t, permit(key, -time.Second))
+	must(t, permit("another", time.Hour))
+	if got, err := c.Permitted(soon(t), a.facts.App, "r2", key); !errors.Is(err, registry.ErrNoLogin) {
+		t.Errorf("a login that is over: got %+v, %v", got, err)
+	}
+	for i := range 255 {
+		must(t, permit(fmt.Sprint("key ", i), time.Hour))
+	}
+	if err := permit("one more", time.Hour); err == nil || !strings.Contains(err.Error(), "has 256 login keys") {
+		t.Errorf("one too many: got %v", err)
 	}
 }

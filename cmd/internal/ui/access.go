@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -122,6 +123,9 @@ func (f *TokenFile) renew() {
 	}
 	tokens, err := readTokens(f.Path)
 	if err != nil {
+		if _, unread := errors.AsType[*fs.PathError](err); unread {
+			now = version{} // it may be readable the next time, unchanged
+		}
 		f.refuse(now, err)
 		return
 	}

@@ -167,9 +167,17 @@ func (s *Server) logout(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	secret := s.shown(r)
+	who, known := s.whoAsks(r)
+	same := func(by *http.Request) bool {
+		if secret != "" || !known || who.Name == "" {
+			return equal(secret, s.shown(by))
+		}
+		other, ok := s.whoAsks(by) // a proxy's user, who shows nothing to this server
+		return ok && other.Name == who.Name
+	}
 	s.sessions.end(secret)
-	s.pages.end(func(by *http.Request) bool { return equal(secret, s.shown(by)) })
-	s.watched.end(func(one *watching) bool { return equal(secret, s.shown(one.by)) })
+	s.pages.end(same)
+	s.watched.end(func(one *watching) bool { return same(one.by) })
 	http.SetCookie(w, &http.Cookie{
 		Name: s.cookie(sessionCookie), Path: "/", MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteStrictMode,
 		Secure: s.secure(),

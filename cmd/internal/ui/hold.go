@@ -19,8 +19,8 @@ func hold(ctx context.Context, _ console.Streams, a act) error {
 	if err := a.into(&body); err != nil {
 		return err
 	}
-	if body.For == nil || !(*body.For >= 0 && *body.For <= status.MostHold.Seconds()) {
-		return exit.Usagef("body: want for, in seconds from now on, up to %s; 0 releases the container",
+	if body.For == nil || !(*body.For == 0 || *body.For >= 1 && *body.For <= status.MostHold.Seconds()) {
+		return exit.Usagef("body: want for, in seconds from now on, from 1 up to %s; 0 releases the container",
 			status.MostHold)
 	}
 	if _, err := registry.ParseInstance(a.instance); err != nil {

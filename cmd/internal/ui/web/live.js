@@ -22,7 +22,11 @@ export function follow(feed, update, say) {
 export function once(from, update, say) {
   const stop = new AbortController();
   say("loading …");
-  fetch(from, { signal: stop.signal }).then((answer) => answer.json()).then((value) => {
+  fetch(from, { signal: stop.signal }).then((answer) => {
+    const json = (answer.headers.get("Content-Type") || "").startsWith("application/json");
+    if (!json) return answer.text().then((text) => ({ error: text.trim() || "the server answers " + answer.status }));
+    return answer.json();
+  }).then((value) => {
     say(value.error || "");
     if (!value.error) update(value);
   }).catch((error) => { if (error.name !== "AbortError") say("the server does not answer"); });
