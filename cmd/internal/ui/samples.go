@@ -45,8 +45,28 @@ func (s *Server) samples(w http.ResponseWriter, r *http.Request) {
 	for _, t := range apps.EachAgent(r.Context(), k, &facts, ask) {
 		out.Instances = append(out.Instances, t)
 	}
+	if len(out.Instances) == 0 && facts.Past == nil { // the registry knows the run still, and its agents have left
+		out.Instances = kept(r.Context(), k, &facts, since)
+	}
 	slices.SortFunc(out.Instances, func(a, b samples.Table) int { return cmp.Compare(a.Instance, b.Instance) })
 	s.answerValue(w, out)
+}
+
+// kept is what the history store has of the samples of the app's run; none where it has none.
+func kept(ctx context.Context, k apps.Lookup, facts *apps.Facts, since int64) []samples.Table {
+	none := []samples.Table{}
+	if k.Past.Store == nil || facts.Registry == nil {
+		return none
+	}
+	run, err := k.Past.Store.Load(ctx, facts.ID, facts.Registry.App.Run)
+	if err != nil {
+		return none
+	}
+	found, err := run.Samples(ctx, since)
+	if err != nil || found == nil {
+		return none
+	}
+	return found
 }
 
 // factsOf finds out about one app.

@@ -34,7 +34,8 @@ export function showCurves(place, api) {
       note.textContent = await answer.json().then((said) => said.error, () => "The server has no samples.");
       return;
     }
-    all = (await answer.json()).instances.filter((one) => one.at && one.at.length > 0);
+    const sent = (await answer.json()).instances.filter((one) => one.at && one.at.length > 0);
+    if (sent.length > 0 || goesOn) all = sent; // what was drawn stays when the agents have left
     const names = ["", ...all.map((one) => one.instance)];
     if (names.length !== only.options.length) {
       const chosen = only.value;
