@@ -55,7 +55,7 @@ func (s *Server) samples(w http.ResponseWriter, r *http.Request) {
 // kept is what the history store has of the samples of the app's run; none where it has none.
 func kept(ctx context.Context, k apps.Lookup, facts *apps.Facts, since int64) []samples.Table {
 	none := []samples.Table{}
-	if k.Past.Store == nil || facts.Registry == nil {
+	if k.Past.Store == nil || facts.Registry == nil || facts.Registry.App.Run == "" { // "" would be the last run
 		return none
 	}
 	run, err := k.Past.Store.Load(ctx, facts.ID, facts.Registry.App.Run)
