@@ -1,8 +1,6 @@
 package hbox
 
 import (
-	"cmp"
-	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -70,12 +68,3 @@ func (l *line) hadoopFolder(v appdef.Value) string {
 }
 
 var hadoopFiles = [...]string{"core-site.xml", "hdfs-site.xml", "yarn-site.xml", "mapred-site.xml"}
-
-// PickConf is the folder of the Hadoop configuration: given, or the one that --cluster names; empty: neither says one.
-func (s Submission) PickConf(given string) (string, error) {
-	if s.HadoopConf != "" && given != "" && given != s.HadoopConf {
-		return "", fmt.Errorf("hbox-submit: --hadoop-conf %s beside --cluster, which names %s: want one of the two", given,
-			s.HadoopConf)
-	}
-	return cmp.Or(given, s.HadoopConf), nil
-}

@@ -1,6 +1,8 @@
 package hbox
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -70,4 +72,13 @@ func (s Submission) CarriedNames() []string {
 		}
 	}
 	return names
+}
+
+// PickConf is the folder of the Hadoop configuration: given, or the one that --cluster names; empty: neither says one.
+func (s Submission) PickConf(given string) (string, error) {
+	if s.HadoopConf != "" && given != "" && given != s.HadoopConf {
+		return "", fmt.Errorf("hbox-submit: --hadoop-conf %s beside --cluster, which names %s: want one of the two",
+			given, s.HadoopConf)
+	}
+	return cmp.Or(given, s.HadoopConf), nil
 }
