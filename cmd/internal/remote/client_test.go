@@ -182,7 +182,7 @@ func TestAsk(t *testing.T) {
 
 // What a page leaves out of its list is told, as a registry's.
 func TestListedWarnings(t *testing.T) {
-	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		_ = json.NewEncoder(w).Encode(apps.Listing{Version: 1, Apps: []apps.Row{{App: "d1"}}, Warnings: []string{"d2: left \x1b[1mout\n"}})
 	})
 	var warned strings.Builder
