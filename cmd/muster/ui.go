@@ -188,7 +188,7 @@ func (f *uiFlags) lookup(app string, s console.Streams, shared bool, over *apps.
 	k.Over, k.Warn = over, io.Discard // what is asked each second would be told each second
 	k.Past.Alone, k.Past.Listed = false, k.Past.Alone
 	if shared {
-		k.State = "/nonexistent"
+		k.State = apps.NoState
 	}
 	return k, err
 }

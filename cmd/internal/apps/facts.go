@@ -26,6 +26,9 @@ const (
 	Patience       = 6 * time.Second
 )
 
+// NoState is where no app of this host is found: a registry or a page alone is asked.
+const NoState status.Dir = "/nonexistent"
+
 // Lookup is where what is known of apps is looked for.
 type Lookup struct {
 	State   status.Dir

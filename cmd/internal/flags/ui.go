@@ -67,7 +67,7 @@ func (f *Ask) through(k *apps.Lookup, what string) error {
 		return err
 	}
 	if given {
-		k.State = "/nonexistent"
+		k.State = apps.NoState
 	}
 	k.Page, k.Named, k.Address, k.Fallback, k.Past = c, true, registry.Address{}, nil, apps.Past{}
 	return nil

@@ -49,16 +49,16 @@ func (l *Line) find(here bool) (note string, err error) {
 }
 
 // notSeen says that a process does not see its program, for the reason why, if there is one.
-func (l *Line) notSeen(program, why string, here bool) (note string, err error) {
-	if why == "" {
+func (l *Line) notSeen(program string, why cause, here bool) (note string, err error) {
+	if why == (cause{}) {
 		return "", nil
 	}
 	const remedy = "install it where all may read, such as /opt, or take an --image"
-	if here && l.Container && strings.HasSuffix(why, ofItsOwn) {
+	if here && l.Container && why.private {
 		return "", exit.Usagef("%s is not seen by a process in a container: %s; %s, or say --engine process", program,
-			why, remedy)
+			why.text, remedy)
 	}
-	return fmt.Sprintf("warning: %s is not seen by a process in a container: %s; %s", program, why, remedy), nil
+	return fmt.Sprintf("warning: %s is not seen by a process in a container: %s; %s", program, why.text, remedy), nil
 }
 
 // inPath looks for a word without a folder.
@@ -76,14 +76,14 @@ func (l *Line) inPath(word string, path []string, here bool) (note string, err e
 		return "", nil
 	}
 	why := l.unseen(found[0], runnable)
-	if why == "" {
+	if why == (cause{}) {
 		return "", nil
 	}
-	at := slices.IndexFunc(found, func(at string) bool { return l.unseen(at, runnable) == "" })
+	at := slices.IndexFunc(found, func(at string) bool { return l.unseen(at, runnable) == cause{} })
 	if at < 0 {
 		return l.notSeen(found[0], why, here)
 	}
-	return fmt.Sprintf("note: %s is %s for a process in a container, not %s: %s", word, found[at], found[0], why), nil
+	return fmt.Sprintf("note: %s is %s for a process in a container, not %s: %s", word, found[at], found[0], why.text), nil
 }
 
 // unseenFiles warns of files that the command names by a path, and that a process in a container does not see.
@@ -98,9 +98,9 @@ func (l *Line) unseenFiles() (notes []string) {
 		if info, err := os.Stat(word); err != nil || !filepath.IsAbs(word) || !info.Mode().IsRegular() {
 			continue
 		}
-		if why := l.unseen(word, readable); why != "" {
+		if why := l.unseen(word, readable); why != (cause{}) {
 			notes = append(notes, fmt.Sprintf("warning: %s is not seen by a process in a container: %s; cd to its "+
-				"folder and name it from there, which brings it, or keep it where all may read", word, why))
+				"folder and name it from there, which brings it, or keep it where all may read", word, why.text))
 		}
 	}
 	return notes
@@ -117,39 +117,43 @@ const (
 	readable = 0o004
 )
 
-const ofItsOwn = " of its own"
+// cause is why a process in a container does not see a file; the zero value: it does.
+type cause struct {
+	text    string
+	private bool // the container has another folder in this one's place, whatever a policy says of users
+}
 
 // unseen is why a process in a container does not find the file at the path, or what it is a link to, or may not do
-// with it what the mode says; "": it does. The processes of an agent that is root are another user.
-func (l *Line) unseen(path string, mode fs.FileMode) string {
+// with it what the mode says. The processes of an agent that is root are another user.
+func (l *Line) unseen(path string, mode fs.FileMode) cause {
 	if l.HostRoot {
-		return ""
+		return cause{}
 	}
 	target, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		return err.Error()
+		return cause{text: err.Error()}
 	}
 	return cmp.Or(l.unseenAt(path, mode), l.unseenAt(target, mode))
 }
 
-func (l *Line) unseenAt(path string, mode fs.FileMode) string {
+func (l *Line) unseenAt(path string, mode fs.FileMode) cause {
 	below := func(dir string) bool { return strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/") }
 	if slices.ContainsFunc(l.Seen, below) {
-		return ""
+		return cause{}
 	}
 	if at := slices.IndexFunc(privates, below); at >= 0 {
-		return "it has a " + privates[at] + ofItsOwn
+		return cause{"it has a " + privates[at] + " of its own", true}
 	}
 	if os.Geteuid() != 0 {
-		return ""
+		return cause{}
 	}
 	for at := path; at != "/"; at, mode = filepath.Dir(at), runnable { // the file, and the folders above it
 		if info, err := os.Stat(at); err == nil && info.Mode()&mode == 0 {
-			return fmt.Sprintf("%s has mode %04o, which is closed to the user that a process has unless a policy says "+
-				"otherwise", at, info.Mode().Perm())
+			return cause{text: fmt.Sprintf("%s has mode %04o, which is closed to the user that a process has unless "+
+				"a policy says otherwise", at, info.Mode().Perm())}
 		}
 	}
-	return ""
+	return cause{}
 }
 
 // interpreters are programs whose first word without a dash is a script, whatever their version.

@@ -118,13 +118,13 @@ func (s *sources) addOutside(l *Line, i int, name string) error {
 		return nil //nolint:nilerr // it may be there where the command runs
 	}
 	why := l.unseen(path, readable)
-	if why == "" || l.Image != "" {
+	if why == (cause{}) || l.Image != "" {
 		if i > 0 {
 			s.outside = cmp.Or(s.outside, name)
 		}
 		return nil
 	}
-	more := far{sources{base: filepath.Dir(path)}, path, why}
+	more := far{sources{base: filepath.Dir(path)}, path, why.text}
 	if err := more.add(filepath.Base(path)); err != nil {
 		return err
 	}
