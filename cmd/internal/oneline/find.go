@@ -83,7 +83,8 @@ func (l *Line) inPath(word string, path []string, here bool) (note string, err e
 	if at < 0 {
 		return l.notSeen(found[0], why, here)
 	}
-	return fmt.Sprintf("note: %s is %s for a process in a container, not %s: %s", word, found[at], found[0], why.text), nil
+	return fmt.Sprintf("note: %s is %s for a process in a container, not %s: %s", word, found[at], found[0],
+		why.text), nil
 }
 
 // unseenFiles warns of files that the command names by a path, and that a process in a container does not see.
