@@ -271,22 +271,24 @@ func TestClickedLink(t *testing.T) {
 	}
 }
 
-// A reader that takes nothing is left, whatever it is sent; one that is slow is not.
+// A reader that takes nothing is left, whatever it is sent; one that reads is not.
 func TestReaderIsLeft(t *testing.T) {
+	const soon = time.Second / 5
 	for _, tt := range []struct {
 		what    string
 		answer  func(w http.ResponseWriter) error
+		each    time.Duration
 		reads   bool
 		refused bool
 	}{
-		{"a value", func(w http.ResponseWriter) error { _, err := w.Write(make([]byte, 64<<20)); return err }, false, true},
-		{"a file", func(w http.ResponseWriter) error { _, err := io.CopyN(w, zeros{}, 64<<20); return err }, false, true},
-		{"a stream", func(w http.ResponseWriter) error { _, err := io.CopyN(flusher{w}, zeros{}, 64<<20); return err }, false, true},
-		{"a value, read", func(w http.ResponseWriter) error { _, err := w.Write(make([]byte, 64<<20)); return err }, true, false},
+		{"a value", func(w http.ResponseWriter) error { _, err := w.Write(make([]byte, 64<<20)); return err }, soon, false, true},
+		{"a file", func(w http.ResponseWriter) error { _, err := io.CopyN(w, zeros{}, 64<<20); return err }, soon, false, true},
+		{"a stream", func(w http.ResponseWriter) error { _, err := io.CopyN(flusher{w}, zeros{}, 64<<20); return err }, soon, false, true},
+		{"a value, read", func(w http.ResponseWriter) error { _, err := w.Write(make([]byte, 64<<20)); return err }, time.Minute, true, false},
 	} {
 		ended := make(chan error, 1)
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			ended <- tt.answer(patient{w, time.Second / 5})
+			ended <- tt.answer(patient{w, tt.each})
 		}))
 		defer s.Close()
 		conn, err := net.Dial("tcp", s.Listener.Addr().String())
