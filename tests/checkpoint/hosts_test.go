@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -69,6 +70,7 @@ func names(files map[string]string) []string {
 
 func hostLost(l *lab, stored func(worker int) map[string]string) {
 	t := l.t
+	l.ttl = time.Minute // the old agent saves what it is told to before it fences itself, however slow its successor is
 	first, old := l.agent(0, 0), l.agent(1, 1)
 	l.says(0, 0, "stdout.log", "host h0 generation 1 from \n")
 	l.says(1, 1, "stdout.log", "host h1 generation 1 from \n")

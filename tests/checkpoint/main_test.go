@@ -54,6 +54,7 @@ type lab struct {
 	store  string // URL of muster.checkpoint.sync
 	shared string // a folder beside top that all hosts see
 	env    []string
+	ttl    time.Duration // of sessions
 }
 
 const workerHosts, registryHost = 3, 3
@@ -62,7 +63,7 @@ type settings = map[string]string
 
 func newLab(t *testing.T, store string, more settings) *lab {
 	t.Helper()
-	l := &lab{t: t, hosts: netns.New(t, workerHosts+1), consul: consulserver.Start(t, consulserver.Options{}), app: "c" + strings.ToLower(rand.Text()[:8])}
+	l := &lab{t: t, hosts: netns.New(t, workerHosts+1), consul: consulserver.Start(t, consulserver.Options{}), app: "c" + strings.ToLower(rand.Text()[:8]), ttl: 10 * time.Second}
 	l.relay(registryHost, l.hosts.Addr(registryHost)+":8500", l.consul.HTTPAddr)
 	l.top = folder.Temp(t, "mc-")
 	if l.store = store; store == "" {
@@ -185,7 +186,8 @@ func (l *lab) agent(host, worker int) *exec.Cmd {
 	l.t.Helper()
 	cmd := l.hosts.Command(host, muster, "agent", "--app", filepath.Join(l.top, "app"), "--app-id", l.app, "--run", "1", "--component", "worker",
 		"--index", strconv.Itoa(worker), "--host", l.hosts.Addr(host), "--work-dir", l.work(host), "--state-dir", filepath.Join(l.top, "s"+strconv.Itoa(host)),
-		"--registry", "consul://"+l.hosts.Addr(registryHost)+":8500", "--engine", "process", "--env", fmt.Sprintf("HOST=h%d", host))
+		"--registry", "consul://"+l.hosts.Addr(registryHost)+":8500", "--engine", "process", "--env", fmt.Sprintf("HOST=h%d", host),
+		"--session-ttl", l.ttl.String(), "--lost-grace", (6 * l.ttl).String())
 	path, err := exec.LookPath(cmd.Args[0])
 	l.must(err)
 	cmd.Path = path
