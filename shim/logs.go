@@ -14,6 +14,7 @@ import (
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/launcher/known"
 	"github.com/muster-agent/muster/shim/linequeue"
+	"github.com/muster-agent/muster/shim/logtimes"
 )
 
 // linkLogs links an instance's logs into the launcher's log folder, as INSTANCE.stdout.log and so on, where the
@@ -67,10 +68,14 @@ func (l *lateFile) Write(b []byte) (int, error) {
 // say writes a line to the terminal alone.
 func (l *lateFile) say(line string) { l.terminal.Add([]byte(line + "\n")) }
 
-func (l *lateFile) open(path string, log *slog.Logger) {
+// open has the lines written to a file, of which an agent that began at since writes the end.
+func (l *lateFile) open(path string, since time.Time, log *slog.Logger) {
 	err := os.MkdirAll(filepath.Dir(path), 0o755)
 	var f *os.File
 	if err == nil {
+		if err := logtimes.Begin(path, since); err != nil {
+			log.Warn("what an earlier agent logged is not told from this one's", "err", err)
+		}
 		f, err = files.AppendPlain(path)
 	}
 	if err != nil {

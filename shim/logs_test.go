@@ -11,6 +11,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/muster-agent/muster/shim/logtimes"
 )
 
 func dropped(n int) []byte { return fmt.Appendf(nil, "%d lines dropped\n", n) }
@@ -26,7 +29,7 @@ func TestLogBeforeTheInstanceIsKnown(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	late.open(path, slog.New(slog.DiscardHandler))
+	late.open(path, time.Now(), slog.New(slog.DiscardHandler))
 	late.close()
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -40,6 +43,28 @@ func TestLogBeforeTheInstanceIsKnown(t *testing.T) {
 	if !bytes.HasPrefix(text, []byte("line 0 ")) || !bytes.HasSuffix(text, []byte(" lines dropped\n")) || kept+missing != lines {
 		t.Errorf("got %d lines and %d dropped, the last %q; want the first, all %d, and at the end how many were dropped",
 			kept, missing, text[max(0, len(text)-100):], lines)
+	}
+}
+
+// What an earlier agent logged in the same folder is told from this one's by the time.
+func TestLogOfAnEarlierAgent(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "agent.log")
+	for _, line := range []string{"earlier\n", "this one's\n"} {
+		began := time.Now()
+		late := newLateFile(io.Discard, dropped)
+		_, _ = io.WriteString(late, line)
+		late.open(path, began, slog.New(slog.DiscardHandler))
+		late.close()
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if before := logtimes.Read(path, info).Since(began); before != info.Size()-int64(len(line)) {
+			t.Errorf("%q: %d of %d bytes are of the time before", line, before, info.Size())
+		}
+		if err := os.Chtimes(path, began.Add(-time.Hour), began.Add(-time.Hour)); err != nil { // an hour goes by
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -74,9 +74,11 @@ func (a *agent) work(ctx context.Context, p plan.Plan, logDir string) {
 				a.log.Warn("output not followed for progress", "file", path, "err", err)
 			}
 		})
+	}
+	for _, name := range []string{"stdout.log", "stderr.log", "agent.log"} {
 		wg.Go(func() {
-			if err := logtimes.Keep(ctx, path, a.started); err != nil {
-				a.log.Warn("times of the output not kept: muster logs --since shows all of it", "err", err)
+			if err := logtimes.Keep(ctx, filepath.Join(logDir, name), a.started); err != nil {
+				a.log.Warn("times of a log not kept: muster logs --since shows all of it", "err", err)
 			}
 		})
 	}

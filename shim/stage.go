@@ -36,7 +36,7 @@ type stageRoom struct{ *agent }
 
 // Do plans, takes ports, stages files, starts the guard and opens the local API.
 func (r stageRoom) Do(ctx context.Context, _ machine.Effect, s machine.State) (machine.Event, bool) {
-	r.logFile.open(filepath.Join(r.logDir, s.Instance.String(), "agent.log"), r.log)
+	r.logFile.open(filepath.Join(r.logDir, s.Instance.String(), "agent.log"), r.started, r.log)
 	r.linkLogs(s.Instance)
 	p, err := r.stage(ctx, s.Instance)
 	if err != nil {

@@ -23,9 +23,8 @@ const (
 // Keep writes the marks of a log until ctx ends, and one for what is there then. The log may not be there yet. When an
 // agent that began at since is the first to keep marks, what was written before it has a time that is unknown.
 func Keep(ctx context.Context, log string, since time.Time) error {
-	k := marker{log: log, since: since}
-	k.marks, k.kept = marksOf(log)
-	if err := k.begin(time.Now()); err != nil {
+	k, err := begun(log, since)
+	if err != nil {
 		return err
 	}
 	tick := time.NewTicker(look)
@@ -43,6 +42,18 @@ func Keep(ctx context.Context, log string, since time.Time) error {
 			}
 		}
 	}
+}
+
+// Begin is what Keep does first, for who writes to the log before it is kept.
+func Begin(log string, since time.Time) error {
+	_, err := begun(log, since)
+	return err
+}
+
+func begun(log string, since time.Time) (*marker, error) {
+	k := &marker{log: log, since: since}
+	k.marks, k.kept = marksOf(log)
+	return k, k.begin(time.Now())
 }
 
 // marker writes the marks of one log.
