@@ -12,6 +12,8 @@ var (
 	ErrSuperseded = errors.New("index is held by another agent")
 	// ErrNoGrant: a grant is not there, was used, or is another's.
 	ErrNoGrant = errors.New("no such grant")
+	// ErrTooManyLogins: an app has as many login keys as it may have, until some are over.
+	ErrTooManyLogins = errors.New("too many login keys: wait until some are over, and ask for keys of a shorter time")
 	// ErrNoLogin: nobody has permitted a login with that key.
 	ErrNoLogin = errors.New("no such key may log in")
 	// ErrForbidden: the token lacks the right (403).

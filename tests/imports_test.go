@@ -177,7 +177,7 @@ var rooms = []room{
 	{path: "shim/publisher", may: []string{"appdef", "shim/plan", "registry", "registry/consul"}},
 	{path: "shim/paireport", may: []string{"shim/plan", "registry"}, pure: true},
 	{path: "shim/status", may: []string{
-		"shim/plan", "registry", "shim/files", "shim/logtimes", "shim/samples", "shim/sandbox/proc", "shim/tail",
+		"shim/plan", "registry", "shim/exit", "shim/files", "shim/logtimes", "shim/samples", "shim/sandbox/proc", "shim/tail",
 	}},
 	{path: "shim/member", may: []string{
 		"appdef", "registry", "registry/conductor", "registry/consul", "shim/exit", "shim/files", "shim/launcher", "shim/launcher/known", "shim/launcher/route", "shim/machine",

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -50,8 +49,11 @@ func (f *holdFlags) hold(ctx context.Context, s console.Streams, word string) er
 	if err != nil {
 		return err
 	}
-	if err := ask.Hold(ctx, k, word, f.keep); err != nil || f.release {
-		return cmp.Or(err, console.Print(s.Out, word+": released\n"))
+	if err := ask.Hold(ctx, k, word, f.keep); err != nil {
+		return err
+	}
+	if f.release {
+		return console.Print(s.Out, word+": released\n")
 	}
 	return console.Print(s.Out, fmt.Sprintf("%s: held until %s\n", word, wording.Clock(time.Now().Add(f.keep))))
 }

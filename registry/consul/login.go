@@ -60,8 +60,7 @@ func (c *Client) loginsOver(ctx context.Context, app string) (ops []*api.TxnOp, 
 		}
 	}
 	if timed >= mostTimed {
-		return nil, fmt.Errorf("%s has %d login keys whose time is not over, the most that it may have: "+
-			"ask for keys of a shorter time", app, timed)
+		return nil, fmt.Errorf("%w: %s has %d whose time is not over", registry.ErrTooManyLogins, app, timed)
 	}
 	return ops, nil
 }

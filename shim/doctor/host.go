@@ -121,15 +121,43 @@ func checkPython(ctx context.Context) Check {
 		return bad(name, "mend or reinstall python3", "%s --version: %v", path, err)
 	}
 	version := strings.TrimSpace(string(out))
-	if at := closedAt(path); os.Geteuid() == 0 && at != "" {
-		return good(name, "%s (%s); a process in a container takes another: %s is closed to its user",
-			path, version, at)
+	at := closedAt(path)
+	if os.Geteuid() != 0 || at == "" {
+		return good(name, "%s (%s)", path, version)
 	}
-	return good(name, "%s (%s)", path, version)
+	other := openTo("python3", filepath.SplitList(os.Getenv("PATH")))
+	if other == "" {
+		return bad(name, "install python3 where all users may run it, or take an image", "%s (%s) is closed to the user "+
+			"of a process in a container, at %s, and PATH has no other", path, version, at)
+	}
+	return good(name, "%s (%s); a process in a container takes %s: %s is closed to its user", path, version, other, at)
 }
 
-// closedAt is the file, or the nearest folder above it, that others than its owner may not run or enter; "": none.
+// openTo is the first program of that name in the folders that others than its owner may run; "": there is none.
+func openTo(name string, folders []string) string {
+	for _, dir := range folders {
+		path, err := exec.LookPath(filepath.Join(dir, name))
+		if err == nil && filepath.IsAbs(path) && closedAt(path) == "" {
+			return path
+		}
+	}
+	return ""
+}
+
+// closedAt is the file, what it is a link to, or the nearest folder above, that others than its owner may not run or
+// enter; "": none.
 func closedAt(path string) string {
+	if at := closedAbove(path); at != "" {
+		return at
+	}
+	target, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return path
+	}
+	return closedAbove(target)
+}
+
+func closedAbove(path string) string {
 	for at := path; at != "/"; at = filepath.Dir(at) {
 		if info, err := os.Stat(at); err == nil && info.Mode()&0o001 == 0 {
 			return at

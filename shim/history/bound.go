@@ -78,7 +78,11 @@ func (w *Writer) Sweep(ctx context.Context, b Bound, now time.Time) (gone []Entr
 	}
 	err = w.s.in.Remove(ctx, mark)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
-		if out, made := w.s.in.Create(ctx, mark); made == nil { // else another one sweeps now
+		out, err := w.s.in.Create(ctx, mark)
+		if errors.Is(err, fs.ErrExist) {
+			return nil, nil // another one sweeps now
+		}
+		if err == nil {
 			_ = out.Close() // it has no content
 		}
 	}

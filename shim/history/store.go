@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/muster-agent/muster/appdef"
@@ -511,8 +510,8 @@ func (k *Kept) Events(ctx context.Context, instance string, offset int64, to io.
 	return errors.Join(err, content.Close())
 }
 
-// mostSamples is how much of an instance's samples is read, in bytes, and mostPoints how many of them a run's instances
-// may have: an agent keeps 2,000.
+// mostSamples is how much of an instance's samples is read, in bytes, and mostPoints how many of all instances are
+// given: an agent keeps 2,000, and those of a run of more than 2,000 instances are thinned.
 const (
 	mostSamples = 2 << 20
 	mostPoints  = 4 << 20
@@ -523,14 +522,9 @@ func (k *Kept) Samples(ctx context.Context, since int64) ([]samples.Table, error
 	names := k.Instances()
 	found := make([]samples.Table, len(names))
 	var odd oddities
-	var points atomic.Int64
 	err := each(len(names), func(i int) error {
-		if points.Load() > mostPoints {
-			return nil
-		}
 		t, err := k.samplesOf(ctx, names[i])
-		points.Add(int64(len(t.At)))
-		found[i] = t.After(since)
+		found[i] = t.After(since).Thin(max(1, mostPoints/len(names)))
 		return odd.leave(ctx, err)
 	})
 	return slices.DeleteFunc(found, func(t samples.Table) bool { return t.Version == 0 }), k.store.explain(err)

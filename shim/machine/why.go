@@ -15,7 +15,7 @@ func (s State) Why() string {
 		return "registry lost its data: " + s.LostData + "; muster adopt writes it again"
 	case s.Phase == Holding:
 		return s.Exit.Why() + "; its container is kept until " +
-			s.HoldUntil.Local().Format(time.DateTime) + ": muster exec looks into it, muster hold --release ends it"
+			s.HoldUntil.UTC().Format(time.DateTime) + " UTC: muster exec looks into it, muster hold --release ends it"
 	case s.Phase == Backoff && s.Exit != nil:
 		why := s.Exit.Why() + "; restarting"
 		if s.Policy.Rule.Max < 0 || s.Exit.Free { // no limit, or not charged: nothing is counted

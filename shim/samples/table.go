@@ -68,6 +68,29 @@ func (t Table) After(since int64) Table {
 	return t
 }
 
+// Thin is so many samples at most, evenly spread up to the newest.
+func (t Table) Thin(most int) Table {
+	step := (len(t.At) + most - 1) / most
+	if step <= 1 {
+		return t
+	}
+	first := (len(t.At) - 1) % step
+	t.At, t.Memory, t.Cores = spread(t.At, first, step), spread(t.Memory, first, step), spread(t.Cores, first, step)
+	t.GPUs = slices.Clone(t.GPUs)
+	for i, g := range t.GPUs {
+		t.GPUs[i].Use, t.GPUs[i].Memory = spread(g.Use, first, step), spread(g.Memory, first, step)
+	}
+	return t
+}
+
+func spread[T any](column []T, first, step int) []T {
+	some := []T{}
+	for i := first; i < len(column); i += step {
+		some = append(some, column[i])
+	}
+	return some
+}
+
 // tail is a column without its first values.
 func tail[T any](column []T, n int) []T { return column[min(n, len(column)):] }
 

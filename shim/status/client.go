@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/muster-agent/muster/shim/exit"
 )
 
 // Client talks to one agent: over its socket, or from another host.
@@ -237,6 +239,9 @@ func (c *Client) failure(r *http.Response) error {
 	}
 	if f.Hint != "" {
 		f.Error += "; " + f.Hint
+	}
+	if f.Code > 0 && f.Code < 256 {
+		return exit.With(f.Code, errors.New(f.Error))
 	}
 	return errors.New(f.Error)
 }

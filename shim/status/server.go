@@ -66,6 +66,7 @@ type Silence struct {
 type failure struct {
 	Error string `json:"error"`
 	Hint  string `json:"hint"`
+	Code  int    `json:"code,omitempty"` // the exit code of a verb that a page refuses
 }
 
 // ErrAnswered refuses a socket at which another agent answers.
@@ -182,6 +183,14 @@ func (s Source) signal(w http.ResponseWriter, r *http.Request) {
 // MostHold is for how long a container may be kept.
 const MostHold = 30 * 24 * time.Hour
 
+// HoldFor is for how long a container is to be kept from now on, of what was asked for in seconds; 0 releases it.
+func HoldFor(seconds *float64) (time.Duration, error) {
+	if seconds == nil || !(*seconds == 0 || *seconds >= 1 && *seconds <= MostHold.Seconds()) {
+		return 0, fmt.Errorf("want for, in seconds from now on, from 1 up to %g; 0 releases the container", MostHold.Seconds())
+	}
+	return time.Duration(*seconds * float64(time.Second)), nil
+}
+
 func (s Source) hold(w http.ResponseWriter, r *http.Request) {
 	var ask struct {
 		For *float64 `json:"for"` // seconds from now on; 0: release it
@@ -189,12 +198,12 @@ func (s Source) hold(w http.ResponseWriter, r *http.Request) {
 	if !decode(w, r, &ask) {
 		return
 	}
-	if ask.For == nil || !(*ask.For >= 0 && *ask.For <= MostHold.Seconds()) {
-		refuse(w, http.StatusBadRequest, "for is not a time that a container may be kept",
-			"seconds, up to 30 days; 0 releases it")
+	keep, err := HoldFor(ask.For)
+	if err != nil {
+		refuse(w, http.StatusBadRequest, err.Error(), "")
 		return
 	}
-	if err := s.Hold(time.Duration(*ask.For * float64(time.Second))); err != nil {
+	if err := s.Hold(keep); err != nil {
 		refuse(w, http.StatusConflict, err.Error(), "")
 		return
 	}

@@ -52,7 +52,9 @@ func (k Lookup) List(ctx context.Context) ([]Row, error) {
 		rows = append(rows, row)
 	}
 	if k.Past.Listed {
-		all, err := k.listPast(ctx, rows)
+		patient, cancel := context.WithTimeout(ctx, pastPatience)
+		defer cancel()
+		all, err := k.listPast(patient, rows)
 		if err == nil {
 			return all, nil
 		}
@@ -61,6 +63,9 @@ func (k Lookup) List(ctx context.Context) ([]Row, error) {
 	slices.SortStableFunc(rows, newestFirst)
 	return rows, nil
 }
+
+// pastPatience is how long a list of apps waits for the history store.
+const pastPatience = 10 * time.Second
 
 // NoApps says where it was looked for apps when there is none, or none whose run goes on.
 func (k Lookup) NoApps(running bool) string {
@@ -127,13 +132,17 @@ func (k Lookup) all(ctx context.Context, now time.Time) (all []Facts, over []Row
 	return all, over, nil
 }
 
-// ListAlso adds the apps of another state folder of this host. What may not be read there has none.
+// ListAlso adds the apps of another state folder of this host, whose own word comes before that of a registry or a
+// store. What may not be read there has none.
 func (k Lookup) ListAlso(ctx context.Context, rows []Row, state status.Dir) []Row {
 	k.State, k.Address, k.Past = state, registry.Address{}, Past{}
 	more, err := k.List(ctx)
 	if err != nil || len(more) == 0 {
 		return rows
 	}
+	rows = slices.DeleteFunc(rows, func(r Row) bool {
+		return slices.ContainsFunc(more, func(own Row) bool { return own.App == r.App })
+	})
 	rows = append(rows, more...)
 	slices.SortStableFunc(rows, newestFirst)
 	return rows

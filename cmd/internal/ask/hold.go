@@ -12,8 +12,8 @@ import (
 
 // Hold has an instance, APP/INSTANCE, keep the container of its failed process for so long from now on; 0 releases it.
 func Hold(ctx context.Context, k apps.Lookup, word string, keep time.Duration) error {
-	if keep < 0 || keep > status.MostHold {
-		return exit.Usagef("hold: got %s, want a time up to %s", keep, status.MostHold)
+	if keep != 0 && keep < time.Second || keep > status.MostHold {
+		return exit.Usagef("hold: got %s, want a time from 1s up to %s", keep, status.MostHold)
 	}
 	t, err := k.Act(ctx, word, func(ctx context.Context, c *status.Client) error { return c.Hold(ctx, keep) })
 	if err != nil && t.Instance != nil {

@@ -1,7 +1,6 @@
 package flags
 
 import (
-	"cmp"
 	"os"
 	"sync"
 
@@ -48,8 +47,8 @@ func (f *History) past() (apps.Past, error) {
 	return apps.Past{Store: store, Alone: f.URL != "", Run: f.Run}, err
 }
 
-// open opens the store that the flag names, else the environment's or the policy's; nil: there is none. Only one that
-// the flag names must be one.
+// open opens the store that the flag names, else the environment's or the policy's; nil: there is none. A policy that
+// names none that can be is another's to mend.
 func (f *History) open() (*history.Store, error) {
 	if f.opened == nil {
 		return nil, nil //nolint:nilnil // none is no error
@@ -59,7 +58,7 @@ func (f *History) open() (*history.Store, error) {
 		if err == nil && p.History.Store != "" {
 			f.opened.store = history.New(p.History.Store, hadoop.Login{}.Stores(nil))
 		}
-		if f.URL != "" {
+		if _, _, named := f.named(); named {
 			f.opened.err = err
 		}
 	})
@@ -68,10 +67,19 @@ func (f *History) open() (*history.Store, error) {
 
 // rules are the flag's, else the environment's, else those of the host's policy.
 func (f *History) rules() (policy.Policy, error) {
-	if url := cmp.Or(f.URL, os.Getenv(HistoryVariable)); url != "" {
-		return policy.Policy{}.WithHistory("--history", url, "")
+	if place, url, named := f.named(); named {
+		return policy.Policy{}.WithHistory(place, url, "")
 	}
 	return policy.Examine(policy.DefaultFile, false)
+}
+
+// named is the store that the flag names, or the environment, and which of them does.
+func (f *History) named() (place, url string, ok bool) {
+	if f.URL != "" {
+		return "--history", f.URL, true
+	}
+	url = os.Getenv(HistoryVariable)
+	return HistoryVariable, url, url != ""
 }
 
 // Bounded is the store that the flag names, and how much of it is kept: as the host's policy says, if it is its own.

@@ -202,6 +202,7 @@ func TestSay(t *testing.T) {
 			"API_TOKEN": "hunter2", "MODE": "fast",
 		}},
 	}}}
+	app.Addons = []appdef.Addon{{Name: "hunter2"}}
 	def, err := appdef.Encode(app)
 	if err != nil {
 		t.Fatal(err)

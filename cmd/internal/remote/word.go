@@ -118,7 +118,7 @@ func Describe(record registry.AppRecord) (any, error) {
 	if len(app.Components) == 0 {
 		return definition{Version: 1}, nil
 	}
-	app.Config, app.Resources, app.Kept = texts(app.Config), texts(app.Resources), nil
+	app.Config, app.Resources, app.Kept, app.Addons = texts(app.Config), texts(app.Resources), nil, nil
 	for name, values := range app.Defaults {
 		app.Defaults[name] = texts(values)
 	}

@@ -2,6 +2,7 @@ package ssh
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/muster-agent/muster/cmd/internal/apps"
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/login"
 )
 
@@ -77,7 +79,9 @@ func (f found) permitKey(ctx context.Context, key string, until time.Time) error
 		return err
 	}
 	defer c.Close()
-	if _, err = c.Permit(ctx, f.app, registry.Login{Run: f.run, Key: key, By: f.by, Until: until}); err != nil {
+	if _, err = c.Permit(ctx, f.app, registry.Login{Run: f.run, Key: key, By: f.by, Until: until}); errors.Is(err, registry.ErrTooManyLogins) {
+		return exit.With(exit.Usage, err)
+	} else if err != nil {
 		return apps.RegistryError(f.address, err)
 	}
 	return nil

@@ -81,7 +81,7 @@ func (f *feeds) follow(ctx context.Context, app string) (changes <-chan *news, l
 func (f *feeds) run(ctx context.Context, app string, one *feed) {
 	for ctx.Err() == nil {
 		begun := time.Now()
-		value, err := f.look(ctx, app)
+		value, err := f.see(ctx, app)
 		f.tell(ctx, one, value, err)
 		rest := time.NewTimer(max(feedPoll, restFactor*time.Since(begun)))
 		select {
@@ -90,6 +90,10 @@ func (f *feeds) run(ctx context.Context, app string, one *feed) {
 		}
 		rest.Stop()
 	}
+}
+
+func (f *feeds) see(ctx context.Context, app string) (any, error) {
+	return survive(ctx, app, func(ctx context.Context) (any, error) { return f.look(ctx, app) })
 }
 
 func newsOf(value any) *news {
@@ -126,7 +130,7 @@ func (f *feeds) conclude(ctx context.Context) {
 	var looks sync.WaitGroup
 	for app, one := range all {
 		looks.Go(func() {
-			value, err := f.look(ctx, app)
+			value, err := f.see(ctx, app)
 			f.tell(ctx, one, value, err)
 		})
 	}

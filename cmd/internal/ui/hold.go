@@ -2,7 +2,6 @@ package ui
 
 import (
 	"context"
-	"time"
 
 	"github.com/muster-agent/muster/cmd/internal/ask"
 	"github.com/muster-agent/muster/cmd/internal/console"
@@ -19,12 +18,12 @@ func hold(ctx context.Context, _ console.Streams, a act) error {
 	if err := a.into(&body); err != nil {
 		return err
 	}
-	if body.For == nil || !(*body.For == 0 || *body.For >= 1 && *body.For <= status.MostHold.Seconds()) {
-		return exit.Usagef("body: want for, in seconds from now on, from 1 up to %s; 0 releases the container",
-			status.MostHold)
+	keep, err := status.HoldFor(body.For)
+	if err != nil {
+		return exit.Usagef("body: %w", err)
 	}
 	if _, err := registry.ParseInstance(a.instance); err != nil {
 		return exit.With(exit.Usage, err)
 	}
-	return ask.Hold(ctx, a.lookup, a.app+"/"+a.instance, time.Duration(*body.For*float64(time.Second)))
+	return ask.Hold(ctx, a.lookup, a.app+"/"+a.instance, keep)
 }

@@ -24,7 +24,7 @@ func TestKeyTime(t *testing.T) {
 	}{
 		{`{}`, 502, "who may log in stands there"}, // the run's registry is gone
 		{`{"for": 3600}`, 502, "who may log in stands there"},
-		{`{"for": 0}`, 400, "body: for: got 0, want the seconds that the key lasts, up to 604800"},
+		{`{"for": 0}`, 400, "body: for: got 0, want the seconds that the key lasts, from 1 up to 604800"},
 		{`{"for": -5}`, 400, "got -5, want the seconds"},
 		{`{"for": 604801}`, 400, "up to 604800"},
 		{`{"until": "2030"}`, 400, `unknown field \"until\"`},

@@ -3,11 +3,13 @@ package ui
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strconv"
 
 	"github.com/muster-agent/muster/cmd/internal/apps"
+	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/samples"
 	"github.com/muster-agent/muster/shim/status"
@@ -42,31 +44,46 @@ func (s *Server) samples(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "private, max-age=60") // a page asks each 5 s, and they change no more
 	}
 	ask := func(ctx context.Context, c *status.Client) (samples.Table, error) { return c.Samples(ctx, since) }
-	for _, t := range apps.EachAgent(r.Context(), k, &facts, ask) {
+	answered := apps.EachAgent(r.Context(), k, &facts, ask)
+	for _, t := range answered {
 		out.Instances = append(out.Instances, t)
 	}
-	if len(out.Instances) == 0 && facts.Past == nil { // the registry knows the run still, and its agents have left
-		out.Instances = kept(r.Context(), k, &facts, since)
+	left, err := s.left(r.Context(), k, &facts, answered)
+	if err != nil && len(answered) == 0 {
+		refuse(w, err)
+		return
+	}
+	for _, t := range left {
+		out.Instances = append(out.Instances, t.After(since))
 	}
 	slices.SortFunc(out.Instances, func(a, b samples.Table) int { return cmp.Compare(a.Instance, b.Instance) })
 	s.answerValue(w, out)
 }
 
-// kept is what the history store has of the samples of the app's run; none where it has none.
-func kept(ctx context.Context, k apps.Lookup, facts *apps.Facts, since int64) []samples.Table {
-	none := []samples.Table{}
-	if k.Past.Store == nil || facts.Registry == nil || facts.Registry.App.Run == "" { // "" would be the last run
-		return none
+// left is what the history store has of the samples of those instances of the app's run whose agents did not answer;
+// none where it has none.
+func (s *Server) left(
+	ctx context.Context, k apps.Lookup, facts *apps.Facts, answered map[string]samples.Table,
+) ([]samples.Table, error) {
+	if k.Past.Store == nil || facts.Past != nil || facts.Registry == nil || facts.Registry.App.Run == "" || // that would be the last run
+		len(answered) > 0 && len(answered) == len(facts.Registry.Members) {
+		return nil, nil
 	}
-	run, err := k.Past.Store.Load(ctx, facts.ID, facts.Registry.App.Run)
-	if err != nil {
-		return none
-	}
-	found, err := run.Samples(ctx, since)
-	if err != nil || found == nil {
-		return none
-	}
-	return found
+	id, run := facts.ID, facts.Registry.App.Run
+	all, err := s.kept.get(ctx, id+"/"+run, func(ctx context.Context) ([]samples.Table, error) {
+		kept, err := k.Past.Store.Load(ctx, id, run)
+		if errors.Is(err, registry.ErrNoApp) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		return kept.Samples(ctx, 0)
+	})
+	return slices.DeleteFunc(slices.Clone(all), func(t samples.Table) bool {
+		_, there := answered[t.Instance]
+		return there
+	}), err
 }
 
 // factsOf finds out about one app.

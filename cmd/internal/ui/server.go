@@ -24,6 +24,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/journal/timeline"
+	"github.com/muster-agent/muster/shim/samples"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -58,6 +59,7 @@ type Server struct {
 	terminals  terminals
 	watched    watched
 	lists      shared[apps.Listing]
+	kept       shared[[]samples.Table] // of runs whose agents have left
 	jobs       shared[[]seeds.App]
 	timelines  shared[timeline.Timeline]
 	pages      pages

@@ -71,7 +71,7 @@ func survive[T any](
 	defer func() {
 		if why := recover(); why != nil {
 			slog.Error("a look has panicked", "key", key, "err", why, "stack", string(debug.Stack()))
-			err = fmt.Errorf("look at %s: a fault of muster itself: %v", key, why)
+			err = fmt.Errorf("look at %s: a fault of muster itself, which the log of the page's server has", key)
 		}
 	}()
 	return look(ctx)
