@@ -186,7 +186,8 @@ const MostHold = 30 * 24 * time.Hour
 // HoldFor is for how long a container is to be kept from now on, of what was asked for in seconds; 0 releases it.
 func HoldFor(seconds *float64) (time.Duration, error) {
 	if seconds == nil || !(*seconds == 0 || *seconds >= 1 && *seconds <= MostHold.Seconds()) {
-		return 0, fmt.Errorf("want for, in seconds from now on, from 1 up to %g; 0 releases the container", MostHold.Seconds())
+		return 0, fmt.Errorf("want for, in seconds from now on, from 1 up to %d (30 days); 0 releases the container",
+			int(MostHold.Seconds()))
 	}
 	return time.Duration(*seconds * float64(time.Second)), nil
 }

@@ -59,7 +59,7 @@ func TestHold(t *testing.T) {
 	}{
 		{"worker-0", `{"for": 7200}`, 200, `"said":""`, 2 * time.Hour},
 		{"worker-0", `{"for": 0}`, 200, `"said":""`, 0},
-		{"worker-0", `{}`, 400, "body: want for, in seconds from now on, from 1 up to 720h0m0s; 0 releases the container", -1},
+		{"worker-0", `{}`, 400, "body: want for, in seconds from now on, from 1 up to 2592000 (30 days); 0 releases the container", -1},
 		{"worker-0", `{"for": 1e-10}`, 400, "0 releases the container", -1}, // it would be rounded to that
 		{"worker-0", `{"for": -1}`, 400, "0 releases the container", -1},
 		{"worker-0", `{"for": 1e300}`, 400, "0 releases the container", -1},
