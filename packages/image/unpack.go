@@ -197,6 +197,9 @@ func (u *unpacker) entry(h *tar.Header, r io.Reader) error {
 		return nil
 	}
 	h.Name = name
+	if h.Typeflag == tar.TypeDir && u.form.plain() {
+		h.Mode |= 0o700 // or this user's other programs could not remove it: a NodeManager empties its folders so
+	}
 	u.attributes(h)
 	if u.form.plain() { // all belongs to this user; umoci would note the owners in attributes that are never read
 		h.Uid, h.Gid = 0, 0

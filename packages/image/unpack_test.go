@@ -100,6 +100,10 @@ const many, large = 1000, 1 << 20 // generous limits for a test
 
 func TestHostileLayersStayInside(t *testing.T) {
 	canary := "/../../../../../../../../canary" // each ".." of an absolute link is clamped at the root
+	shut := "dt---------"
+	if os.Geteuid() != 0 {
+		shut = "dtrwx------" // its owner may remove it
+	}
 	for _, c := range []struct {
 		name  string
 		files []registryserver.File
@@ -175,7 +179,7 @@ func TestHostileLayersStayInside(t *testing.T) {
 		},
 		{name: "a FIFO", files: []registryserver.File{entry(tar.TypeFifo, "p", "")}, have: map[string]string{"p": "prwxr-xr-x"}},
 		{name: "setuid", files: []registryserver.File{{Header: tar.Header{Name: "su", Mode: 0o4755}}}, have: map[string]string{"su": "urwxr-xr-x"}},
-		{name: "a folder without permissions", files: []registryserver.File{{Header: tar.Header{Typeflag: tar.TypeDir, Name: "d", Mode: 0o1000}}, file("d/x", "x")}, have: map[string]string{"d": "dt---------"}},
+		{name: "a folder without permissions", files: []registryserver.File{{Header: tar.Header{Typeflag: tar.TypeDir, Name: "d", Mode: 0o1000}}, file("d/x", "x")}, have: map[string]string{"d": shut}},
 		{name: "an unknown type", files: []registryserver.File{entry('Z', "z", "")}, want: ErrRefused},
 		{name: "a long name", files: []registryserver.File{file(strings.Repeat("n", 300), "")}, want: syscall.ENAMETOOLONG},
 		{name: "a long path", files: []registryserver.File{file(strings.Repeat("n", 5000), "")}, want: ErrRefused},

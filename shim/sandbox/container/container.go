@@ -87,6 +87,9 @@ func run(ctx context.Context, s Spec, files []*os.File) (c *Container, err error
 	if err := s.stage.around(func() error { return inner.Run(process) }); err != nil {
 		return nil, errors.Join(err, destroy(inner, cgroups))
 	}
+	if config.RootlessEUID {
+		s.openWork()
+	}
 	pid, err := process.Pid()
 	return &Container{inner: inner, process: process, dir: s.Dir, memoryDir: s.memoryDir, cgroups: cgroups, pid: pid},
 		err

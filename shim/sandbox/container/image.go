@@ -243,3 +243,14 @@ func copyFile(from, to string) error {
 	_, err = io.Copy(out, in)
 	return errors.Join(err, out.Chmod(info.Mode().Perm()), out.Close())
 }
+
+// openWork opens the folders that overlayfs has made for itself, with modes that forbid everything to their owner. Of
+// an agent that is killed they stay: a launcher that removes an agent's folders as its user could not enter them.
+func (s *Spec) openWork() {
+	for _, below := range []string{"", "incompat", "incompat/volatile"} {
+		folders, _ := filepath.Glob(filepath.Join(s.Dir, "upper", "*", "w", "work", below)) // the pattern is a good one
+		for _, folder := range folders {
+			_ = os.Chmod(folder, 0o700) // they stay at worst
+		}
+	}
+}

@@ -266,8 +266,23 @@ func removeAt(parent int, name, path string) error {
 	return nil
 }
 
-// openDir opens a folder of the same mount, also when its mode forbids that to its owner.
+// openDir opens a folder of the same mount to be emptied, also when its mode forbids that to its owner.
 func openDir(parent int, name string) (int, error) {
+	fd, err := openAny(parent, name)
+	if err != nil {
+		return fd, err
+	}
+	var folder unix.Stat_t
+	if err = unix.Fstat(fd, &folder); err == nil && folder.Mode&0o300 != 0o300 {
+		err = unix.Fchmod(fd, 0o700)
+	}
+	if err != nil {
+		return -1, errors.Join(err, unix.Close(fd))
+	}
+	return fd, nil
+}
+
+func openAny(parent int, name string) (int, error) {
 	how := unix.OpenHow{
 		Flags:   unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC,
 		Resolve: unix.RESOLVE_NO_XDEV | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_BENEATH,

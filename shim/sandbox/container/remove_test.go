@@ -45,6 +45,30 @@ func TestRemoveTreeFollowsNoLink(t *testing.T) {
 	}
 }
 
+// A folder that its owner may read and not write is emptied, too.
+func TestRemoveTreeOfReadOnlyFolders(t *testing.T) {
+	need.Root(t)
+	const nobody = 65534
+	dir := t.TempDir()
+	tree, read := filepath.Join(dir, "tree"), filepath.Join(dir, "tree", "read")
+	err := errors.Join(os.MkdirAll(read, 0o755), os.WriteFile(filepath.Join(read, "file"), nil, 0o400), os.Chmod(read, 0o555))
+	for _, path := range []string{dir, tree, read} {
+		err = errors.Join(err, os.Chown(path, nobody, nobody))
+	}
+	if err = errors.Join(err, os.Chmod(filepath.Dir(dir), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	removed := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread goes, and its user with it
+		_, err := unix.SetfsuidRetUid(nobody)
+		removed <- errors.Join(err, removeTree(tree))
+	}()
+	if err := <-removed; err != nil {
+		t.Error(err)
+	}
+}
+
 // Whoever mounts a folder of the host in a container's loses nothing by its end.
 func TestRemoveTreeEntersNoMount(t *testing.T) {
 	need.Root(t)
