@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
@@ -38,8 +39,8 @@ type lab struct {
 	collected string
 }
 
-// newLab starts all.
-func newLab(t testing.TB) *lab {
+// newLab starts all; more is of yarn-site.xml, and wins.
+func newLab(t testing.TB, more map[string]string) *lab {
 	t.Helper()
 	c := hadoop.Shared(t)
 	l := &lab{t: t, hdfs: c, consul: consulserver.Start(t, consulserver.Options{}), dir: c.URI + c.Folder(t), own: t.TempDir()}
@@ -50,13 +51,15 @@ func newLab(t testing.TB) *lab {
 	if err := os.Chmod(filepath.Dir(l.own), 0o755); err != nil { // for YARN's user
 		t.Fatal(err)
 	}
-	l.y = c.StartYARN(t, hadoop.YARNOptions{Site: map[string]string{
+	site := map[string]string{
 		"yarn.log-aggregation-enable":             "true",
 		"yarn.nodemanager.remote-app-log-dir":     l.collected,
 		"yarn.nodemanager.delete.debug-delay-sec": "3600", // what has been collected is looked at where it was, too
 		"yarn.scheduler.minimum-allocation-mb":    "16",   // or what is asked for would be more than what is asked for
 		"yarn.nodemanager.resource.memory-mb":     fmt.Sprint(wholeHost),
-	}})
+	}
+	maps.Copy(site, more)
+	l.y = c.StartYARN(t, hadoop.YARNOptions{Site: site})
 	return l
 }
 

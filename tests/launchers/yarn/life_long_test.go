@@ -13,7 +13,7 @@ import (
 // TestYARNLong is the rest of the matrix: what TestYARN shows by one form, by the other; and a master that is lost with its
 // host while the containers are elsewhere.
 func TestYARNLong(t *testing.T) {
-	l := newLab(t)
+	l := newLab(t, nil)
 	t.Run("host lost, shell", func(t *testing.T) {
 		defer l.y.StartNode(1)
 		l.of(t).apart("shell", "lost").hostLost()

@@ -52,7 +52,7 @@ func (l *lab) steps(app string, n int) {
 }
 
 func TestYARN(t *testing.T) {
-	l := newLab(t)
+	l := newLab(t, nil)
 	lost := l.apart("service", "lost")
 	t.Run("all", func(t *testing.T) {
 		t.Run("host lost", func(t *testing.T) {
