@@ -180,7 +180,7 @@ var rooms = []room{
 		"shim/plan", "registry", "shim/exit", "shim/files", "shim/logtimes", "shim/samples", "shim/sandbox/proc", "shim/tail",
 	}},
 	{path: "shim/member", may: []string{
-		"appdef", "registry", "registry/conductor", "registry/consul", "shim/exit", "shim/files", "shim/launcher", "shim/launcher/known", "shim/launcher/route", "shim/machine",
+		"appdef", "registry", "registry/conductor", "registry/consul", "shim/exit", "shim/files", "shim/gpu", "shim/launcher", "shim/launcher/known", "shim/launcher/route", "shim/machine",
 		"shim/plan", "shim/ports", "shim/sandbox", "shim/status", "shim/wait", "shim/wording",
 	}},
 	{path: "shim/data", may: []string{"appdef", "shim/data/transfer", "shim/plan", "shim/files", "shim/store"}},

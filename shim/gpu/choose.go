@@ -21,8 +21,8 @@ var (
 type Want struct {
 	Count int    // 0 with Granted: all of these
 	Type  string // the model; see Matches; empty: any
-	// Granted are the launcher's devices: indices, UUIDs (or their beginnings), MIG instances by UUID or GPU:INSTANCE.
-	// Nothing else is taken then.
+	// Granted are the launcher's devices: indices, UUIDs (or their beginnings), device nodes, MIG instances by UUID or
+	// GPU:INSTANCE. Nothing else is taken then.
 	Granted []string
 	// Busy are the IDs of devices that others hold.
 	Busy map[string]bool
@@ -76,6 +76,9 @@ func (w Want) String() string {
 func (w Want) rejects(d Device) string {
 	if !matches(w.Type, d.Name) {
 		return "another type"
+	}
+	if d.Closed {
+		return "closed to this agent by its launcher's cgroup"
 	}
 	if w.Busy[d.ID()] {
 		return "held by another agent"
@@ -168,6 +171,10 @@ func resolve(devices []Device, granted []string) ([]Device, error) {
 		if !ok {
 			return nil, fmt.Errorf("%w: the launcher granted %s: %s", errNotThere, name, roll(devices))
 		}
+		if d.Closed {
+			return nil, fmt.Errorf("%w: the launcher granted %s, and its cgroup keeps this agent off it", errNotThere,
+				name)
+		}
 		if !slices.ContainsFunc(out, func(o Device) bool { return o.ID() == d.ID() }) {
 			out = append(out, d)
 		}
@@ -176,6 +183,13 @@ func resolve(devices []Device, granted []string) ([]Device, error) {
 }
 
 func find(devices []Device, name string) (Device, bool) {
+	if minor, ok := strings.CutPrefix(name, "/dev/nvidia"); ok {
+		i := slices.IndexFunc(devices, func(d Device) bool { return strconv.Itoa(d.Minor) == minor })
+		if i < 0 {
+			return Device{}, false
+		}
+		return devices[i], true
+	}
 	if n, err := strconv.Atoi(name); err == nil {
 		i := slices.IndexFunc(devices, func(d Device) bool { return d.Index == n })
 		if i < 0 {

@@ -76,12 +76,20 @@ func TestChoose(t *testing.T) {
 		d[0].MIG = []MIG{{UUID: "MIG-a", Index: 0, GPUInstance: 1, MemoryMB: 5120}, {UUID: "MIG-b", Index: 1, GPUInstance: 2}}
 		d[0].Processes = []Process{{PID: 7, GPUInstance: 1}, {PID: 8, GPUInstance: 2}}
 	}
+	shut := func(d []Device) {
+		for _, i := range []int{0, 1, 2, 3, 6} {
+			d[i].Closed = true
+		}
+		d[5].Minor, d[6].Minor = 6, 5
+	}
 	for _, tt := range []struct {
 		name    string
 		devices []Device
 		want    Want
 		got     []int
 	}{
+		{"none that the launcher's cgroup has closed", host(shut), Want{Count: 2}, []int{4, 5}},
+		{"a grant by device node, which is no index", host(shut), Want{Count: 1, Granted: []string{"/dev/nvidia6"}}, []int{5}},
 		{"none", host(), Want{}, []int{}},
 		{"one", host(), Want{Count: 1}, []int{0}},
 		{"all", host(), Want{Count: 8}, []int{0, 1, 2, 3, 4, 5, 6, 7}},
@@ -136,6 +144,8 @@ func TestChooseErrors(t *testing.T) {
 		d[6].MIGMode = true
 		d[7].Name = "Tesla V100-PCIE-16GB"
 	}
+	closed := host()[:1]
+	closed[0].Closed = true
 	for _, tt := range []struct {
 		name    string
 		devices []Device
@@ -144,6 +154,18 @@ func TestChooseErrors(t *testing.T) {
 		text    string
 	}{
 		{"nothing there", nil, Want{Count: 1}, ErrTooFew, "not enough GPUs: want 1, free 0: this host has none"},
+		{
+			"all closed", closed, Want{Count: 1}, ErrTooFew,
+			"not enough GPUs: want 1, free 0: 1 × NVIDIA A100-SXM4-40GB (GPU 0 closed to this agent by its launcher's cgroup)",
+		},
+		{
+			"granted and closed", closed, Want{Count: 1, Granted: []string{"0"}}, errNotThere,
+			"no such GPU: the launcher granted 0, and its cgroup keeps this agent off it",
+		},
+		{
+			"a node that is not there", closed, Want{Count: 1, Granted: []string{"/dev/nvidia7"}}, errNotThere,
+			"no such GPU: the launcher granted /dev/nvidia7: this host has GPU 0 (GPU-0000-x, NVIDIA A100-SXM4-40GB)",
+		},
 		{
 			"too few",
 			host(broken),

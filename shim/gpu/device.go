@@ -24,6 +24,7 @@ type Device struct {
 	// Instance is the MIG instance that was granted; nil: the whole GPU.
 	Instance  *MIG      `json:"instance,omitempty"`
 	Health    []Finding `json:"health,omitempty"` // what is wrong with it, whoever uses it
+	Closed    bool      `json:"closed,omitempty"` // the cgroup of this process keeps it off the device
 	Processes []Process `json:"processes,omitempty"`
 }
 

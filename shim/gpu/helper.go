@@ -119,6 +119,7 @@ func (h *Helper) Inventory(ctx context.Context) (Inventory, error) {
 	for i := range inv.Devices {
 		d := &inv.Devices[i]
 		d.Processes = processes[d.UUID]
+		d.Closed = isClosed(h.settings.root, d.Minor)
 		for _, v := range health.Vitals {
 			if v.Index == d.Index {
 				d.Health = judge(d.ID(), v)

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // nodeDevices finds the GPUs without a helper: from their device nodes, and what the kernel driver writes about them
@@ -37,6 +39,7 @@ func nodeDevices(root string) ([]Device, error) {
 			d = Device{NUMA: -1}
 		}
 		d.Minor = n
+		d.Closed = isClosed(root, n)
 		out = append(out, d)
 	}
 	// NVML counts by PCI address, so the indices of a launcher's grant mean this order.
@@ -45,6 +48,14 @@ func nodeDevices(root string) ([]Device, error) {
 		out[i].Index = i
 	}
 	return out, nil
+}
+
+// isClosed tells that device rules of its cgroup keep this process off a device: its launcher granted others, or none.
+// access(2) asks the rules, and unlike open(2) wakes no GPU. A cgroup's own list does not say what it denies when it
+// allows the rest.
+func isClosed(root string, minor int) bool {
+	node := filepath.Join(root, "dev", "nvidia"+strconv.Itoa(minor))
+	return minor >= 0 && errors.Is(unix.Access(node, unix.R_OK|unix.W_OK), unix.EPERM)
 }
 
 // informationOf reads /proc/driver/nvidia/gpus/<pci>/information, by minor number.

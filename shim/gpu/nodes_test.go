@@ -1,12 +1,15 @@
 package gpu
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -89,6 +92,46 @@ func TestNodesAlone(t *testing.T) {
 	got, err := nodeDevices(root)
 	if err != nil || len(got) != 2 || got[0].Minor != 2 || got[0].Index != 0 || got[1].Minor != 10 || got[1].NUMA != -1 || got[0].UUID != "" {
 		t.Errorf("got %+v (%v)", got, err)
+	}
+}
+
+// Device rules of a cgroup close a device, and nothing opens it to find that out.
+func TestNodesClosedByACgroup(t *testing.T) {
+	const devices = "/sys/fs/cgroup/devices"
+	if _, err := os.Stat(filepath.Join(devices, "tasks")); err != nil {
+		t.Skip("needs the devices of cgroup v1: " + err.Error())
+	}
+	root := driverRoot(t)
+	group, err := os.MkdirTemp(devices, "muster-test-")
+	if err != nil {
+		need.Skip(t, "needs a cgroup that it may make: "+err.Error())
+	}
+	found := make(chan []Device)
+	go func() {
+		defer close(found)
+		runtime.LockOSThread() // and never unlocked: the thread goes, and leaves the cgroup so
+		rule, thread := fmt.Sprintf("c %d:0 rwm", nvidiaMajor), strconv.Itoa(unix.Gettid())
+		if err := errors.Join(os.WriteFile(filepath.Join(group, "devices.deny"), []byte(rule), 0),
+			os.WriteFile(filepath.Join(group, "tasks"), []byte(thread), 0)); err != nil {
+			t.Error(err)
+		}
+		all, err := nodeDevices(root)
+		if err != nil {
+			t.Error(err)
+		}
+		found <- all
+		if err := os.WriteFile(filepath.Join(devices, "tasks"), []byte(thread), 0); err != nil {
+			t.Error(err)
+		}
+	}()
+	for _, d := range <-found {
+		if want := d.Minor == 0; d.Closed != want {
+			t.Errorf("%s is closed: %t, want %t", d, d.Closed, want)
+		}
+	}
+	<-found // the thread has left it
+	if err := os.Remove(group); err != nil {
+		t.Error(err)
 	}
 }
 

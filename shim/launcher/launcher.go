@@ -56,6 +56,8 @@ type Facts struct {
 	Cgroup   string        // text of /proc/self/cgroup, cgroups(7)
 	Envelope plan.Envelope // limits of the agent's own cgroup
 	User     string        // name of the user that the agent runs as
+	// GPUs are the device nodes of GPUs, and whether the agent's own cgroup lets it use them.
+	GPUs map[string]bool
 }
 
 // Found is what one launcher says. An empty value means that it says nothing.
@@ -101,7 +103,9 @@ func Detect(all []Launcher, env map[string]string, facts Facts) Found {
 	f.Found.Name, f.Found.Allocation.Launcher, f.Found.Allocation.KillWindow = l.Name, string(l.Name), l.KillWindow
 	if l.Read != nil {
 		l.Read(&f)
-		f.devices()
+		if len(f.Found.Allocation.Devices) == 0 {
+			f.devices()
+		}
 	}
 	f.envelope()
 	return f.Found

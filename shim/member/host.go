@@ -5,11 +5,13 @@ import (
 	"log/slog"
 	"os"
 	"os/user"
+	"strconv"
 	"time"
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/gpu"
 	"github.com/muster-agent/muster/shim/launcher"
 	"github.com/muster-agent/muster/shim/launcher/known"
 	"github.com/muster-agent/muster/shim/launcher/route"
@@ -45,6 +47,12 @@ func hostFacts() launcher.Facts {
 	}
 	if tree, err := cgroup.Discover(cgroup.Host{}); err == nil { // without one no limit can be seen
 		facts.Envelope.MemoryMB, facts.Envelope.VCores = tree.Envelope()
+	}
+	if nodes, err := gpu.NodesInventory("/"); err == nil { // who asks for GPUs is told of the error
+		facts.GPUs = map[string]bool{}
+		for _, d := range nodes.Devices {
+			facts.GPUs["/dev/nvidia"+strconv.Itoa(d.Minor)] = !d.Closed
+		}
 	}
 	return facts
 }

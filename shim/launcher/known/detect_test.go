@@ -64,6 +64,35 @@ func TestDetect(t *testing.T) {
 			},
 		},
 		{
+			name:  "yarn's container executor has closed the GPUs that it did not grant",
+			env:   map[string]string{"CONTAINER_ID": "c", "NM_HOST": "n", "NVIDIA_VISIBLE_DEVICES": "all"},
+			facts: launcher.Facts{GPUs: map[string]bool{"/dev/nvidia0": false, "/dev/nvidia1": true, "/dev/nvidia2": false, "/dev/nvidia3": true}},
+			want: launcher.Found{
+				Name: "yarn", Index: -1, Rank: -1,
+				Allocation: plan.Allocation{Host: "n", ContainerID: "c", KillWindow: 0.25, Devices: []string{"/dev/nvidia1", "/dev/nvidia3"}},
+				Origins:    map[string]string{"container_id": "CONTAINER_ID", "host": "NM_HOST", "devices": "device rules of the container's cgroup"},
+			},
+		},
+		{
+			name:  "yarn has closed none, and Docker's container knows its own",
+			env:   map[string]string{"CONTAINER_ID": "c", "NM_HOST": "n", "NVIDIA_VISIBLE_DEVICES": "4,6"},
+			facts: launcher.Facts{GPUs: map[string]bool{"/dev/nvidia0": true}},
+			want: launcher.Found{
+				Name: "yarn", Index: -1, Rank: -1,
+				Allocation: plan.Allocation{Host: "n", ContainerID: "c", KillWindow: 0.25, Devices: []string{"4", "6"}},
+				Origins:    map[string]string{"container_id": "CONTAINER_ID", "host": "NM_HOST", "devices": "NVIDIA_VISIBLE_DEVICES"},
+			},
+		},
+		{
+			name:  "yarn has granted none: no device is named, and none can be chosen",
+			env:   map[string]string{"CONTAINER_ID": "c", "NM_HOST": "n"},
+			facts: launcher.Facts{GPUs: map[string]bool{"/dev/nvidia0": false}},
+			want: launcher.Found{
+				Name: "yarn", Index: -1, Rank: -1, Allocation: plan.Allocation{Host: "n", ContainerID: "c", KillWindow: 0.25},
+				Origins: map[string]string{"container_id": "CONTAINER_ID", "host": "NM_HOST"},
+			},
+		},
+		{
 			name: "a container id alone is not yarn",
 			env:  map[string]string{"CONTAINER_ID": "container_1_0001_02_000005"},
 			want: launcher.Found{Name: launcher.Shell, Index: -1, Rank: -1},

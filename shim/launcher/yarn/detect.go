@@ -2,6 +2,7 @@ package yarn
 
 import (
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -50,6 +51,25 @@ func find(f *launcher.Finder) {
 		f.Found.Origins["work_dir"] = "LOCAL_DIRS"
 	}
 	f.Take(&a.User, "user", "USER")
+	takeGPUs(f)
+}
+
+// takeGPUs reads which GPUs the NodeManager granted. It names them to containers of Docker alone
+// (NVIDIA_VISIBLE_DEVICES); to others LinuxContainerExecutor closes the GPUs that it did not grant, by device rules of
+// the container's cgroup. Where none is closed, all of the host were granted, or the NodeManager only counts them.
+func takeGPUs(f *launcher.Finder) {
+	var open []string
+	for node, ours := range f.Facts.GPUs {
+		if ours {
+			open = append(open, node)
+		}
+	}
+	if len(open) == 0 || len(open) == len(f.Facts.GPUs) {
+		return
+	}
+	slices.Sort(open)
+	f.Found.Allocation.Devices = open
+	f.Found.Origins["devices"] = "device rules of the container's cgroup"
 }
 
 // applicationOf gives the application id in a container id, which is
