@@ -69,7 +69,7 @@ var rooms = []room{
 	{path: "shim/frameworks", may: []string{"shim/plan", "registry"}, pure: true},
 	{path: "shim/render", may: []string{"appdef", "registry", "shim/plan", "shim/launcher"}, pure: true},
 	{path: "shim/submit", may: []string{
-		"appdef", "appdef/hbox", "packages", "shim/store", "registry", "registry/consul", "shim/exit", "shim/launcher", "shim/launcher/job",
+		"appdef", "appdef/hbox", "packages", "shim/store", "registry", "registry/consul", "shim/exit", "shim/gpu", "shim/launcher", "shim/launcher/job",
 		"shim/launcher/known", "shim/openapp", "shim/ownfolder", "shim/plan", "shim/render", "shim/status",
 	}},
 	{path: "shim/store", may: []string{"shim/wait"}}, // knows no package format

@@ -39,6 +39,9 @@ func Remote(binary string) bool {
 // BinaryName is what a brought binary is called in the task's folder.
 const BinaryName = "muster"
 
+// HelperName is what a brought muster-gpu is called there, and beside the agent.
+const HelperName = "muster-gpu"
+
 // Local is where the binary lies: its path, or where the launcher has put it in the folder that the agent is started
 // in.
 func (w *Writer) Local(folder string) string {

@@ -158,6 +158,49 @@ func TestAttackBinarySwapped(t *testing.T) {
 	}
 }
 
+// TestHelperIsBeside: what is brought beside the binary lies beside the copy that runs, and is what was submitted.
+func TestHelperIsBeside(t *testing.T) {
+	digest := func(text string) string {
+		sum := sha256.Sum256([]byte(text))
+		return hex.EncodeToString(sum[:])
+	}
+	const program, helper = "#!/bin/sh\n\"$0-gpu\"\n", "#!/bin/sh\necho helps\n"
+	for _, tt := range starts {
+		t.Run(tt.name, func(t *testing.T) {
+			dir, o := t.TempDir(), options()
+			from := filepath.Join(dir, "store")
+			o.Binary, o.Helper = filepath.Join(from, "muster"), filepath.Join(from, "muster-gpu")
+			if tt.fetched {
+				from = filepath.Join(dir, "task")
+				o.Binary, o.Helper = "hdfs://nn/m/1-muster", "hdfs://nn/m/2-muster-gpu"
+			}
+			o.BinarySHA256, o.HelperSHA256 = digest(program), digest(helper)
+			words := tt.words(t, rendered(t, tt.launcher, tt.format, small(t), o), dir)
+			for _, folder := range []string{"task", "state", "store"} {
+				if err := os.Mkdir(filepath.Join(dir, folder), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for helper, want := range map[string]string{
+				helper:            "helps\n",
+				"#!/bin/sh\necho": "muster-gpu: refused: its sha256 is not " + o.HelperSHA256 + ", as submitted; submit the job again\n",
+			} {
+				if err := errors.Join(os.WriteFile(filepath.Join(from, "muster"), []byte(program), 0o755),
+					os.WriteFile(filepath.Join(from, "muster-gpu"), []byte(helper), 0o755)); err != nil {
+					t.Fatal(err)
+				}
+				cmd := exec.CommandContext(t.Context(), words[0], words[1:]...)
+				cmd.Dir = filepath.Join(dir, "task")
+				cmd.Env = append(os.Environ(), "STATE_DIRECTORY="+dir+"/state", "SLURM_PROCID=0", "TMPDIR="+dir+"/state")
+				out, err := cmd.CombinedOutput()
+				if !strings.Contains(string(out), want) || (err == nil) != (want == "helps\n") {
+					t.Errorf("got %v, want %q:\n%s", err, want, out)
+				}
+			}
+		})
+	}
+}
+
 // TestBinaryIsNotStarted has a step before the start fail: the task says which.
 func TestBinaryIsNotStarted(t *testing.T) {
 	need.Root(t)         // for a mount

@@ -38,7 +38,9 @@ type Options struct {
 	// BinarySHA256 is the digest that the binary must have when an agent starts, in hex; empty: it is not checked.
 	// #sha256=HEX at the end of Binary says it too.
 	BinarySHA256 string
-	Registry     registry.Address
+	// Helper is the path or URL of muster-gpu that is brought beside Binary, and HelperSHA256 its digest; empty: none.
+	Helper, HelperSHA256 string
+	Registry             registry.Address
 	// AgentFlags are further flags of `muster agent`, as its command line has them.
 	AgentFlags []string
 	// KillWindow is what the launcher leaves between its stop signal and SIGKILL; 0: enough for the grace of each

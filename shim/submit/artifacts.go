@@ -15,6 +15,7 @@ import (
 	"github.com/muster-agent/muster/appdef/hbox"
 	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/gpu"
 	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/ownfolder"
 	"github.com/muster-agent/muster/shim/render"
@@ -151,13 +152,16 @@ func (o *Options) place(ctx context.Context, a *artifacts, app *appdef.App) erro
 		}
 		o.File.Binary = own
 		if bring = url != "" || !client.OneHost; bring {
-			a.files = append(a.files, artifact{Name: "muster", Path: own, Executable: true})
+			a.files = append(a.files, artifact{Name: render.BinaryName, Path: own, Executable: true})
 		} else if ownfolder.Trusted(own, 0) != nil { // its owner could exchange it until an agent starts
-			name, err := nameOf(ctx, artifact{Name: "muster", Path: own})
+			name, err := nameOf(ctx, artifact{Name: render.BinaryName, Path: own})
 			if err != nil {
 				return fmt.Errorf("submit: %w", err)
 			}
 			o.File.BinarySHA256 = name[:64]
+		}
+		if helper := o.helper(app); bring && helper != nil {
+			a.files = append(a.files, artifact{Name: render.HelperName, Path: *helper, Executable: true})
 		}
 	}
 	if len(a.files) == 0 {
@@ -167,6 +171,19 @@ func (o *Options) place(ctx context.Context, a *artifacts, app *appdef.App) erro
 		return err
 	}
 	return a.locate(ctx, &o.File)
+}
+
+// helper is muster-gpu, for an app that asks for GPUs.
+func (o *Options) helper(app *appdef.App) *string {
+	if !slices.ContainsFunc(app.Components, func(c appdef.Component) bool { return c.Limits.GPUs > 0 }) {
+		return nil
+	}
+	path := gpu.FindHelper()
+	if path == nil {
+		fmt.Fprintf(o.Warn, "note: %s is neither beside this muster nor in PATH, so none is brought: a host without it "+
+			"has no look at the health, the links and the memory of its GPUs\n", render.HelperName)
+	}
+	return path
 }
 
 // PodBinary is where muster is in the image of a pod.
@@ -215,9 +232,11 @@ func (o *Options) checkStoreAs() error {
 func (a *artifacts) noStore() error {
 	var what []string
 	for _, file := range a.files {
-		if file.Executable {
+		switch {
+		case file.Name == render.HelperName:
+		case file.Executable:
 			what = slices.Insert(what, 0, "muster itself (or --binary says where it is on each host)")
-		} else {
+		default:
 			what = append(what, file.Name+" (or --app says where the agents find it)")
 		}
 	}
@@ -238,11 +257,15 @@ func (a *artifacts) locate(ctx context.Context, o *render.Options) error {
 			return fmt.Errorf("submit: %w", err)
 		}
 		a.names = append(a.names, name)
+		at := a.folder.URL(name)
+		if a.store.Local() {
+			at = a.folder.Path(name)
+		}
 		switch {
-		case file.Executable && a.store.Local():
-			o.Binary, o.BinarySHA256 = a.folder.Path(name), name[:64]
+		case file.Name == render.HelperName:
+			o.Helper, o.HelperSHA256 = at, name[:64]
 		case file.Executable:
-			o.Binary, o.BinarySHA256 = a.folder.URL(name), name[:64]
+			o.Binary, o.BinarySHA256 = at, name[:64]
 		default:
 			o.App = a.folder.URL(name) + openapp.Pin + name[:64]
 		}

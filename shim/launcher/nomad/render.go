@@ -263,6 +263,12 @@ func (w writer) task(g render.Group) (taskSpec, error) {
 			"local/" + render.BinaryName,
 			map[string]string{"checksum": "sha256:" + w.Options.BinarySHA256},
 		}}
+		if w.Options.Helper != "" {
+			task.Artifacts = append(task.Artifacts, artifact{
+				w.Options.Helper, "file", "local/" + render.HelperName,
+				map[string]string{"checksum": "sha256:" + w.Options.HelperSHA256},
+			})
+		}
 	}
 	for _, word := range append([]string{w.Options.Binary}, g.Command...) {
 		if strings.HasPrefix(word, "\ufeff") || cty.NormalizeString(word) != word {

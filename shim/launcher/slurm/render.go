@@ -273,7 +273,7 @@ func (w writer) agentLines(index string) string {
 	if w.Options.BinarySHA256 == "" {
 		return `"$@"` + index + "\ncode=$?\n"
 	}
-	steps := render.CheckedCopy("d=$(mktemp -d)", "$1", w.Options.BinarySHA256)
+	steps := w.CheckedCopy("d=$(mktemp -d)", `"$1"`, w.Options.BinarySHA256, w.LocalHelper(""))
 	return `code=77
 ` + strings.Join(steps, " &&\n\t") + ` && code=
 if [ -n "$code" ]; then

@@ -246,7 +246,9 @@ func (w writer) component(g render.Group) (component, error) {
 		"yarn.service.node-blacklist.threshold": strconv.Itoa(math.MaxInt32),
 	}
 	if render.Remote(w.Options.Binary) {
-		c.Configuration.Files = []file{{"STATIC", w.Options.Binary, render.BinaryName}}
+		for _, one := range w.fetched() {
+			c.Configuration.Files = append(c.Configuration.Files, file{"STATIC", one[0], one[1]})
+		}
 	}
 	if g.GPUs > 0 {
 		c.Resource.Additional = map[string]amount{"yarn.io/gpu": {Value: g.GPUs}}
@@ -362,8 +364,11 @@ func (w writer) shell() ([]render.File, error) {
 		text += fmt.Sprintf(scriptLimited, render.WholeSeconds(w.Options.TimeLimit))
 	}
 	if render.Remote(w.Options.Binary) {
-		words, target := []string{"hdfs", "dfs", "-get", w.Options.Binary, ""}, `"$brought"/`+render.BinaryName
-		text += scriptBring + render.ShellLines("  ", words, map[int]string{4: target}) + "\n"
+		text += scriptBring
+		for _, one := range w.fetched() {
+			words := []string{"hdfs", "dfs", "-get", one[0], ""}
+			text += render.ShellLines("  ", words, map[int]string{4: `"$brought"/` + one[1]}) + "\n"
+		}
 	}
 	text += strings.Join(commands, "")
 	if len(parts) > 1 {
@@ -472,7 +477,11 @@ func (w writer) application(g render.Group, priority string, several bool) strin
 		option("-shell_env", "CONSUL_HTTP_TOKEN_FILE="+w.Options.TokenFile)
 	}
 	if render.Remote(w.Options.Binary) {
-		filled[len(words)+1] = `"$brought"/` + render.BinaryName
+		var brought []string
+		for _, one := range w.fetched() {
+			brought = append(brought, `"$brought"/`+one[1])
+		}
+		filled[len(words)+1] = strings.Join(brought, ",")
 		words = append(words, "-localize_files", "")
 	}
 	// The container ends as the agent does.
@@ -486,6 +495,15 @@ func (w writer) application(g render.Group, priority string, several bool) strin
 		text += " &\nclients+=($!)"
 	}
 	return text + "\n"
+}
+
+// fetched are the programs that are brought from a store, by their URL and their name in the container's folder.
+func (w writer) fetched() [][2]string {
+	all := [][2]string{{w.Options.Binary, render.BinaryName}}
+	if render.Remote(w.Options.Helper) {
+		all = append(all, [2]string{w.Options.Helper, render.HelperName})
+	}
+	return all
 }
 
 // start is what a container runs. Files of a store are checked in the container: YARN knows no digests.
