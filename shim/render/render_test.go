@@ -173,6 +173,41 @@ func TestWindows(t *testing.T) {
 	}
 }
 
+// TestImagesUnderYARN holds that an image which an agent would refuse there is named before anything runs.
+func TestImagesUnderYARN(t *testing.T) {
+	for _, tt := range []struct {
+		image, user, engine, want string
+	}{
+		{"lab/train:1", "", "", ""},
+		{"lab/train:1", "", "container", ""},
+		{"lab/train:1", "0:0", "auto", ""},
+		{"lab/train:1", "", "process", "worker: muster.image lab/train:1: --engine process runs none, and the agent ends with 77"},
+		{"lab/train:1", "app:50", "", "worker: muster.user app:50: YARN's containers are an ordinary user's, and an image runs as 0 there"},
+		{"host", "app", "process", ""},
+		{"", "app", "process", ""},
+	} {
+		app, o := small(t), options()
+		for i := range app.Components {
+			if c := &app.Components[i]; c.Name == "worker" {
+				c.Limits.Image, c.Limits.User = tt.image, tt.user
+			}
+		}
+		if tt.engine != "" {
+			o.AgentFlags = []string{"--engine", tt.engine}
+		}
+		job, err := known.Render("yarn", app, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := slices.IndexFunc(job.Unsupported, func(line string) bool {
+			return strings.HasPrefix(line, "worker: muster.")
+		})
+		if at < 0 != (tt.want == "") || at >= 0 && !strings.HasPrefix(job.Unsupported[at], tt.want) {
+			t.Errorf("%+v: unsupported %q", tt, job.Unsupported)
+		}
+	}
+}
+
 // TestTimeLimit holds that the time which somebody gives a job is said, or told as unsupported.
 func TestTimeLimit(t *testing.T) {
 	for _, tt := range []struct {

@@ -133,8 +133,33 @@ func (w writer) loseAll() {
 			w.Cannot("%s: memory: %d MB, for want of a number", g.Name, usualMemoryMB)
 		}
 	}
+	w.loseImages()
 	w.Cannot("kill time-out: %s of the cluster's yarn.nodemanager.sleep-delay-before-sigkill.ms; a stop by YARN "+
 		"leaves no grace to speak of", w.LongestWindow())
+}
+
+// loseImages says which images will not run as they are to: agents are ordinary users, whoever YARN runs them as.
+func (w writer) loseImages() {
+	engine := ""
+	for i, word := range w.Options.AgentFlags {
+		if before := w.Options.AgentFlags[max(i-1, 0)]; before == "--engine" {
+			engine = word
+		}
+	}
+	for i := range w.App.Components {
+		c := &w.App.Components[i]
+		if l := c.Limits; c.Instances == 0 || l.Image == "" || l.Image == appdef.HostRoot {
+			continue
+		}
+		if engine != "" && engine != "auto" && engine != "container" {
+			w.Cannot("%s: muster.image %s: --engine %s runs none, and the agent ends with 77; leave it out, or say "+
+				"--engine container", c.Name, c.Limits.Image, engine)
+		}
+		if user, _, _ := strings.Cut(c.Limits.User, ":"); user != "" && user != "0" && user != "root" {
+			w.Cannot("%s: muster.user %s: YARN's containers are an ordinary user's, and an image runs as 0 there, who is "+
+				"that user outside; leave it out, or the agent ends with 77", c.Name, c.Limits.User)
+		}
+	}
 }
 
 // nameOf is a name of a service or a component: lower case, a letter first.
