@@ -160,7 +160,7 @@ var rooms = []room{
 	{path: "shim/launcher/systemd", may: []string{"appdef", "shim/plan", "shim/launcher", "shim/render"}, pure: true},
 	{path: "shim/launcher/systemd/client", may: []string{"shim/launcher/job"}},
 	{path: "shim/launcher/yarn", may: []string{"appdef", "shim/plan", "shim/launcher", "shim/render"}, pure: true},
-	{path: "shim/launcher/yarn/client", may: []string{"shim/store", "shim/store/hdfs", "shim/exit", "shim/launcher/job"}},
+	{path: "shim/launcher/yarn/client", may: []string{"shim/store", "shim/store/hdfs", "shim/exit", "shim/launcher/job", "shim/launcher/yarn"}},
 	{path: "shim/launcher/known", may: []string{ // the table names them all
 		"appdef", "shim/plan", "shim/render", "shim/launcher", "shim/launcher/job",
 		"shim/launcher/k8s", "shim/launcher/nomad", "shim/launcher/slurm", "shim/launcher/systemd", "shim/launcher/yarn",

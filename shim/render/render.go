@@ -52,6 +52,7 @@ type Options struct {
 
 	Queue    string // partition of Slurm, queue of YARN
 	Priority string // a number, or one of HBox's words
+	Starts   bool   // muster starts the job itself, and tells the launcher what no file says
 
 	Namespace, Region string   // of Nomad, and of Kubernetes
 	Datacenters       []string // of Nomad; none: all
@@ -79,6 +80,8 @@ type Job struct {
 	Unsupported []string
 	// Applications are the names of those that a script of YARN's distributed shell submits.
 	Applications []string
+	// Priority is what no file of YARN's says: a number; empty: none is wanted.
+	Priority string
 }
 
 // Render writes the job for the launcher of that name, one of all. The same arguments give the same bytes. An error
@@ -109,7 +112,9 @@ func Render(all []Launcher, name string, app appdef.App, o Options) (Job, error)
 	if err != nil {
 		return Job{}, fmt.Errorf("%s: %w", name, err)
 	}
-	return Job{Files: files, Unsupported: w.unsupported, Applications: w.Applications}, nil
+	return Job{
+		Files: files, Unsupported: w.unsupported, Applications: w.Applications, Priority: w.Priority,
+	}, nil
 }
 
 // names are those of launchers, sorted.
@@ -129,6 +134,7 @@ type Writer struct {
 	Groups  []Group
 	// Applications are the names of those that the job submits, where it submits several.
 	Applications []string
+	Priority     string // of Job
 
 	launcher    Launcher
 	unsupported []string

@@ -150,13 +150,14 @@ func (o *Options) launch(ctx context.Context, a *artifacts, args []string) (*sub
 	if err := o.place(ctx, a, &app); err != nil {
 		return nil, err
 	}
+	o.File.Starts = true
 	rendered, err := o.render(app, a.unsupported)
 	if err != nil {
 		return nil, err
 	}
 	client, err := o.Launcher.Client.New(job.Request{
 		Job: rendered, Options: o.File, Address: o.Address, UnitDir: o.UnitDir,
-		Hadoop: o.Choices.Hadoop.Conf, Stores: o.Choices.Hadoop.Stores(o.Err),
+		Hadoop: o.Choices.Hadoop.Conf, Warn: o.Err, Stores: o.Choices.Hadoop.Stores(o.Err),
 	})
 	if err != nil {
 		return nil, err

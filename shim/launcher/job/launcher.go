@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"io"
 
 	"github.com/muster-agent/muster/shim/render"
 	"github.com/muster-agent/muster/shim/store"
@@ -27,6 +28,7 @@ type Request struct {
 	Address string    // of the launcher's API; empty: the launcher's usual one
 	UnitDir string    // of this host, for units of systemd
 	Hadoop  string    // folder of Hadoop's configuration
+	Warn    io.Writer // takes what the launcher does not do as it was asked
 	Stores  store.Set // for what the launcher keeps on HDFS
 }
 

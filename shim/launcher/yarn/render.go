@@ -162,8 +162,8 @@ func (w writer) loseImages() {
 	}
 }
 
-// nameOf is a name of a service or a component: lower case, a letter first.
-func nameOf(name string) string {
+// ServiceName is a name of a service or a component: lower case, a letter first.
+func ServiceName(name string) string {
 	name = render.DNSLabel(name)
 	if name == "" || name[0] < 'a' {
 		return "m-" + name
@@ -172,7 +172,7 @@ func nameOf(name string) string {
 }
 
 func (w writer) service() ([]render.File, error) {
-	name := nameOf(w.Options.AppID)
+	name := ServiceName(w.Options.AppID)
 	service := service{
 		Name: name, Version: w.Options.Run, Queue: w.Options.Queue, Lifetime: "-1",
 		Configuration: config{Properties: map[string]string{
@@ -202,8 +202,13 @@ func (w writer) service() ([]render.File, error) {
 		seen[c.Name] = g.Name
 		service.Components = append(service.Components, c)
 	}
-	if w.Options.Priority != "" {
-		w.Cannot("priority %s: YARN's service API has none; that of the queue holds", w.Options.Priority)
+	var err error
+	if w.Priority, err = priorityOf(w.Options.Priority); err != nil {
+		return nil, err
+	}
+	if w.Priority != "" && !w.Options.Starts {
+		w.Cannot("priority %s: a service's definition has none: yarn application -appId ID -updatePriority %s says it "+
+			"after the launch, and muster submit by itself", w.Options.Priority, w.Priority)
 	}
 	w.Cannot("exit codes: YARN's services start an agent again after any but 0, until a component has failed as "+
 		"often as it has instances, and %d times more; one that is started after the verdict ends with it at once",
@@ -258,7 +263,7 @@ func indented(v any) (string, error) {
 
 func (w writer) component(g render.Group) (component, error) {
 	c := component{
-		Name: nameOf(g.Name), NumberOfContainers: g.Count, RestartPolicy: "ON_FAILURE",
+		Name: ServiceName(g.Name), NumberOfContainers: g.Count, RestartPolicy: "ON_FAILURE",
 		LaunchCommand: command(w.start(g)),
 		Resource:      resource{CPUs: max(g.VCores, 1), Memory: strconv.Itoa(memoryMB(g))},
 	}

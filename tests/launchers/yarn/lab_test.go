@@ -42,6 +42,12 @@ type lab struct {
 // newLab starts all; more is of yarn-site.xml, and wins.
 func newLab(t testing.TB, more map[string]string) *lab {
 	t.Helper()
+	return labWith(t, hadoop.YARNOptions{Site: more})
+}
+
+// labWith is newLab with a test's own wishes for its YARN.
+func labWith(t testing.TB, o hadoop.YARNOptions) *lab {
+	t.Helper()
 	c := hadoop.Shared(t)
 	l := &lab{t: t, hdfs: c, consul: consulserver.Start(t, consulserver.Options{}), dir: c.URI + c.Folder(t), own: t.TempDir()}
 	// As /tmp of a cluster: a store is refused where others could exchange files.
@@ -58,8 +64,9 @@ func newLab(t testing.TB, more map[string]string) *lab {
 		"yarn.scheduler.minimum-allocation-mb":    "16",   // or what is asked for would be more than what is asked for
 		"yarn.nodemanager.resource.memory-mb":     fmt.Sprint(wholeHost),
 	}
-	maps.Copy(site, more)
-	l.y = c.StartYARN(t, hadoop.YARNOptions{Site: site})
+	maps.Copy(site, o.Site)
+	o.Site = site
+	l.y = c.StartYARN(t, o)
 	return l
 }
 

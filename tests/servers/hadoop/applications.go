@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -176,6 +178,51 @@ type Application struct {
 	// FinalStatus is UNDEFINED, SUCCEEDED, FAILED or KILLED.
 	FinalStatus, Diagnostics string
 	RunningContainers        int
+	Queue                    string
+	Priority                 int
+}
+
+// Placed is a container, and the host that it is on.
+type Placed struct {
+	ContainerID string
+	// Node is the number of its NodeManager.
+	Node int
+}
+
+// Containers are those that run of an application's first attempt, the master's too, as the ResourceManager has them.
+func (y *YARN) Containers(id string) []Placed {
+	y.t.Helper()
+	attempt := strings.Replace(id, "application_", "appattempt_", 1) + "_000001"
+	var answer struct {
+		Container []struct{ ContainerID, AssignedNodeID, ContainerState string }
+	}
+	if err := y.get("/ws/v1/cluster/apps/"+id+"/appattempts/"+attempt+"/containers", &answer); err != nil {
+		y.t.Fatal(err)
+	}
+	var all []Placed
+	for _, one := range answer.Container {
+		at := slices.IndexFunc(y.nodes, func(n *nodeManager) bool { return one.AssignedNodeID == local(n.ports[0]) })
+		if at < 0 {
+			y.t.Fatalf("container %+v is on no host of ours", one)
+		}
+		if one.ContainerState == "RUNNING" {
+			all = append(all, Placed{one.ContainerID, at})
+		}
+	}
+	return all
+}
+
+// label gives NodeManagers their labels.
+func (y *YARN) label() {
+	y.t.Helper()
+	for i, name := range y.options.Labels {
+		made := fmt.Appendf(nil, `{"nodeLabelInfo":[{"name":%q,"exclusivity":true}]}`, name)
+		given := fmt.Appendf(nil, `{"nodeToLabels":[{"nodeId":%q,"labels":[%q]}]}`, local(y.nodes[i].ports[0]), name)
+		if err := errors.Join(y.ask(http.MethodPost, "/ws/v1/cluster/add-node-labels", made, nil),
+			y.ask(http.MethodPost, "/ws/v1/cluster/replace-node-to-labels", given, nil)); err != nil {
+			y.t.Fatal(err)
+		}
+	}
 }
 
 // Application asks for one by its id.

@@ -39,6 +39,10 @@ type YARNOptions struct {
 	NodeManagers int
 	// Site is further properties for yarn-site.xml; they win.
 	Site map[string]string
+	// Scheduler is further properties for capacity-scheduler.xml; they win.
+	Scheduler map[string]string
+	// Labels are node labels, by the number of the NodeManager that has it; others have none.
+	Labels map[int]string
 	// Visible are files and folders below root's home, which is closed to others, that containers are to find all the
 	// same.
 	Visible []string
@@ -106,6 +110,7 @@ func (c *Cluster) StartYARN(t testing.TB, o YARNOptions) *YARN {
 	if err := y.rm.Await(yarnWatchdog, func() error { return y.running(o.NodeManagers) }); err != nil {
 		t.Fatal(err)
 	}
+	y.label()
 	return y
 }
 
@@ -120,6 +125,8 @@ func (y *YARN) In(t testing.TB) *YARN {
 func (y *YARN) lay(p []int) {
 	y.t.Helper()
 	site := y.site(p)
+	queues := maps.Clone(scheduler)
+	maps.Copy(queues, y.options.Scheduler)
 	confs := map[string]map[string]string{y.ConfDir: nil}
 	folders := []string{
 		y.Dir, filepath.Join(y.Dir, "logs"), filepath.Join(y.Dir, "zookeeper"),
@@ -147,7 +154,7 @@ func (y *YARN) lay(p []int) {
 		maps.Copy(all, own)
 		err = errors.Join(err, os.CopyFS(folder, os.DirFS(y.c.ConfDir)),
 			os.WriteFile(filepath.Join(folder, "yarn-site.xml"), siteXML(all), 0o644),
-			os.WriteFile(filepath.Join(folder, "capacity-scheduler.xml"), siteXML(scheduler), 0o644))
+			os.WriteFile(filepath.Join(folder, "capacity-scheduler.xml"), siteXML(queues), 0o644))
 	}
 	if err != nil {
 		y.t.Fatal(err)
@@ -205,6 +212,10 @@ func (y *YARN) site(p []int) map[string]string {
 	// A NodeManager that is told not to look at its disks looks once, and takes no folder of a disk that is fuller than
 	// nine tenths.
 	site["yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage"] = "100"
+	if len(y.options.Labels) > 0 {
+		site["yarn.node-labels.enabled"] = "true"
+		site["yarn.node-labels.fs-store.root-dir"] = "file://" + filepath.Join(y.Dir, "labels")
+	}
 	maps.Copy(site, y.options.Site)
 	return site
 }

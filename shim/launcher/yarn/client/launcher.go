@@ -38,7 +38,9 @@ func newClient(r job.Request) (job.Client, error) {
 	kept := func(ctx context.Context, name string) ([]byte, error) {
 		return keptService(ctx, r.Stores, manager.User, name)
 	}
-	return &serviceClient{restClient: manager, Definition: text, Kept: kept}, nil
+	return &Service{
+		restClient: manager, Definition: text, Kept: kept, Priority: r.Job.Priority, Warn: r.Warn,
+	}, nil
 }
 
 // checkShell refuses the distributed shell if Hadoop's client is missing.
@@ -85,49 +87,84 @@ func findManager(r job.Request) (*restClient, error) {
 		}
 		m.User = me.Username
 	}
+	site, err := readSite(cmp.Or(r.Hadoop, hdfs.ConfDir()))
 	if r.Address != "" {
-		m.Addresses = strings.Split(r.Address, ",")
-		return m, nil
+		for address := range strings.SplitSeq(r.Address, ",") {
+			m.Addresses = append(m.Addresses, cmp.Or(webOf(site, address), address))
+		}
+		return m, nil // the site is not needed
 	}
-	path := filepath.Join(cmp.Or(r.Hadoop, hdfs.ConfDir()), "yarn-site.xml")
+	m.Addresses = resourceManagers(site)
+	return m, err
+}
+
+// Configured tells that a folder of Hadoop's configuration names a ResourceManager.
+func Configured(hadoop string) (bool, error) {
+	site, err := readSite(hadoop)
+	return len(resourceManagers(site)) > 0, err
+}
+
+// readSite reads yarn-site.xml; there may be none.
+func readSite(hadoop string) (map[string]string, error) {
+	path := filepath.Join(hadoop, "yarn-site.xml")
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return m, nil
+		return nil, nil
 	}
 	if err != nil {
-		return m, exit.With(exit.Usage, fmt.Errorf("submit: %w; --address says where the ResourceManager is", err))
+		return nil, exit.With(exit.Usage, fmt.Errorf("yarn: %w; want the file, or the ResourceManager's address", err))
 	}
-	conf, err := hdfs.ParseConf(text)
+	site, err := hdfs.ParseConf(text)
 	if err != nil {
-		return m, exit.With(exit.Usage, fmt.Errorf("submit: %s: %w; --address says where the ResourceManager is",
-			path, err))
+		return nil, exit.With(exit.Usage, fmt.Errorf("yarn: %s: %w; want a site file of Hadoop's, or the "+
+			"ResourceManager's address", path, err))
 	}
-	m.Addresses = resourceManagers(conf)
-	return m, nil
+	return site, nil
+}
+
+// webOf is the web application's address of the ResourceManager whose RPC has this address: Hadoop's clients are told
+// the RPC's. Empty: the site does not know it.
+func webOf(site map[string]string, rpc string) string {
+	const address = rmKey + "address"
+	for key, value := range site {
+		id, is := strings.CutPrefix(key, address)
+		if is && value == rpc {
+			for _, web := range managersNamed(site, []string{id}) {
+				return web
+			}
+		}
+	}
+	return ""
 }
 
 // resourceManagers are the addresses of the web applications of all ResourceManagers that a yarn-site.xml names.
 func resourceManagers(site map[string]string) []string {
-	const rm = "yarn.resourcemanager."
+	ids := []string{""}
+	if site[rmKey+"ha.enabled"] == "true" {
+		ids = nil
+		for id := range strings.SplitSeq(site[rmKey+"ha.rm-ids"], ",") {
+			ids = append(ids, "."+strings.TrimSpace(id))
+		}
+	}
+	return managersNamed(site, ids)
+}
+
+// rmKey begins the settings of ResourceManagers; of a pair, .ID is behind each.
+const rmKey = "yarn.resourcemanager."
+
+func managersNamed(site map[string]string, ids []string) []string {
 	web, port, scheme := "webapp.address", "8088", "http://"
 	if site["yarn.http.policy"] == "HTTPS_ONLY" {
 		web, port, scheme = "webapp.https.address", "8090", "https://"
 	}
-	ids := []string{""}
-	if site[rm+"ha.enabled"] == "true" {
-		ids = nil
-		for id := range strings.SplitSeq(site[rm+"ha.rm-ids"], ",") {
-			ids = append(ids, "."+strings.TrimSpace(id))
-		}
-	}
 	var all []string
 	for _, id := range ids {
-		address := site[rm+web+id]
-		if host := site[rm+"hostname"+id]; host != "" {
+		address := site[rmKey+web+id]
+		if host := site[rmKey+"hostname"+id]; host != "" {
 			if address == "" {
 				address = net.JoinHostPort(host, port)
 			}
-			address = strings.ReplaceAll(address, "${"+rm+"hostname}", host)
+			address = strings.ReplaceAll(address, "${"+rmKey+"hostname}", host)
 		}
 		if address != "" {
 			all = append(all, scheme+address)

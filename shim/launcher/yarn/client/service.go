@@ -5,12 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/muster-agent/muster/shim/launcher/job"
+	"github.com/muster-agent/muster/shim/launcher/yarn"
 )
 
 // restClient calls the REST of YARN's ResourceManager for services and applications, as a user of simple authentication
@@ -114,16 +118,25 @@ func (r *restClient) kill(ctx context.Context, id string) error {
 	return nil
 }
 
-// serviceClient submits a definition to YARN's service API.
-type serviceClient struct {
+// Service is one of YARN's service API.
+type Service struct {
 	*restClient
 	// Definition is what room render wrote.
 	Definition string
 	// Kept reads the definition that YARN keeps of a service by its name; its REST tells nothing of one that has
 	// ended. Nil: there is no way to it.
 	Kept func(ctx context.Context, name string) ([]byte, error)
+	// Priority is what its application gets once it is there: no definition says it. Empty: the queue's.
+	Priority string
+	Warn     io.Writer
 
 	name, id string
+}
+
+// OpenService is a service that was submitted, by the id of its application.
+func OpenService(r job.Request, name, id string) (*Service, error) {
+	manager, err := findManager(r)
+	return &Service{restClient: manager, name: name, id: id}, err
 }
 
 // definition is what we read of a service.
@@ -136,11 +149,24 @@ type definition struct {
 	ID    string `json:"id"`
 	State string `json:"state"`
 
-	Components []struct {
-		Name       string                   `json:"name"`
-		Wanted     int                      `json:"number_of_containers"`
-		Containers []struct{ State string } `json:"containers"`
-	} `json:"components"`
+	Components []serviceComponent `json:"components"`
+}
+
+type serviceComponent struct {
+	Name       string                   `json:"name"`
+	Wanted     int                      `json:"number_of_containers"`
+	Containers []struct{ State string } `json:"containers"`
+}
+
+// ended are the containers that are not started again.
+func (c serviceComponent) ended() int {
+	n := 0
+	for _, one := range c.Containers {
+		if one.State == "SUCCEEDED" || one.State == "FAILED" {
+			n++
+		}
+	}
+	return n
 }
 
 // runs tells whether YARN has or may have containers of it.
@@ -165,7 +191,7 @@ func (s definition) app() string {
 
 // Start submits the service and returns its application's id. What is left of an earlier run of that name is
 // forgotten; one that runs is ErrRuns, one that was not ours is ErrForeign: it may only rest for a while.
-func (y *serviceClient) Start(ctx context.Context) (id string, err error) {
+func (y *Service) Start(ctx context.Context) (id string, err error) {
 	if err := y.open(ctx); err != nil {
 		return "", err
 	}
@@ -198,11 +224,30 @@ func (y *serviceClient) Start(ctx context.Context) (id string, err error) {
 			y.api.Base, job.ErrUnknown, y.name), err)
 	}
 	y.id = now.ID
+	y.prioritize(context.WithoutCancel(ctx))
 	return y.id, nil
 }
 
+// prioritize tells the ResourceManager of the priority. The job runs without it as well.
+func (y *Service) prioritize(ctx context.Context) {
+	if y.Priority == "" {
+		return
+	}
+	at := "/ws/v1/cluster/apps/" + url.PathEscape(y.id) + "/priority"
+	var has struct{ Priority json.Number }
+	err := y.api.Call(ctx, http.MethodPut, at, []byte(`{"priority":`+y.Priority+`}`), &has)
+	switch {
+	case err != nil:
+		fmt.Fprintf(y.Warn, "priority %s: yarn at %s: %v; yarn application -appId %s -updatePriority %s says it again\n",
+			y.Priority, y.api.Base, err, y.id, y.Priority)
+	case has.Priority.String() != y.Priority:
+		fmt.Fprintf(y.Warn, "priority %s: YARN gives %s: yarn.cluster.max-application-priority is the most\n",
+			y.Priority, has.Priority)
+	}
+}
+
 // ours refuses a service of our name that was written for another app, or not by muster.
-func (y *serviceClient) ours(ctx context.Context, wanted definition) error {
+func (y *Service) ours(ctx context.Context, wanted definition) error {
 	advice := "give another --app-id, or, where nobody wants it any more, yarn app -destroy " + y.name
 	if y.Kept == nil {
 		return fmt.Errorf("yarn: service %s, which has ended, %w as far as can be told from here: %s",
@@ -220,23 +265,63 @@ func (y *serviceClient) ours(ctx context.Context, wanted definition) error {
 	return nil
 }
 
-func (y *serviceClient) path() string { return "/app/v1/services/" + url.PathEscape(y.name) }
+func (y *Service) path() string { return "/app/v1/services/" + url.PathEscape(y.name) }
 
-func (y *serviceClient) look(ctx context.Context) (s definition, err error) {
+func (y *Service) look(ctx context.Context) (s definition, err error) {
 	err = y.api.Call(ctx, http.MethodGet, y.path(), nil, &s)
 	return s, err
 }
 
 // forget takes a service away that has ended: its definition lies in the user's home and keeps the name.
-func (y *serviceClient) forget(ctx context.Context) error {
+func (y *Service) forget(ctx context.Context) error {
 	if err := y.api.Call(ctx, http.MethodDelete, y.path(), nil, nil); err != nil && !job.Missing(err) {
 		return fmt.Errorf("yarn at %s: service %s of an earlier run: %w", y.api.Base, y.name, err)
 	}
 	return nil
 }
 
+// Grow has YARN start the agents that the components lack for so many instances. It takes none away: YARN would choose
+// which, and agents that a flex has removed end by themselves.
+func (y *Service) Grow(ctx context.Context, counts map[string]int) error {
+	if err := y.open(ctx); err != nil {
+		return err
+	}
+	now, err := y.look(ctx)
+	if err != nil {
+		return fmt.Errorf("yarn at %s: %w", y.api.Base, wanting(err))
+	}
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		at := slices.IndexFunc(now.Components, func(c serviceComponent) bool { return c.Name == yarn.ServiceName(name) })
+		if at < 0 {
+			return fmt.Errorf("yarn at %s: service %s has no component %s: it was submitted without an instance of it; "+
+				"its next start has it", y.api.Base, y.name, yarn.ServiceName(name))
+		}
+		c := now.Components[at]
+		more := counts[name] - (c.Wanted - c.ended())
+		if more <= 0 {
+			continue
+		}
+		text, err := json.Marshal(map[string]any{"name": c.Name, "number_of_containers": c.Wanted + more})
+		if err == nil {
+			err = y.api.Call(ctx, http.MethodPut, y.path()+"/components/"+url.PathEscape(c.Name), text, nil)
+		}
+		if err != nil {
+			return fmt.Errorf("yarn at %s: %w", y.api.Base, err)
+		}
+	}
+	return nil
+}
+
+// Destroy has YARN end the service, if it runs, and forget it.
+func (y *Service) Destroy(ctx context.Context) error {
+	if err := y.open(ctx); err != nil {
+		return err
+	}
+	return y.forget(ctx)
+}
+
 // State is that of the application; while it runs, with how many of its containers do.
-func (y *serviceClient) State(ctx context.Context) (job.State, error) {
+func (y *Service) State(ctx context.Context) (job.State, error) {
 	state, err := y.application(ctx, y.id)
 	if err != nil || state.Over || state.Word != "RUNNING" {
 		return state, err
@@ -262,7 +347,10 @@ func (y *serviceClient) State(ctx context.Context) (job.State, error) {
 }
 
 // Stop has YARN end the service.
-func (y *serviceClient) Stop(ctx context.Context) error {
+func (y *Service) Stop(ctx context.Context) error {
+	if err := y.open(ctx); err != nil {
+		return err
+	}
 	err := y.api.Call(ctx, http.MethodPut, y.path(), []byte(`{"state":"STOPPED"}`), nil)
 	if err != nil && !job.Missing(err) {
 		return fmt.Errorf("yarn at %s: %w", y.api.Base, err)
@@ -271,6 +359,6 @@ func (y *serviceClient) Stop(ctx context.Context) error {
 }
 
 // Hints are the launcher's own commands that follow the job and end it.
-func (y *serviceClient) Hints() (follow, end string) {
+func (y *Service) Hints() (follow, end string) {
 	return "yarn app -status " + y.name + " (logs: yarn logs -applicationId " + y.id + ")", "yarn app -stop " + y.name
 }
