@@ -1,6 +1,7 @@
 package consul
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -85,6 +86,10 @@ func read[T any](pair *api.KVPair, into **T, index *uint64) error {
 
 func asksOf(pairs []*api.KVPair) ([]registry.Ask, error) {
 	var asks []registry.Ask
+	// In the order in which they were made: of two flexes the first may be served and still there when the second comes.
+	pairs = slices.SortedStableFunc(slices.Values(pairs), func(a, b *api.KVPair) int {
+		return cmp.Compare(a.CreateIndex, b.CreateIndex)
+	})
 	for _, p := range pairs {
 		a, err := decode[registry.Ask](p.Key, p.Value)
 		if err != nil {

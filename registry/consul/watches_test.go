@@ -143,3 +143,15 @@ func watchArrivals(t *testing.T, k keys, a *arrivals) time.Duration {
 		}
 	}
 }
+
+// Of two flexes the one that was asked for first is looked at first, whatever their ids: one that is served already
+// would else be taken for a wish to go back.
+func TestAsksInTheirOrder(t *testing.T) {
+	asks, err := asksOf([]*api.KVPair{
+		{Key: "asks/a", CreateIndex: 9, Value: []byte(`{"kind":"flex","id":"a"}`)},
+		{Key: "asks/b", CreateIndex: 7, Value: []byte(`{"kind":"flex","id":"b"}`)},
+	})
+	if err != nil || len(asks) != 2 || asks[0].ID != "b" {
+		t.Errorf("got %+v, %v; want b, then a", asks, err)
+	}
+}
