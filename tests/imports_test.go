@@ -248,7 +248,7 @@ var rooms = []room{
 	{path: "cmd/internal/slider", may: []string{
 		"cmd/internal/apps", "cmd/internal/ask", "cmd/internal/console", "cmd/internal/detach", "cmd/internal/flags", "cmd/internal/run",
 		"cmd/internal/seeds", "cmd/internal/view", "appdef", "packages", "packages/sign", "packages/slidershell", "registry", "registry/consul", "shim/checkpoint", "shim/exit", "shim/fault", "shim/files",
-		"shim/hostlock", "shim/openapp", "shim/plan", "shim/policy", "shim/publisher", "shim/sandbox/proc", "shim/status", "shim/store", "shim/store/schemes",
+		"shim/hadoop", "shim/hostlock", "shim/launcher/job", "shim/launcher/yarn", "shim/launcher/yarn/client", "shim/mask", "shim/openapp", "shim/plan", "shim/policy", "shim/publisher", "shim/sandbox/proc", "shim/status", "shim/store", "shim/store/schemes", "shim/submit",
 		"shim/wait", "shim/wording", "shim/workdir",
 	}},
 	{path: "cmd/muster", may: []string{"*"}},

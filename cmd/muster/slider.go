@@ -10,9 +10,11 @@ import (
 	"github.com/muster-agent/muster/shim/exit"
 )
 
-const sliderLong = `Slider's own commands, on this machine: an app is made of a package, runs in the background under
-its name, and is stopped, started and asked for by it. It is a muster run whose app id is the name: muster ps,
-status, logs, stop and signal know it too.
+const sliderLong = `Slider's own commands: an app is made of a package, runs in the background under its name, and is
+stopped, started and asked for by it. On this machine it is a muster run whose app id is the name: muster ps,
+status, logs, stop and signal know it too. With a Hadoop configuration, HADOOP_CONF_DIR with a ResourceManager
+in its yarn-site.xml or --manager HOST:PORT, create and build make an app that is a service of YARN, by muster
+submit yarn: its registry is a Consul (--registry), its files lie in --basepath.
 
   muster slider create tf1 --appdef tensorflow.zip --template appConfig.json --resources resources.json
   muster slider status tf1

@@ -86,7 +86,7 @@ func read[T any](pair *api.KVPair, into **T, index *uint64) error {
 
 func asksOf(pairs []*api.KVPair) ([]registry.Ask, error) {
 	var asks []registry.Ask
-	// In the order in which they were made: of two flexes the first may be served and still there when the second comes.
+	// In the order in which they were made: of two flexes the first may be served, and be there when the second comes.
 	pairs = slices.SortedStableFunc(slices.Values(pairs), func(a, b *api.KVPair) int {
 		return cmp.Compare(a.CreateIndex, b.CreateIndex)
 	})

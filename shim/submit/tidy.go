@@ -9,6 +9,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/launcher/job"
 	"github.com/muster-agent/muster/shim/launcher/known"
+	"github.com/muster-agent/muster/shim/store"
 )
 
 // How long a run's folder stays that no --wait has removed (waiter.end): after the run's verdict, for a launcher may
@@ -18,6 +19,17 @@ const (
 	keptAfterVerdict = 10 * time.Minute
 	keptUnheard      = 30 * 24 * time.Hour
 )
+
+// RemoveRun removes what a run that is over was brought, from its store.
+func RemoveRun(ctx context.Context, url string, stores store.Set, app, run string) error {
+	s, err := openStore(ctx, url, stores)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, removePatience)
+	defer cancel()
+	return s.Folder(app, run).Remove(ctx)
+}
 
 // tidyPatience bounds all of tidy: who submits without --wait waits for it.
 const tidyPatience = 15 * time.Second

@@ -33,6 +33,7 @@ type app struct {
 	record record
 
 	stays string // why an old one cannot be moved; empty: it can
+	word  string // of YARN, for one that is there: its state, once it was asked
 }
 
 func (h home) app(c *call, name string) *app {
@@ -84,16 +85,26 @@ func (h home) opened(c *call, name string) (*app, error) {
 // lookup is where this app is asked about. Before it is made there is no record.
 func (a *app) lookup() apps.Lookup {
 	at, _ := registry.ParseAddress(a.record.Run.Registry) // create has checked it; empty: one of the run's own
+	if a.record.Yarn != nil {
+		return apps.Lookup{State: apps.NoState, Address: at, Named: true, Warn: a.Err}
+	}
 	return apps.Lookup{State: a.stateDir(a.record.Run.StateDir), Address: at, Named: true, Warn: a.Err}
 }
 
-// runs tells whether the app has a run on this host that is not over.
-func runs(f *apps.Facts) bool {
+// runs tells whether the app has a run that is not over.
+func (a *app) runs(f *apps.Facts) bool {
+	if a.record.Yarn != nil {
+		return isLive(a.word)
+	}
 	return f.Local != nil && (f.Living() || f.Result == nil && status.ProcessLives(f.Local.Pid))
 }
 
-// onHost is what this host knows of the app's run. A run of that name in another work folder is not the app's.
+// onHost is what this host knows of the app's run, or YARN of one that is there. A run of that name in another work
+// folder is not the app's.
 func (a *app) onHost(ctx context.Context) (apps.Facts, error) {
+	if a.record.Yarn != nil {
+		return a.standing(ctx)
+	}
 	f, err := a.lookup().OnHost(ctx, a.name)
 	if err != nil || f.Local == nil || filepath.Clean(f.Local.WorkDir) != a.work() {
 		return apps.Facts{ID: a.name}, err

@@ -329,7 +329,7 @@ func (c *client) configs(ctx context.Context, settings map[string]string) (map[s
 	if err != nil {
 		return nil, err
 	}
-	if !isLive(yarnState(&f)) {
+	if !isLive(c.of.state(&f)) {
 		return nil, exit.With(answerNo, fmt.Errorf("%s does not run, and publishes no configuration for its client: "+
 			"muster slider start %s first", c.of.name, c.of.name))
 	}

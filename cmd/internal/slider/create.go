@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/launcher/yarn"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -70,7 +71,7 @@ func (a *app) mayBeMade(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if runs(&facts) {
+	if a.runs(&facts) {
 		return exit.With(exit.Held,
 			fmt.Errorf("%s runs already, started by other means: muster status %s says more", a.name, a.name))
 	}
@@ -88,6 +89,13 @@ func (a *app) make(ctx context.Context) (empty bool, err error) {
 	now := status.Stamp(time.Now())
 	a.record = record{Version: 1, App: a.name, Created: now}
 	a.record.Run.StateDir = string(a.stateDir(""))
+	if a.record.Yarn, err = a.cluster(); err != nil {
+		return false, err
+	}
+	if a.record.Yarn != nil && yarn.ServiceName(a.name) != a.name {
+		return false, exit.Usagef("slider %s: %s: YARN takes names of lower-case letters, digits and -, a letter first",
+			a.verb, a.name)
+	}
 	kept := filepath.Join(dir, keptIn)
 	if err := a.record.fill(ctx, kept, a.call, now); err != nil {
 		return false, err
@@ -111,7 +119,7 @@ func update(ctx context.Context, c *call) error {
 	if err := a.mayChange(); err != nil {
 		return err
 	}
-	facts, err := a.lookup().OnHost(ctx, a.name)
+	facts, err := a.onHost(ctx)
 	if err != nil {
 		return err
 	}
@@ -128,7 +136,7 @@ func update(ctx context.Context, c *call) error {
 		return errors.Join(err, os.RemoveAll(filepath.Join(a.kept(), next.revision())))
 	}
 	when := "holds from its next start on"
-	if runs(&facts) {
+	if a.runs(&facts) {
 		when = fmt.Sprintf("what runs stays as it is; muster slider stop %s and start %s bring the new one",
 			a.name, a.name)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/cmd/internal/console"
+	"github.com/muster-agent/muster/cmd/internal/flags"
 	"github.com/muster-agent/muster/packages"
 	"github.com/muster-agent/muster/packages/sign"
 	"github.com/muster-agent/muster/registry"
@@ -74,6 +75,28 @@ func (r *record) fill(ctx context.Context, dir string, c *call, now time.Time) e
 		r.Instances = append(r.Instances, pair[0]+"="+pair[1])
 	}
 	r.Run.take(c)
+	return r.takeYarn(c)
+}
+
+// takeYarn takes what the command line says of YARN. Agents on many hosts meet in a Consul alone.
+func (r *record) takeYarn(c *call) error {
+	if r.Yarn == nil {
+		return nil
+	}
+	y := *r.Yarn // the record before may stay
+	r.Yarn = &y
+	if err := y.take(c); err != nil {
+		return err
+	}
+	at, err := (&flags.Registry{Address: r.Run.Registry}).Resolve()
+	if err != nil {
+		return err
+	}
+	if _, socket := at.Socket(); socket {
+		return exit.Usagef("slider %s: --registry %s: it is a socket of one host, and YARN starts agents on many: "+
+			"want consul://HOST:PORT or consul+tls://HOST:PORT", c.verb, at)
+	}
+	r.Run.Registry = at.String()
 	return nil
 }
 

@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
-	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 
 	"github.com/muster-agent/muster/cmd/internal/detach"
@@ -34,7 +32,7 @@ func destroy(ctx context.Context, c *call) error {
 		return err
 	}
 	switch {
-	case runs(&facts) && !c.has("--force"):
+	case a.runs(&facts) && !c.has("--force"):
 		return exit.With(exit.Held, fmt.Errorf(
 			"%s runs: muster slider stop %s first, or destroy --force, which stops it", a.name, a.name))
 	case !c.has("--force"):
@@ -42,7 +40,7 @@ func destroy(ctx context.Context, c *call) error {
 			"slider destroy: would remove %s for good, with its logs and checkpoints; --force does it", a.dir)
 	case a.stays != "":
 		return exit.With(exit.Held, fmt.Errorf("%s: %s: undo that first, or remove %s by hand", a.name, a.stays, a.dir))
-	case runs(&facts):
+	case a.runs(&facts):
 		if err := a.end(ctx, true); err != nil {
 			return err
 		}
@@ -91,6 +89,9 @@ func (a *app) ownWork(ctx context.Context) (lock *hostlock.Lock, err error) {
 // forget removes what the run left in its registry and in this host's state. A run of the same name in another folder
 // is not this app's, and nothing of it is removed.
 func (a *app) forget(ctx context.Context) error {
+	if a.record.Yarn != nil {
+		return a.forgetOnYarn(ctx)
+	}
 	k := a.lookup()
 	facts, err := k.OnHost(ctx, a.name)
 	if err != nil {
@@ -144,19 +145,4 @@ func (a *app) remove() (others []string, err error) {
 		others = append(others, filepath.Join(a.dir, e.Name()))
 	}
 	return others, err
-}
-
-// mountsBelow are the mount points at or below a folder: a removal would remove the files where they come from.
-func mountsBelow(dir string) ([]string, error) {
-	at, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		return nil, err
-	}
-	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(at))
-	var below []string
-	for _, m := range mounts {
-		below = append(below, m.Mountpoint)
-	}
-	slices.Sort(below)
-	return below, err
 }

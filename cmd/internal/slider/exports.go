@@ -33,7 +33,7 @@ func (a *app) view(ctx context.Context) (apps.Facts, publisher.View, error) {
 	}
 	user, _, _ := strings.Cut(apps.Asker(), "@")
 	v := seeds.SliderView(f, app, user)
-	v.Over = !isLive(yarnState(&f))
+	v.Over = !isLive(a.state(&f))
 	return f, v, nil
 }
 
@@ -210,7 +210,7 @@ func (c *call) listServices(ctx context.Context) error {
 		only = []string{c.one("--name")}
 	}
 	return c.each(ctx, only, func(a *app, f *apps.Facts) {
-		if isLive(yarnState(f)) {
+		if isLive(a.state(f)) {
 			fmt.Fprintln(c.Out, a.name)
 		}
 	})

@@ -61,9 +61,12 @@ func flex(ctx context.Context, c *call) error {
 	if err := next.write(a.kept()); err != nil {
 		return err
 	}
-	if !runs(&facts) {
+	if !a.runs(&facts) {
 		fmt.Fprintf(c.Out, "%s: %s, from its next start on\n", a.name, strings.Join(args, ", "))
 		return nil
+	}
+	if err := a.grow(ctx, want); err != nil {
+		return err
 	}
 	_ = lock.Release() // the wait may be long, and the record is written
 	return ask.Flex(ctx, c.Streams, a.lookup(), a.name, args, ask.FlexOptions{
@@ -85,7 +88,7 @@ func asGiven(err error) error {
 
 // explainFlex says what a flex would do, and changes nothing.
 func (a *app) explainFlex(ctx context.Context, c *call, f *apps.Facts, args []string) error {
-	if !runs(f) {
+	if !a.runs(f) {
 		fmt.Fprintf(c.Out, "%s does not run: %s, from its next start on\n", a.name, strings.Join(args, ", "))
 		return nil
 	}
@@ -99,7 +102,7 @@ func (a *app) counts(ctx context.Context, f *apps.Facts) (map[string]int, error)
 		return nil, err
 	}
 	now := app.Counts()
-	if f.Registry != nil && runs(f) {
+	if f.Registry != nil && a.runs(f) {
 		maps.Copy(now, f.Registry.Directive.Counts)
 		maps.Copy(now, f.Registry.Directive.Target)
 	}

@@ -32,7 +32,7 @@ func exists(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	is := yarnState(&f)
+	is := a.state(&f)
 	fmt.Fprintf(c.Out, "%s exists: %s\n", a.name, is)
 	if !c.wants(state, is) {
 		return exit.Silent{Code: answerNo}
@@ -56,7 +56,7 @@ func list(ctx context.Context, c *call) error {
 	}
 	var rows [][]string
 	err = c.each(ctx, c.args, func(a *app, f *apps.Facts) {
-		is := yarnState(f)
+		is := a.state(f)
 		if !c.wants(state, is) {
 			return
 		}
@@ -82,7 +82,7 @@ func list(ctx context.Context, c *call) error {
 
 // containers are the rows of an app's instances, where --containers asks for them.
 func (c *call) containers(f *apps.Facts) [][]string {
-	if !c.has("--containers") || f.Local == nil {
+	if !c.has("--containers") || f.Local == nil && f.Registry == nil {
 		return nil
 	}
 	only := slices.Concat(c.given["--components"]...)

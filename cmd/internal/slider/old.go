@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/moby/sys/mountinfo"
+
 	"github.com/muster-agent/muster/cmd/internal/detach"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/checkpoint"
@@ -76,7 +78,7 @@ func (h home) adopt(ctx context.Context, c *call, name string) (*app, error) {
 	if err != nil {
 		return nil, err
 	}
-	if runs(&f) {
+	if a.runs(&f) {
 		return a, nil
 	}
 	if err := os.Mkdir(a.work(), 0o755); err != nil && !errors.Is(err, fs.ErrExist) { // it never ran
@@ -226,4 +228,19 @@ func (a *app) rewritePaths(from, to string) error {
 		}
 	}
 	return nil
+}
+
+// mountsBelow are the mount points at or below a folder: a removal would remove the files where they come from.
+func mountsBelow(dir string) ([]string, error) {
+	at, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return nil, err
+	}
+	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(at))
+	var below []string
+	for _, m := range mounts {
+		below = append(below, m.Mountpoint)
+	}
+	slices.Sort(below)
+	return below, err
 }

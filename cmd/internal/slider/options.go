@@ -111,15 +111,15 @@ func runOptions() []Option {
 // ignoredOptions are accepted and have no effect.
 func ignoredOptions() []Option {
 	return []Option{
-		{"--filesystem, --fs", "URI", "the cluster's file system", "no HDFS is needed"},
-		{"--basepath", "PATH", "Slider's folder in it", "no HDFS is needed"},
+		{"--filesystem, --fs", "URI", "the cluster's file system", "the app is not on YARN"},
+		{"--basepath", "PATH", "Slider's folder in it", "the app is not on YARN"},
 		{"--appconf", "PATH", "configuration in HDFS", "no HDFS is needed"},
 		{"--image", "PATH", "an archive of the application", "the package brings its files"},
 		{"--apphome", "PATH", "an application that is installed", "the package brings its files"},
 		{"--provider", "NAME", "Slider's provider", "there is one only"},
 		{"--package", "URI", "an installed package", "--appdef names the package"},
-		{"--manager, --m, --rm", "HOST:PORT", "YARN's resource manager", "there is no YARN"},
-		{"--queue", "QUEUE", "YARN's queue", "there is no YARN"},
+		{"--manager, --m, --rm", "HOST:PORT", "YARN's resource manager", "the app is not on YARN"},
+		{"--queue", "QUEUE", "YARN's queue", "the app is not on YARN"},
 		{"-D", "KEY=VALUE", "Hadoop's configuration", "there is no Hadoop"},
 		{"-S", "KEY=VALUE", "Java's system properties", "there is no Java"},
 		{"--user", "USER", "whose application", "apps are those of who asks"},
@@ -130,6 +130,9 @@ func ignoredOptions() []Option {
 		{"--debug", "", "debug output", "muster logs NAME has what agents did"},
 	}
 }
+
+// ofYarn are those of them that act where the app is on YARN.
+var ofYarn = []string{"--filesystem", "--basepath", "--manager", "--queue"}
 
 // What the verbs take, by name.
 var (

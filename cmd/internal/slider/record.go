@@ -30,18 +30,19 @@ const (
 
 // record is slider.json. Its paths are relative to the record's folder.
 type record struct {
-	Version    int       `json:"version"`
-	App        string    `json:"app"`
-	AppDef     string    `json:"appdef"`   // where it came from, without passwords
-	Revision   int       `json:"revision"` // of the definition, from 1
-	Definition string    `json:"definition"`
-	Template   string    `json:"template,omitempty"`
-	Resources  string    `json:"resources,omitempty"`
-	Set        []string  `json:"set,omitempty"`
-	Instances  []string  `json:"instances,omitempty"`
-	Run        runRecord `json:"run"`
-	Created    time.Time `json:"created"`
-	Updated    time.Time `json:"updated"`
+	Version    int         `json:"version"`
+	App        string      `json:"app"`
+	AppDef     string      `json:"appdef"`   // where it came from, without passwords
+	Revision   int         `json:"revision"` // of the definition, from 1
+	Definition string      `json:"definition"`
+	Template   string      `json:"template,omitempty"`
+	Resources  string      `json:"resources,omitempty"`
+	Set        []string    `json:"set,omitempty"`
+	Instances  []string    `json:"instances,omitempty"`
+	Run        runRecord   `json:"run"`
+	Yarn       *yarnRecord `json:"yarn,omitempty"` // nil: it runs on this host
+	Created    time.Time   `json:"created"`
+	Updated    time.Time   `json:"updated"`
 }
 
 // runRecord is how the app is run.

@@ -28,11 +28,14 @@ func start(ctx context.Context, c *call) error {
 		return err
 	}
 	defer func() { _ = lock.Release() }() // an app that runs is locked by its work folder
-	facts, err := a.lookup().OnHost(ctx, a.name)
+	facts, err := a.onHost(ctx)
+	if a.record.Yarn == nil {
+		facts, err = a.lookup().OnHost(ctx, a.name) // a run of this name in another folder too
+	}
 	if err != nil {
 		return err
 	}
-	if runs(&facts) {
+	if a.runs(&facts) {
 		return exit.With(exit.Held, fmt.Errorf("%s runs already: muster slider status %s says more", a.name, a.name))
 	}
 	if err := a.mayChange(); err != nil {
@@ -55,6 +58,9 @@ func start(ctx context.Context, c *call) error {
 
 // start runs the app in the background, and returns when all instances are installed, the run is over, or --wait is.
 func (a *app) start(ctx context.Context, lock *hostlock.Lock) error {
+	if a.record.Yarn != nil {
+		return a.submit(ctx, lock)
+	}
 	limit, err := a.wait()
 	if err != nil {
 		return err

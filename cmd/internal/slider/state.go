@@ -1,6 +1,8 @@
 package slider
 
 import (
+	"slices"
+
 	"github.com/muster-agent/muster/cmd/internal/apps"
 	"github.com/muster-agent/muster/cmd/internal/view"
 	"github.com/muster-agent/muster/registry"
@@ -20,10 +22,12 @@ func states() []string {
 	return []string{yarnNew, yarnAccepted, yarnRunning, yarnFinished, yarnFailed, yarnKilled}
 }
 
-// yarnState is what YARN would say of the app.
-func yarnState(f *apps.Facts) string {
+// state is what YARN says of the app, or would say of one that runs here.
+func (a *app) state(f *apps.Facts) string {
 	outcome := view.OrEmpty(f.Outcome())
 	switch {
+	case a.record.Yarn != nil:
+		return a.word
 	case f.Local == nil:
 		return yarnNew
 	case f.Phase() == "starting":
@@ -39,7 +43,9 @@ func yarnState(f *apps.Facts) string {
 }
 
 // isLive tells of a state in which the app has a run.
-func isLive(state string) bool { return state == yarnAccepted || state == yarnRunning }
+func isLive(state string) bool {
+	return slices.Contains([]string{yarnAccepted, yarnRunning, "NEW_SAVING", "SUBMITTED", "FINAL_SAVING"}, state)
+}
 
 // The numbers of Slider's StateValues.
 const (
@@ -53,10 +59,11 @@ func stateNumber(yarn string) int {
 	switch yarn {
 	case yarnNew:
 		return stateCreated
-	case yarnAccepted:
-		return stateSubmitted
 	case yarnRunning:
 		return stateLive
+	}
+	if isLive(yarn) {
+		return stateSubmitted
 	}
 	return stateStopped
 }

@@ -100,7 +100,7 @@ func (a *app) describe(ctx context.Context) (description, error) {
 		return description{}, err
 	}
 	d := description{
-		Version: "1.0", Name: a.name, Type: "agent", State: stateNumber(yarnState(&f)), Info: a.info(&f, time.Now()),
+		Version: "1.0", Name: a.name, Type: "agent", State: stateNumber(a.state(&f)), Info: a.info(&f, time.Now()),
 		CreateTime: a.record.Created.UnixMilli(), UpdateTime: a.record.Updated.UnixMilli(),
 		Statistics: map[string]map[string]int{}, Instances: map[string][]string{},
 		Roles: map[string]map[string]string{},
@@ -119,7 +119,7 @@ func (a *app) describe(ctx context.Context) (description, error) {
 		d.Statistics[name], d.Instances[name] = c.statistics(), []string{}
 	}
 	d.describeRoles(v, live)
-	d.describeNodes(view.Of(f).Instances, &f)
+	d.describeNodes(view.Of(f).Instances, a.living(&f))
 	return d, nil
 }
 
@@ -140,11 +140,26 @@ func (d *description) describeRoles(v publisher.View, live map[string]liveCompon
 	}
 }
 
-// describeNodes lists the instances whose agents answer on this host.
-func (d *description) describeNodes(rows []status.Instance, f *apps.Facts) {
+// living are the instances whose agents answer on this host; of an app on YARN, those of which the registry says that
+// they live.
+func (a *app) living(f *apps.Facts) map[string]bool {
+	live := map[string]bool{}
+	for name := range f.States {
+		live[name] = true
+	}
+	if a.record.Yarn != nil && f.Registry != nil {
+		for _, m := range f.Registry.Members {
+			live[m.Instance.String()] = m.Live
+		}
+	}
+	return live
+}
+
+// describeNodes lists the instances that live.
+func (d *description) describeNodes(rows []status.Instance, live map[string]bool) {
 	d.Status.Live = map[string]map[string]node{}
 	for _, row := range rows {
-		if _, live := f.States[row.Instance]; !live {
+		if !live[row.Instance] {
 			continue
 		}
 		d.Instances[row.Component] = append(d.Instances[row.Component], row.Instance)
@@ -162,8 +177,12 @@ func (d *description) describeNodes(rows []status.Instance, f *apps.Facts) {
 // info says more of the whole app: by Slider's names where there are any.
 func (a *app) info(f *apps.Facts, now time.Time) map[string]string {
 	info := map[string]string{
-		"muster.phase": "created", "muster.folder": a.dir, "muster.work": a.work(),
-		"muster.logs": filepath.Join(a.work(), "log"), "yarn.state": yarnState(f),
+		"muster.phase": "created", "muster.folder": a.dir, "yarn.state": a.state(f),
+	}
+	if y := a.record.Yarn; y == nil {
+		info["muster.work"], info["muster.logs"] = a.work(), filepath.Join(a.work(), "log")
+	} else if info["yarn.queue"] = y.Queue; y.ID != "" {
+		info["yarn.application.id"] = y.ID
 	}
 	add := func(name string, at time.Time) {
 		info[name] = at.UTC().Format(time.RFC3339)
@@ -171,7 +190,7 @@ func (a *app) info(f *apps.Facts, now time.Time) map[string]string {
 	}
 	add("create.time", a.record.Created)
 	add("status.time", now)
-	if f.Local == nil {
+	if f.Local == nil && f.Registry == nil {
 		return info
 	}
 	if at := f.Started(); !at.IsZero() {

@@ -42,17 +42,20 @@ func stop(ctx context.Context, c *call) error {
 
 // end stops the run. A run that ends by itself meanwhile takes its registry with it: then nothing is left to be asked.
 func (a *app) end(ctx context.Context, waits bool) error {
+	options := ask.StopOptions{Reason: oneLine(a.one("--message")), NoWait: !waits}
+	if a.has("--force") {
+		options.Grace = new(time.Duration(0))
+	}
+	if a.record.Yarn != nil {
+		return a.endOnYarn(ctx, waits, options)
+	}
 	facts, err := a.answering(ctx)
 	if err != nil {
 		return err
 	}
-	if !runs(&facts) {
+	if !a.runs(&facts) {
 		fmt.Fprintf(a.Out, "%s does not run\n", a.name)
 		return nil
-	}
-	options := ask.StopOptions{Reason: oneLine(a.one("--message")), NoWait: !waits}
-	if a.has("--force") {
-		options.Grace = new(time.Duration(0))
 	}
 	err = ask.Stop(ctx, a.Streams, a.lookup(), a.name, options)
 	if ctx.Err() != nil || err == nil && !waits {
@@ -62,7 +65,7 @@ func (a *app) end(ctx context.Context, waits bool) error {
 	defer cancel()
 	over := wait.Until(waiting, func() bool { // it may be started again then
 		facts, err := a.onHost(waiting)
-		return err == nil && !runs(&facts)
+		return err == nil && !a.runs(&facts)
 	})
 	if err == nil || !over {
 		return err
@@ -84,7 +87,7 @@ func (a *app) answering(ctx context.Context) (apps.Facts, error) {
 		unknown := f.Registry == nil && (errors.Is(f.Silent, registry.ErrNoApp) || !f.Living())
 		nobody := f.Registry != nil && f.Registry.Live == 0
 		over := f.Here() && f.Verdict() != nil // the registry may still show the run before
-		return err != nil || !runs(&f) || over || !unknown && !nobody
+		return err != nil || !a.runs(&f) || over || !unknown && !nobody
 	})
 	return a.facts(ctx)
 }

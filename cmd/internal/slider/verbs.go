@@ -65,6 +65,9 @@ func (v Verb) Run(ctx context.Context, s console.Streams, words []string) (help 
 	if c.help || err != nil {
 		return c.help, err
 	}
+	if c.onYarn() {
+		c.ignored = c.withoutEffect()
+	}
 	c.noteIgnored()
 	return false, v.run(ctx, &c)
 }
@@ -89,7 +92,7 @@ func Elsewhere() map[string]string {
 		"kdiag":           "muster doctor looks at this host; there is no Kerberos",
 		"keytab":          "there is no Kerberos",
 		"kill-container":  "muster signal NAME/COMPONENT-INDEX kill does it",
-		"lookup":          "there is no YARN; muster status NAME says more",
+		"lookup":          "muster slider status NAME says more",
 		"nodes":           "muster doctor looks at this host, the only node",
 		"package": "muster slider create --appdef takes the package itself; " +
 			"muster package makes and ships them",

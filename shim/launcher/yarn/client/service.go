@@ -238,8 +238,8 @@ func (y *Service) prioritize(ctx context.Context) {
 	err := y.api.Call(ctx, http.MethodPut, at, []byte(`{"priority":`+y.Priority+`}`), &has)
 	switch {
 	case err != nil:
-		fmt.Fprintf(y.Warn, "priority %s: yarn at %s: %v; yarn application -appId %s -updatePriority %s says it again\n",
-			y.Priority, y.api.Base, err, y.id, y.Priority)
+		fmt.Fprintf(y.Warn, "priority %s: yarn at %s: %v; yarn application -appId %s -updatePriority %s says it "+
+			"again\n", y.Priority, y.api.Base, err, y.id, y.Priority)
 	case has.Priority.String() != y.Priority:
 		fmt.Fprintf(y.Warn, "priority %s: YARN gives %s: yarn.cluster.max-application-priority is the most\n",
 			y.Priority, has.Priority)
@@ -291,10 +291,11 @@ func (y *Service) Grow(ctx context.Context, counts map[string]int) error {
 		return fmt.Errorf("yarn at %s: %w", y.api.Base, wanting(err))
 	}
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		at := slices.IndexFunc(now.Components, func(c serviceComponent) bool { return c.Name == yarn.ServiceName(name) })
+		there := yarn.ServiceName(name)
+		at := slices.IndexFunc(now.Components, func(c serviceComponent) bool { return c.Name == there })
 		if at < 0 {
-			return fmt.Errorf("yarn at %s: service %s has no component %s: it was submitted without an instance of it; "+
-				"its next start has it", y.api.Base, y.name, yarn.ServiceName(name))
+			return fmt.Errorf("yarn at %s: service %s has no component %s: it was submitted without an instance of "+
+				"it; its next start has it", y.api.Base, y.name, there)
 		}
 		c := now.Components[at]
 		more := counts[name] - (c.Wanted - c.ended())

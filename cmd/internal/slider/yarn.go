@@ -1,0 +1,260 @@
+package slider
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/muster-agent/muster/cmd/internal/apps"
+	"github.com/muster-agent/muster/cmd/internal/ask"
+	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/hadoop"
+	"github.com/muster-agent/muster/shim/hostlock"
+	"github.com/muster-agent/muster/shim/mask"
+	"github.com/muster-agent/muster/shim/submit"
+	"github.com/muster-agent/muster/shim/wait"
+)
+
+// withoutEffect are the options that have none on YARN, and why.
+func (c *call) withoutEffect() []Option {
+	rest := slices.DeleteFunc(c.ignored, func(o Option) bool { return slices.Contains(ofYarn, o.Name()) })
+	for _, o := range runOptions() {
+		if c.has(o.Name()) && slices.Contains([]string{"--userns", "--host"}, o.Name()) {
+			o.ignored = "it is of a run on this host"
+			rest = append(rest, o)
+		}
+	}
+	return rest
+}
+
+// onYarn finds out whether this command line is about an app on YARN.
+func (c *call) onYarn() bool {
+	if c.verb == "create" || c.verb == "build" {
+		y, err := c.cluster()
+		return y != nil || err != nil // it is told then
+	}
+	h, name, err := c.named()
+	if err != nil {
+		return c.has("--manager")
+	}
+	a, err := h.opened(c, name)
+	return err == nil && a.record.Yarn != nil
+}
+
+// submit has YARN run the app, by `muster submit yarn`, and returns when YARN has accepted it; with --wait when its
+// instances run, or it is over.
+func (a *app) submit(ctx context.Context, lock *hostlock.Lock) error {
+	limit, err := a.wait()
+	if err != nil {
+		return err
+	}
+	y := a.record.Yarn
+	if y.Runs == 0 || !a.interrupted(ctx) {
+		y.Runs++
+	}
+	if err := a.record.write(a.kept()); err != nil {
+		return exit.With(exit.Forbidden, err)
+	}
+	answer, err := a.runSubmit()
+	if err != nil {
+		fmt.Fprintf(a.Err, "%s is kept: muster slider start %s submits it again, update changes it, destroy --force "+
+			"removes it\n", a.name, a.name)
+		return err
+	}
+	y.ID = answer.ID
+	if err := a.record.write(a.kept()); err != nil {
+		return exit.With(exit.Forbidden, fmt.Errorf("%s is there as %s: %w", a.name, y.ID, err))
+	}
+	_ = lock.Release() // the wait may be long, and the record is written
+	fmt.Fprintf(a.Out, "%s: accepted by YARN as %s\n", a.name, y.ID)
+	if limit != nil && *limit > 0 {
+		if err := a.awaitRunning(ctx, *limit); err != nil {
+			return err
+		}
+	}
+	return a.writeReport(ctx)
+}
+
+// submitArgs are the arguments of the app's `muster submit`.
+func (a *app) submitArgs() ([]string, error) {
+	r, y := a.record.Run, a.record.Yarn
+	args := []string{
+		"submit", "yarn", filepath.Join(a.kept(), a.record.Definition), "--app-id", a.name, "--run", y.run(), "--json",
+		fmt.Sprintf("--require-limits=%t", r.Strict),
+	}
+	for _, f := range [][2]string{
+		{"--registry", r.Registry},
+		{"--address", a.address()},
+		{"--queue", y.Queue},
+		{"--store", y.Store},
+		{"--engine", r.Engine},
+		{"--policy", r.Policy},
+		{"--ports", r.Ports},
+	} {
+		if f[1] != "" {
+			args = append(args, f[0], f[1])
+		}
+	}
+	for _, e := range r.Env {
+		args = append(args, "--env", e)
+	}
+	choices := a.record.appFlags(a.kept())
+	more, err := choices.Args()
+	return append(args, more...), err
+}
+
+// runSubmit runs `muster submit`. Ctrl-C is for it: it takes back what it has begun.
+func (a *app) runSubmit() (answer submit.Answer, err error) {
+	args, err := a.submitArgs()
+	if err != nil {
+		return answer, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return answer, err
+	}
+	args, given := mask.Hand(args)
+	var out bytes.Buffer
+	cmd := exec.Command(self, args...)
+	cmd.Stdout, cmd.Stderr = &out, a.Err
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), isFlag), given...)
+	if conf := a.record.Yarn.Conf; conf != "" {
+		cmd.Env = append(cmd.Env, "HADOOP_CONF_DIR="+conf)
+	}
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(caught)
+	err = cmd.Run()
+	if ended, ok := errors.AsType[*exec.ExitError](err); ok {
+		return answer, exit.Silent{Code: max(ended.ExitCode(), 1)} // it has said why
+	}
+	if err == nil {
+		err = json.Unmarshal(out.Bytes(), &answer)
+	}
+	return answer, exit.With(exit.Internal, err)
+}
+
+// awaitRunning waits until the app runs, or is over.
+func (a *app) awaitRunning(ctx context.Context, limit time.Duration) error {
+	waiting, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	var f apps.Facts
+	var err error
+	if !wait.Until(waiting, func() bool {
+		f, err = a.standing(waiting)
+		return err != nil || !isLive(a.word) || f.Registry != nil && f.Phase() != "waiting"
+	}) || waiting.Err() != nil {
+		fmt.Fprintf(a.Err, "%s: not running within %s; it goes on: muster slider status %s\n", a.name, limit, a.name)
+		return exit.Silent{Code: exit.Timeout}
+	}
+	v := f.Verdict()
+	switch {
+	case err != nil:
+		return err
+	case v != nil:
+		fmt.Fprintf(a.Out, "%s: %s\n", a.name, exit.VerdictText(*v))
+		if code := exit.Of(*v, ""); code != 0 {
+			return exit.Silent{Code: code}
+		}
+	case !isLive(a.word):
+		return exit.With(1, fmt.Errorf("%s: YARN says %s of %s before an agent has joined: yarn logs -applicationId %s",
+			a.name, a.word, a.record.Yarn.ID, a.record.Yarn.ID))
+	default:
+		fmt.Fprintf(a.Out, "%s: runs\n", a.name)
+	}
+	return nil
+}
+
+// endOnYarn stops the run in grace, and the service when its agents have ended. One that nobody has joined is ended by
+// YARN at once.
+func (a *app) endOnYarn(ctx context.Context, waits bool, options ask.StopOptions) error {
+	f, err := a.standing(ctx)
+	if err != nil {
+		return err
+	}
+	if !a.runs(&f) {
+		fmt.Fprintf(a.Out, "%s does not run\n", a.name)
+		return nil
+	}
+	s, err := a.service()
+	if err != nil {
+		return err
+	}
+	var stopped error
+	if f.Registry != nil && f.Verdict() == nil && f.Registry.Live > 0 {
+		stopped = ask.Stop(ctx, a.Streams, a.lookup(), a.name, options)
+		if !waits || ctx.Err() != nil { // its agents end by themselves, and YARN's service after them
+			return stopped
+		}
+	}
+	if err := s.Stop(ctx); err != nil {
+		return errors.Join(stopped, err)
+	}
+	if !waits {
+		return stopped
+	}
+	waiting, cancel := context.WithTimeout(ctx, yarnPatience)
+	defer cancel()
+	over := wait.Until(waiting, func() bool {
+		at, err := s.State(waiting)
+		return err == nil && at.Over
+	})
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case !over:
+		stopped = errors.Join(stopped, exit.With(exit.Timeout, fmt.Errorf("%s: YARN has not ended %s after %s",
+			a.name, a.record.Yarn.ID, yarnPatience)))
+	case stopped == nil:
+		fmt.Fprintf(a.Out, "%s: YARN has ended %s\n", a.name, a.record.Yarn.ID)
+	}
+	return stopped
+}
+
+// yarnPatience is how long YARN may take to end a service whose agents have ended.
+const yarnPatience = 2 * time.Minute
+
+// grow has YARN start the agents that a flex needs.
+func (a *app) grow(ctx context.Context, want map[string]int) error {
+	if a.record.Yarn == nil {
+		return nil
+	}
+	s, err := a.service()
+	if err != nil {
+		return err
+	}
+	return exit.Default(exit.Registry, s.Grow(ctx, want))
+}
+
+// forgetOnYarn has YARN and the registry forget the app.
+func (a *app) forgetOnYarn(ctx context.Context) error {
+	if a.record.Yarn.ID == "" { // none was accepted
+		return nil
+	}
+	s, err := a.service()
+	if err != nil {
+		return err
+	}
+	if err := s.Destroy(ctx); err != nil {
+		return exit.Default(exit.Registry, err)
+	}
+	at := hadoop.Login{Conf: a.record.Yarn.Conf}.Stores(a.Err)
+	if err := submit.RemoveRun(ctx, a.record.Yarn.Store, at, a.name, a.record.Yarn.run()); err != nil {
+		fmt.Fprintf(a.Err, "%s: what its run was brought stays in %s: %v\n", a.name, a.record.Yarn.Store, err)
+	}
+	err = a.lookup().Forget(ctx, a.name)
+	if errors.Is(err, registry.ErrNoApp) { // nobody ever joined
+		return nil
+	}
+	return err
+}
