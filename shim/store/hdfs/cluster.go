@@ -219,6 +219,12 @@ func (c *cluster) options(ctx context.Context, w *wires) (client.ClientOptions, 
 	if c.ticket == nil {
 		return o, nil
 	}
+	if c.who.tokens != "" {
+		owner, ok, err := c.byToken(w)
+		if o.User = owner; err != nil || ok {
+			return o, err
+		}
+	}
 	principal := c.conf.get("dfs.namenode.kerberos.principal." + c.name)
 	if principal == "" {
 		principal = c.conf.get("dfs.namenode.kerberos.principal")
@@ -232,7 +238,7 @@ func (c *cluster) options(ctx context.Context, w *wires) (client.ClientOptions, 
 	o.KerberosServicePrincipleName, _, _ = strings.Cut(principal, "@")
 	var err error
 	if o.KerberosClient, err = c.ticket.get(); err != nil {
-		return o, err
+		return o, besideTokens(err, w.noToken)
 	}
 	tickets := o.KerberosClient
 	w.session = func(address string) (types.EncryptionKey, error) {

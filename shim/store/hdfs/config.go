@@ -120,8 +120,8 @@ func (c Conf) defaultAuthority(dir string) (string, error) {
 	return authority, nil
 }
 
-// identity is the client's identity for a cluster: the user, or the ticket.
-type identity struct{ user, keytab, principal, cache string }
+// identity is the client's identity for a cluster: the user, or the ticket, or what a token file has for it.
+type identity struct{ user, keytab, principal, cache, tokens string }
 
 func (c Config) identity(conf Conf) (identity, error) {
 	if conf.Secure() {
@@ -130,7 +130,11 @@ func (c Config) identity(conf Conf) (identity, error) {
 				"name it by --kerberos-principal NAME@REALM", "keytab %s: got no principal", c.Keytab,
 			)
 		}
-		return identity{keytab: c.Keytab, principal: c.Principal, cache: cmp.Or(c.CCache, os.Getenv("KRB5CCNAME"))}, nil
+		who := identity{keytab: c.Keytab, principal: c.Principal, cache: cmp.Or(c.CCache, os.Getenv("KRB5CCNAME"))}
+		if c.Keytab == "" && c.CCache == "" { // who names a login means it
+			who.tokens = os.Getenv(tokensVariable)
+		}
+		return who, nil
 	}
 	name := cmp.Or(c.User, os.Getenv("HADOOP_USER_NAME"))
 	if name == "" {

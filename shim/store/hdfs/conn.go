@@ -118,6 +118,10 @@ type wires struct {
 	least string
 	// session is the key that is shared with the NameNode at an address; nil: there is no Kerberos.
 	session func(address string) (types.EncryptionKey, error)
+	// token is shown to NameNodes in place of a ticket; nil: there is none.
+	token *shownToken
+	// noToken is why there is none although there is a token file.
+	noToken string
 
 	mu   sync.Mutex
 	name []*conn
@@ -142,6 +146,9 @@ func (w *wires) open(network, address, node string, idle time.Duration, buffer i
 	c, err := w.dial(ctx, network, address)
 	if err != nil {
 		return nil, &nodeError{node, address, err}
+	}
+	if node == nameNode && w.token != nil {
+		c = &greeting{Conn: c, shown: w.token, least: w.least, idle: idle}
 	}
 	made := &conn{
 		Conn:     c,

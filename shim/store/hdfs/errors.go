@@ -127,6 +127,8 @@ func noNode(text string, said refusal) error {
 				"they are, somebody sits between",
 			"%s", firstLine(why),
 		)
+	case strings.Contains(text, "delegation token of "):
+		return refused(newToken, "%s", firstLine(why))
 	case strings.Contains(text, "kerberos authentication not supported"):
 		return &store.Error{
 			Err:  fmt.Errorf("%w: the NameNode knows no Kerberos", ErrKerberos),

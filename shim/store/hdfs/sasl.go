@@ -1,6 +1,7 @@
 package hdfs
 
 import (
+	"cmp"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hmac"
@@ -32,7 +33,8 @@ import (
 //	                    ←  proof, [keys of AES, sealed]
 //	the request, protected, and all that follows
 
-const digestURI = "hdfs/0"
+// nodeURI is the service of a DataNode.
+const nodeURI = "hdfs/0"
 
 // blockToken is the token in a request to a DataNode; nil: there is none.
 func blockToken(request []byte) (identifier, password []byte) {
@@ -52,6 +54,7 @@ func blockToken(request []byte) (identifier, password []byte) {
 // digest is one greeting.
 type digest struct {
 	user, password       string
+	uri                  string // of the service; empty: a DataNode's
 	realm, nonce, cnonce string
 	quality              string
 }
@@ -84,7 +87,7 @@ func (d *digest) answer(challenge []byte, accepted []string) (string, error) {
 	d.cnonce = rand.Text()
 	text := fmt.Sprintf(`charset=utf-8,username="%s",realm="%s",nonce="%s",nc=00000001,cnonce="%s",`+
 		`digest-uri="%s",maxbuf=65536,response=%s,qop=%s`,
-		d.user, d.realm, d.nonce, d.cnonce, digestURI, d.proof("AUTHENTICATE"), d.quality)
+		d.user, d.realm, d.nonce, d.cnonce, d.service(), d.proof("AUTHENTICATE"), d.quality)
 	if d.quality == "auth-conf" {
 		if !slices.Contains(strings.Split(said["cipher"], ","), "rc4") {
 			return "", fmt.Errorf("got ciphers %q, want rc4", said["cipher"])
@@ -99,14 +102,16 @@ func sum(parts ...string) []byte {
 	return h[:]
 }
 
+func (d *digest) service() string { return cmp.Or(d.uri, nodeURI) }
+
 // key is what both sides know: H(A1).
 func (d *digest) key() []byte {
 	return sum(string(sum(d.user, d.realm, d.password)), d.nonce, d.cnonce)
 }
 
-// proof is that one side knows it; the DataNode's is without the word.
+// proof is that one side knows it; the node's is without the word.
 func (d *digest) proof(word string) string {
-	a2 := word + ":" + digestURI
+	a2 := word + ":" + d.service()
 	if d.quality != "auth" {
 		a2 += ":" + strings.Repeat("0", 32)
 	}
@@ -186,7 +191,7 @@ func (s *sealer) open(message []byte) ([]byte, error) {
 	}
 	text, mac := body[:len(body)-macSize], body[len(body)-macSize:]
 	if !hmac.Equal(mac, s.mac(text, number)) || string(trailer) != "\x00\x01"+string(number) {
-		return nil, errors.New("a message is not what the DataNode has signed")
+		return nil, errors.New("a message is not what the node has signed")
 	}
 	return text, nil
 }
@@ -334,18 +339,8 @@ func (p *protected) said() ([]field, error) {
 
 // protect begins what was agreed upon.
 func (p *protected) protect(d *digest, option []field) error {
-	if d.quality == "auth" {
-		return nil
-	}
-	const there, back = "client-to-server", "server-to-client"
-	p.out.key, p.in.key = d.derived(there, "sign"), d.derived(back, "sign")
-	if d.quality == "auth-int" {
-		return nil
-	}
-	var errOut, errIn error
-	p.out.rc4, errOut = rc4.NewCipher(d.derived(there, "seal")) //nolint:gosec // see above
-	p.in.rc4, errIn = rc4.NewCipher(d.derived(back, "seal"))    //nolint:gosec // see above
-	if err := errors.Join(errOut, errIn); err != nil || len(option) == 0 {
+	var err error
+	if p.out, p.in, err = d.sealers(); err != nil || p.out.rc4 == nil || len(option) == 0 {
 		return err
 	}
 	keyOut, err := p.in.open(slices.Clone(data(option, 2))) // in is the DataNode's, out ours

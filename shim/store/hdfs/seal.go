@@ -91,13 +91,7 @@ func (s *seal) wrap(request, client []byte) ([]byte, error) {
 		return nil, err
 	}
 	s.next++
-	header := []byte{1 << 3, 2, 2 << 3, 0, 3 << 3, saslZigzag, 4<<3 | 2} // protobuf, final, the call, the client
-	header = append(header, pieceOf(client)...)
-	message := append([]byte{2 << 3, saslWrap, 3<<3 | 2}, pieceOf(token)...)
-	out := append(make([]byte, 4), pieceOf(header)...)
-	out = append(out, pieceOf(message)...)
-	binary.BigEndian.PutUint32(out, uint32(len(out)-4)) //nolint:gosec // a request
-	return out, nil
+	return saslMessage(client, saslWrap, bytesField(3, token)), nil
 }
 
 // token is a request, signed or sealed.

@@ -26,8 +26,8 @@ func (c *Cluster) Environ() []string {
 	for _, entry := range os.Environ() {
 		name, _, _ := strings.Cut(entry, "=")
 		switch name {
-		case "HADOOP_USER_NAME", "HADOOP_CONF_DIR", "KRB5CCNAME", "KRB5_CONFIG", "JAVA_TOOL_OPTIONS",
-			"JDK_JAVA_OPTIONS", "CLASSPATH":
+		case "HADOOP_USER_NAME", "HADOOP_CONF_DIR", "HADOOP_TOKEN_FILE_LOCATION", "KRB5CCNAME", "KRB5_CONFIG",
+			"JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "CLASSPATH":
 		default:
 			env = append(env, entry)
 		}
