@@ -158,6 +158,7 @@ func (o *Options) launch(ctx context.Context, a *artifacts, args []string) (*sub
 	client, err := o.Launcher.Client.New(job.Request{
 		Job: rendered, Options: o.File, Address: o.Address, UnitDir: o.UnitDir,
 		Hadoop: o.Choices.Hadoop.Conf, Warn: o.Err, Stores: o.Choices.Hadoop.Stores(o.Err),
+		Negotiate: o.Choices.Hadoop.Config("").Negotiator(),
 	})
 	if err != nil {
 		return nil, err

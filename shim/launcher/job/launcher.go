@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"io"
+	"net/http"
 
 	"github.com/muster-agent/muster/shim/render"
 	"github.com/muster-agent/muster/shim/store"
@@ -30,6 +31,8 @@ type Request struct {
 	Hadoop  string    // folder of Hadoop's configuration
 	Warn    io.Writer // takes what the launcher does not do as it was asked
 	Stores  store.Set // for what the launcher keeps on HDFS
+	// Negotiate shows a launcher's API a ticket of Kerberos: it adds to a request what is wanted.
+	Negotiate func(*http.Request) error
 }
 
 // Launcher is how jobs come to one launcher.

@@ -17,16 +17,20 @@ import (
 	"github.com/muster-agent/muster/shim/launcher/yarn"
 )
 
-// restClient calls the REST of YARN's ResourceManager for services and applications, as a user of simple authentication
-// (user.name). A cluster with Kerberos refuses it.
+// restClient calls the REST of YARN's ResourceManager for services and applications: with a ticket where the cluster
+// wants one, else as a user of simple authentication (user.name).
 type restClient struct {
 	// Addresses are those of its web application, http://HOST:PORT or HOST:PORT: of a pair, each is asked until one
 	// is active.
 	Addresses []string
-	User      string
+	// User is whom it asks as; after Start, whom the cluster takes a ticket for.
+	User string
+	// Negotiate shows a ticket.
+	Negotiate func(*http.Request) error
 
 	mu  sync.Mutex // over api, while it is found
 	api job.API
+	way *negotiation
 }
 
 // open finds the ResourceManager that is active: one in standby sends its callers away.
@@ -43,17 +47,22 @@ func (r *restClient) open(ctx context.Context) error {
 			return err
 		}
 		client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+		r.way = &negotiation{RoundTripper: client.Transport, Show: r.Negotiate}
+		client.Transport = r.way
 		a := job.API{Base: base, Client: client, Query: url.Values{"user.name": {r.User}}}
 		var about struct{ ClusterInfo struct{ HAState string } }
 		err = a.Call(ctx, http.MethodGet, "/ws/v1/cluster/info", nil, &about)
 		if err == nil && about.ClusterInfo.HAState != "STANDBY" {
 			r.api = a
+			if name, _ := r.way.said(); name != "" {
+				r.User = name
+			}
 			return nil
 		}
 		if err == nil {
 			err = errors.New("in standby")
 		}
-		errs = append(errs, fmt.Errorf("yarn at %s: %w", base, wanting(err)))
+		errs = append(errs, fmt.Errorf("yarn at %s: %w", base, r.wanting(err)))
 	}
 	if len(errs) == 0 {
 		return fmt.Errorf("yarn: %w: no address of a ResourceManager: want --address, or yarn-site.xml in Hadoop's "+
@@ -63,12 +72,16 @@ func (r *restClient) open(ctx context.Context) error {
 }
 
 // wanting says of a refusal what it may mean.
-func wanting(err error) error {
-	if odd, ok := errors.AsType[job.StatusError](err); ok && odd.Code == http.StatusUnauthorized {
-		return fmt.Errorf("%w: the cluster wants Kerberos, which this does not speak to it: --format shell submits "+
-			"by Hadoop's own client, after kinit", err)
+func (r *restClient) wanting(err error) error {
+	odd, ok := errors.AsType[job.StatusError](err)
+	if !ok || odd.Code != http.StatusUnauthorized {
+		return err
 	}
-	return err
+	if _, failed := r.way.said(); failed != nil {
+		return fmt.Errorf("%w: the cluster wants a ticket: %w", err, failed)
+	}
+	return fmt.Errorf("%w: the cluster wants another login than ours: --format shell submits by Hadoop's own "+
+		"client, after kinit", err)
 }
 
 // application is how one stands.
@@ -213,10 +226,10 @@ func (y *Service) Start(ctx context.Context) (id string, err error) {
 			return "", err
 		}
 	case !job.Missing(err):
-		return "", fmt.Errorf("yarn at %s: %w", y.api.Base, wanting(err))
+		return "", fmt.Errorf("yarn at %s: %w", y.api.Base, y.wanting(err))
 	}
 	if err := y.api.Send(ctx, http.MethodPost, "/app/v1/services", []byte(y.Definition)); err != nil {
-		return "", fmt.Errorf("yarn at %s: %w", y.api.Base, wanting(err))
+		return "", fmt.Errorf("yarn at %s: %w", y.api.Base, y.wanting(err))
 	}
 	now, err := y.look(context.WithoutCancel(ctx))
 	if err != nil || now.ID == "" {

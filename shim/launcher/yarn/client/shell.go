@@ -159,7 +159,7 @@ func (y *shellClient) named(ctx context.Context) (map[string]string, error) {
 	}
 	if err := y.api.Call(ctx, http.MethodGet,
 		"/ws/v1/cluster/apps?applicationTypes=YARN&user="+url.QueryEscape(y.User), nil, &answer); err != nil {
-		return nil, fmt.Errorf("yarn at %s: %w", y.api.Base, wanting(err))
+		return nil, fmt.Errorf("yarn at %s: %w", y.api.Base, y.wanting(err))
 	}
 	all := map[string]string{}
 	for _, one := range answer.Apps.App {
