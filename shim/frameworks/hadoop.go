@@ -26,6 +26,7 @@ func hadoop(p plan.Plan, env map[string]string) {
 	say("JAVA_HOME", h.Java)
 	say("HADOOP_USER_NAME", h.User)
 	say("KRB5CCNAME", h.Tickets)
+	say(plan.TokensVariable, h.Tokens)
 	say("KRB5_CONFIG", h.Krb5)
 	if h.Krb5 != "" { // Java ignores KRB5_CONFIG
 		say("LIBHDFS_OPTS", "-Djava.security.krb5.conf="+h.Krb5)

@@ -22,6 +22,7 @@ func TestHadoop(t *testing.T) {
 	}
 	secure := whole
 	secure.Tickets, secure.Krb5, secure.HDFSHome = "/w/worker-0/app/run/krb5cc", "/lab/krb5.conf", "/opt/hdfs"
+	secure.Tokens = "/w/worker-0/app/run/hadoop-tokens"
 	var b strings.Builder
 	for _, tt := range []struct {
 		name   string

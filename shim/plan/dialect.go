@@ -126,6 +126,7 @@ type Hadoop struct {
 	Native   string   `json:"native,omitempty"`
 	User     string   `json:"user,omitempty"`
 	Tickets  string   `json:"tickets,omitempty"` // path of the process's own ticket cache
+	Tokens   string   `json:"tokens,omitempty"`  // path of the process's own copy of the agent's token file
 	Krb5     string   `json:"krb5,omitempty"`    // KRB5_CONFIG
 	Classes  []string `json:"classes"`           // folders whose jars are in CLASSPATH
 	// Jars are those that CLASSPATH names one by one. They belong to the host and are not printed.

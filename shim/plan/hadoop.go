@@ -7,8 +7,14 @@ import (
 	"strings"
 )
 
-// ticketsFile is a process's own ticket cache, below the instance's folder.
-const ticketsFile = "app/run/krb5cc"
+// A process's own ticket cache and token file, below the instance's folder.
+const (
+	ticketsFile = "app/run/krb5cc"
+	tokensFile  = "app/run/hadoop-tokens"
+)
+
+// TokensVariable names Hadoop's token file.
+const TokensVariable = "HADOOP_TOKEN_FILE_LOCATION"
 
 // hadoop are the process's variables of Hadoop; nil if this host has no configuration of Hadoop. An image with its own
 // Hadoop or Java keeps it.
@@ -20,6 +26,9 @@ func (b *builder) hadoop() *Hadoop {
 	h := &Hadoop{Conf: facts.Conf, User: b.hadoopUser(), Classes: []string{}}
 	if facts.Tickets {
 		h.Tickets, h.Krb5 = path.Join(b.req.root(), ticketsFile), facts.Krb5
+		if b.req.Inherited[TokensVariable] != "" {
+			h.Tokens = path.Join(b.req.root(), tokensFile)
+		}
 	}
 	if !b.imageHas("HADOOP_HOME") {
 		h.Home, h.HDFSHome, h.Native = facts.Home, facts.HDFSHome, facts.Native

@@ -102,7 +102,7 @@ func (h *Hadoop) resolved(fill func(string) string) *Hadoop {
 		return nil
 	}
 	out := *h
-	out.Tickets = fill(h.Tickets)
+	out.Tickets, out.Tokens = fill(h.Tickets), fill(h.Tokens)
 	return &out
 }
 

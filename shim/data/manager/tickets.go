@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"time"
 
 	"github.com/muster-agent/muster/shim/files"
@@ -15,31 +16,57 @@ import (
 // ticketsPoll is how often the manager looks whether the operator has renewed the agent's ticket.
 const ticketsPoll = 5 * time.Second
 
-// tickets keep the process's own ticket cache as fresh as the agent's. Kerberos libraries read it again for each
-// connection.
+// tickets keep a file of the process's own, with a ticket or tokens, as fresh as the agent's. Libraries read it again for
+// each connection.
 type tickets struct {
 	log    *slog.Logger
-	config hdfs.Config
-	file   string                           // an absolute path in the folder
-	folder func() (files.UserFolder, error) // the instance's
+	what   string
+	get    func() (text []byte, until time.Time, err error) // until is when it ends; zero: nobody knows
+	logsIn bool                                             // what it gets is new each time
+	file   string                                           // an absolute path in the folder
+	folder func() (files.UserFolder, error)                 // the instance's
 
 	text  string    // written last
-	again time.Time // when to log in again; zero: the agent's own cache is copied
+	again time.Time // when to log in again; zero: the agent's own file is copied
 	told  string    // the last error that was logged
 }
 
-// GiveTickets gives the process its ticket cache, where clusters ask for one, and keeps it fresh until Close. A process
-// may start without a ticket: the log says so, and the manager keeps trying.
+// GiveTickets gives the process its ticket cache and its token file, where clusters ask for Kerberos, and keeps them
+// fresh until Close. A process may start without a ticket: the log says so, unless there are tokens, and the manager
+// keeps trying.
 func (m *Manager) GiveTickets(p plan.Plan) {
 	if p.Hadoop == nil || p.Hadoop.Tickets == "" {
 		return
 	}
-	t := &tickets{
-		log: m.cfg.Log, config: m.cfg.Stores.Kerberos(), file: p.Hadoop.Tickets,
-		folder: func() (files.UserFolder, error) { return m.instanceFolder(p) },
+	config := m.cfg.Stores.Kerberos()
+	own := tickets{log: m.cfg.Log, folder: func() (files.UserFolder, error) { return m.instanceFolder(p) }}
+	cache, tokens := own, own
+	cache.what, cache.file, cache.get, cache.logsIn = "ticket", p.Hadoop.Tickets, config.Tickets, config.Keytab != ""
+	all := []*tickets{&cache}
+	if p.Hadoop.Tokens != "" {
+		from := os.Getenv(plan.TokensVariable)
+		tokens.what, tokens.file = "token file", p.Hadoop.Tokens
+		tokens.get = func() (text []byte, until time.Time, err error) {
+			text, err = os.ReadFile(from)
+			return text, until, err
+		}
+		all = append(all, &tokens)
+		if !cache.logsIn { // tokens do without
+			cache.told = noTicket(config)
+		}
 	}
-	t.renew()
-	m.tasks.Go(func() { t.keep(m.ctx) })
+	for _, one := range all {
+		one.renew()
+		m.tasks.Go(func() { one.keep(m.ctx) })
+	}
+}
+
+// noTicket is why there is none now.
+func noTicket(config hdfs.Config) string {
+	if _, _, err := config.Tickets(); err != nil {
+		return err.Error()
+	}
+	return ""
 }
 
 // keep renews until the end of ctx.
@@ -63,16 +90,16 @@ func (t *tickets) renew() {
 	}
 	if err := t.write(); err != nil && err.Error() != t.told {
 		t.told = err.Error()
-		t.log.Warn("no ticket for the process", "err", err)
+		t.log.Warn("no "+t.what+" for the process", "err", err)
 	}
 }
 
 func (t *tickets) write() error {
-	text, end, err := t.config.Tickets()
+	text, end, err := t.get()
 	if err != nil {
 		return err
 	}
-	if t.config.Keytab != "" {
+	if t.logsIn {
 		t.again = renewal(time.Now(), end)
 	}
 	if string(text) == t.text {
@@ -89,7 +116,7 @@ func (t *tickets) write() error {
 	if err := errors.Join(err, folder.Close()); err != nil {
 		return err
 	}
-	if t.text != "" {
+	if t.text != "" && !end.IsZero() {
 		t.log.Info("ticket of the process renewed", "until", status.Stamp(end))
 	}
 	t.text, t.told = string(text), ""

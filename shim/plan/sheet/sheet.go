@@ -96,6 +96,9 @@ func (s *sheet) hadoop(plans []plan.Plan) {
 	if h.Tickets != "" {
 		text += ", a ticket of each process's own"
 	}
+	if h.Tokens != "" {
+		text += ", and a copy of the agent's tokens"
+	}
 	s.row("Hadoop", text+": each process is told", "")
 }
 
