@@ -48,7 +48,12 @@ func newLab(t testing.TB, more map[string]string) *lab {
 // labWith is newLab with a test's own wishes for its YARN.
 func labWith(t testing.TB, o hadoop.YARNOptions) *lab {
 	t.Helper()
-	c := hadoop.Shared(t)
+	return labOn(t, hadoop.Shared(t), o)
+}
+
+// labOn is labWith beside an HDFS of the test's own.
+func labOn(t testing.TB, c *hadoop.Cluster, o hadoop.YARNOptions) *lab {
+	t.Helper()
 	l := &lab{t: t, hdfs: c, consul: consulserver.Start(t, consulserver.Options{}), dir: c.URI + c.Folder(t), own: t.TempDir()}
 	// As /tmp of a cluster: a store is refused where others could exchange files.
 	c.FsShell(t, "-chmod", "1777", l.dir)

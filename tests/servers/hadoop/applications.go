@@ -31,6 +31,11 @@ func (y *YARN) ask(method, path string, body []byte, into any) error {
 	req.Close = true
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("Content-Type", "application/json")
+	if y.show != nil {
+		if err := y.show(req); err != nil {
+			return err
+		}
+	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return err
@@ -51,6 +56,9 @@ func (y *YARN) ask(method, path string, body []byte, into any) error {
 
 // Clients is the environment, NAME=VALUE, by which a person's programs find YARN and its HDFS, as the ordinary user.
 func (y *YARN) Clients() []string {
+	if y.tickets != "" {
+		return []string{"HADOOP_CONF_DIR=" + y.ConfDir, "KRB5CCNAME=" + y.tickets}
+	}
 	return []string{"HADOOP_CONF_DIR=" + y.ConfDir, "HADOOP_USER_NAME=" + Nobody}
 }
 

@@ -280,6 +280,7 @@ func (c *Cluster) secure(core, hdfs map[string]string) {
 	core["hadoop.security.authentication"] = "kerberos"
 	core["hadoop.security.authorization"] = "true"
 	core["hadoop.rpc.protection"] = protection
+	core["hadoop.proxyuser.yarn.hosts"], core["hadoop.proxyuser.yarn.users"] = "*", "*"
 	keytab := c.KDC.keytab(service)
 	maps.Copy(hdfs, map[string]string{
 		"dfs.block.access.token.enable":             strconv.FormatBool(true),

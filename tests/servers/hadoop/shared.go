@@ -93,6 +93,9 @@ func superuser() string {
 func (c *Cluster) web(t testing.TB, path string, ask url.Values) {
 	t.Helper()
 	ask.Set("user.name", superuser())
+	if c.KDC != nil {
+		ask.Set("user.name", "hdfs")
+	}
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut,
 		"http://"+local(c.ports.Names[c.Active(t)].HTTP)+"/webhdfs/v1"+path+"?"+ask.Encode(), nil)
 	if err != nil {

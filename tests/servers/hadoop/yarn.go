@@ -65,6 +65,8 @@ type YARN struct {
 	rm, zk  *jail.Process
 	head    *jail.Jail
 	nodes   []*nodeManager
+	tickets string                    // cache of the ordinary user; empty: no Kerberos
+	show    func(*http.Request) error // shows one; nil: no Kerberos
 }
 
 // nodeManager is one, as if on a host of its own: what it starts lives with it in a jail.
@@ -75,7 +77,7 @@ type nodeManager struct {
 	run   *jail.Process
 }
 
-// StartYARN starts a YARN on a cluster without Kerberos and returns when all NodeManagers are there. It is gone when
+// StartYARN starts a YARN on a cluster, behind its KDC where it has one, and returns when all NodeManagers are there. It is gone when
 // the test ends, however it ends, with all that its containers run; the HDFS stays.
 func (c *Cluster) StartYARN(t testing.TB, o YARNOptions) *YARN {
 	t.Helper()
@@ -127,6 +129,11 @@ func (y *YARN) lay(p []int) {
 	site := y.site(p)
 	queues := maps.Clone(scheduler)
 	maps.Copy(queues, y.options.Scheduler)
+	if y.c.KDC != nil {
+		if err := y.secure(site); err != nil {
+			y.t.Fatal(err)
+		}
+	}
 	confs := map[string]map[string]string{y.ConfDir: nil}
 	folders := []string{
 		y.Dir, filepath.Join(y.Dir, "logs"), filepath.Join(y.Dir, "zookeeper"),
@@ -264,10 +271,10 @@ func (y *YARN) start(j *jail.Jail, name, heap, conf, class string, args ...strin
 	if j == y.head && y.zk != nil {
 		words = append([]string{"-c", asNobody, "as-nobody", "--"}, y.c.home.java) // the jail has been laid out
 	}
-	words = append(append(words, y.c.home.yarnArgs(heap, conf, class, "-Dmuster.log=INFO",
-		"-Djava.io.tmpdir="+filepath.Join(y.Dir, "tmp"),
+	properties := append(y.c.properties(), "-Dmuster.log=INFO", "-Djava.io.tmpdir="+filepath.Join(y.Dir, "tmp"),
 		// its port would be 8080, and that of one cluster at a time
-		"-Dzookeeper.admin.enableServer=false")...), args...)
+		"-Dzookeeper.admin.enableServer=false")
+	words = append(append(words, y.c.home.yarnArgs(heap, conf, class, properties...)...), args...)
 	cmd := exec.Command("/bin/sh", words...)
 	cmd.Env = append(y.c.Environ(), "HADOOP_CONF_DIR="+conf, "JAVA_HOME="+filepath.Dir(filepath.Dir(y.c.home.java)))
 	p, err := j.Start(cmd, filepath.Join(y.Dir, "logs", name+".log"))
