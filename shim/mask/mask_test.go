@@ -33,7 +33,7 @@ func TestName(t *testing.T) {
 		}
 	}
 	for _, name := range []string{
-		"PWD", "OLDPWD", "TOKENIZERS_PARALLELISM", "KEYBOARD", "MONKEY", "CONSUL_HTTP_TOKEN_FILE", "SSH_KEY_PATH",
+		"PWD", "OLDPWD", "TOKENIZERS_PARALLELISM", "KEYBOARD", "MONKEY", "CONSUL_HTTP_TOKEN_FILE", "SSH_KEY_PATH", "HADOOP_TOKEN_FILE_LOCATION",
 		"MUSTER_SECRET_DIR", "AWS_ACCESS_KEY_ID", "PATH", "AUTHOR", "COMPASS", "", "_",
 	} {
 		if named(name) {

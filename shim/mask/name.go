@@ -22,7 +22,9 @@ var parts = []string{"PASSWORD", "PASSWD", "SECRET", "CREDENTIAL"}
 var ends = []string{"TOKEN", "APIKEY"}
 
 // harmless are last words of names that say where a secret is, or how one is made.
-var harmless = []string{"FILE", "FILES", "PATH", "DIR", "FOLDER", "URL", "URI", "NAME", "ID", "TYPE", "METHOD", "MODE"}
+var harmless = []string{
+	"FILE", "FILES", "PATH", "DIR", "FOLDER", "LOCATION", "URL", "URI", "NAME", "ID", "TYPE", "METHOD", "MODE",
+}
 
 // named tells that a variable, a setting or a key of a configuration with this name has a secret value.
 func named(name string) bool {
