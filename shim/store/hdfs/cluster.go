@@ -254,6 +254,50 @@ func (c *cluster) options(ctx context.Context, w *wires) (client.ClientOptions, 
 	return o, nil
 }
 
+// byToken is that the cluster is asked by a token, as its owner; false: there is none for it.
+func (c *cluster) byToken(w *wires) (owner string, ok bool, err error) {
+	found, services, err := c.tokenOf()
+	if err != nil {
+		return "", false, err
+	}
+	if found == nil {
+		w.noToken = fmt.Sprintf("token file %s: got tokens for %q, none for %s", c.who.tokens, services, c.name)
+		return "", false, nil
+	}
+	owner, end, err := found.holder()
+	if err != nil {
+		return "", false, refused(newToken, "token file %s: the token for %s: %v", c.who.tokens, c.name, err)
+	}
+	if time.Now().After(end) {
+		return "", false, refused(
+			newToken, "token file %s: the delegation token of %s ended at %s", c.who.tokens, owner,
+			end.UTC().Format(time.RFC3339),
+		)
+	}
+	w.token = &shownToken{token: *found, from: fmt.Sprintf("delegation token of %s in %s", owner, c.who.tokens)}
+	return owner, true, nil
+}
+
+// tokenOf is the file's token for a cluster; none: there is none for it, and services are those that there are.
+func (c *cluster) tokenOf() (found *token, services []string, err error) {
+	const hint = tokensVariable + " names it; hdfs fetchdt, or YARN in a container, writes one"
+	text, err := readSmall(c.who.tokens)
+	if err != nil {
+		return nil, nil, refused(hint, "token file: %v", err)
+	}
+	all, err := parseTokens(text)
+	if err != nil {
+		return nil, nil, refused(hint, "token file %s: %v", c.who.tokens, err)
+	}
+	for _, one := range all {
+		if one.fits(c.name, c.addresses, net.LookupHost) {
+			return &one, nil, nil
+		}
+		services = append(services, strings.TrimSpace(one.kind+" "+one.service))
+	}
+	return nil, services, nil
+}
+
 // protect is how data is protected on its way. The cluster decides about keys of the whole cluster
 // (dfs.encrypt.data.transfer).
 func (c *cluster) protect(o *client.ClientOptions, w *wires) {

@@ -2,10 +2,9 @@ package hdfs
 
 import (
 	"bytes"
-	"crypto/rc4" //nolint:gosec // DIGEST-MD5 has nothing better that both sides know
 	"crypto/subtle"
+	"encoding/base64"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -27,6 +26,12 @@ import (
 type shownToken struct {
 	token
 	from string
+}
+
+// credential is the name and password by which a token is shown.
+func (t shownToken) credential() digest {
+	text := base64.StdEncoding.EncodeToString
+	return digest{user: text(t.identifier), password: text(t.password), uri: "/default"}
 }
 
 // greeting is a connection to a NameNode that shows a token.
@@ -78,16 +83,6 @@ func (g *greeting) Read(p []byte) (int, error) {
 	n := copy(p, g.rest)
 	g.rest = g.rest[n:]
 	return n, nil
-}
-
-// saslMessage is a message of the greeting's form, as a frame.
-func saslMessage(client []byte, state byte, rest []byte) []byte {
-	header := []byte{1 << 3, 2, 2 << 3, 0, 3 << 3, saslZigzag, 4<<3 | 2} // protobuf, final, the call, the client
-	header = append(header, pieceOf(client)...)
-	out := append(make([]byte, 4), pieceOf(header)...)
-	out = append(out, pieceOf(append([]byte{2 << 3, state}, rest...))...)
-	binary.BigEndian.PutUint32(out, uint32(len(out)-4)) //nolint:gosec // a request
-	return out
 }
 
 func (g *greeting) greet() error {
@@ -169,7 +164,9 @@ func (g *greeting) hears(state uint64) ([]field, error) {
 	message, _ := delimited(rest)
 	all := fields(message)
 	if message == nil || number(all, 2) != state {
-		return nil, fmt.Errorf("%s: got state %d of the NameNode's greeting, want %d", g.shown.from, number(all, 2), state)
+		return nil, fmt.Errorf(
+			"%s: got state %d of the NameNode's greeting, want %d", g.shown.from, number(all, 2), state,
+		)
 	}
 	return all, nil
 }
@@ -180,20 +177,4 @@ func (g *greeting) refusal(exception, message string) error {
 		return fmt.Errorf("%s: %s", exception, message)
 	}
 	return fmt.Errorf("%s is not taken: %s", g.shown.from, message)
-}
-
-// sealers sign and seal both directions, where that was agreed upon.
-func (d *digest) sealers() (out, in sealer, err error) {
-	const there, back = "client-to-server", "server-to-client"
-	if d.quality == "auth" {
-		return out, in, nil
-	}
-	out.key, in.key = d.derived(there, "sign"), d.derived(back, "sign")
-	if d.quality == "auth-int" {
-		return out, in, nil
-	}
-	var errOut, errIn error
-	out.rc4, errOut = rc4.NewCipher(d.derived(there, "seal")) //nolint:gosec // see above
-	in.rc4, errIn = rc4.NewCipher(d.derived(back, "seal"))    //nolint:gosec // see above
-	return out, in, errors.Join(errOut, errIn)
 }

@@ -244,12 +244,6 @@ func newFromCache(c *credentials.CCache, conf *config.Config) (client *krb.Clien
 	return krb.NewFromCCache(c, conf, krb.DisablePAFXFAST(true))
 }
 
-func shielded(err *error) {
-	if r := recover(); r != nil {
-		*err = errors.New("it is torn, or no such file")
-	}
-}
-
 // stateOf changes when a file does.
 func stateOf(path string) (string, error) {
 	info, err := os.Stat(path)

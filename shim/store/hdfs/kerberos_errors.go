@@ -72,3 +72,23 @@ func explainKerberos(err error, keytab, principal string) error {
 	}
 	return refused("kinit, klist and KRB5_TRACE=/dev/stderr tell more", "%s", firstLine(text))
 }
+
+// newToken is what would do where one has ended.
+const newToken = "write a new one over it, as hdfs fetchdt does with a ticket: it is read again, nothing has to be " +
+	"restarted; a run that is longer than tokens live is given --kerberos-keytab"
+
+// besideTokens says of a missing ticket that a token file had nothing for the cluster either.
+func besideTokens(err error, noToken string) error {
+	told, ok := errors.AsType[*store.Error](err)
+	if noToken == "" || !ok {
+		return err
+	}
+	return &store.Error{Op: told.Op, URL: told.URL, Hint: told.Hint, Err: fmt.Errorf("%w; %s", told.Err, noToken)}
+}
+
+// shielded makes an error of a panic: readers of files expect complete ones.
+func shielded(err *error) {
+	if r := recover(); r != nil {
+		*err = errors.New("it is torn, or no such file")
+	}
+}

@@ -363,6 +363,22 @@ func (p *protected) protect(d *digest, option []field) error {
 	return nil
 }
 
+// sealers sign and seal both directions, where that was agreed upon.
+func (d *digest) sealers() (out, in sealer, err error) {
+	const there, back = "client-to-server", "server-to-client"
+	if d.quality == "auth" {
+		return out, in, nil
+	}
+	out.key, in.key = d.derived(there, "sign"), d.derived(back, "sign")
+	if d.quality == "auth-int" {
+		return out, in, nil
+	}
+	var errOut, errIn error
+	out.rc4, errOut = rc4.NewCipher(d.derived(there, "seal")) //nolint:gosec // see above
+	in.rc4, errIn = rc4.NewCipher(d.derived(back, "seal"))    //nolint:gosec // see above
+	return out, in, errors.Join(errOut, errIn)
+}
+
 func stream(key, iv []byte) (cipher.Stream, error) {
 	block, err := aes.NewCipher(key)
 	if err != nil {

@@ -94,6 +94,16 @@ func (s *seal) wrap(request, client []byte) ([]byte, error) {
 	return saslMessage(client, saslWrap, bytesField(3, token)), nil
 }
 
+// saslMessage is a message of the greeting's form, as a frame.
+func saslMessage(client []byte, state byte, rest []byte) []byte {
+	header := []byte{1 << 3, 2, 2 << 3, 0, 3 << 3, saslZigzag, 4<<3 | 2} // protobuf, final, the call, the client
+	header = append(header, pieceOf(client)...)
+	out := append(make([]byte, 4), pieceOf(header)...)
+	out = append(out, pieceOf(append([]byte{2 << 3, state}, rest...))...)
+	binary.BigEndian.PutUint32(out, uint32(len(out)-4)) //nolint:gosec // a request
+	return out
+}
+
 // token is a request, signed or sealed.
 func (s *seal) token(request []byte) ([]byte, error) {
 	if s.quality != "auth-conf" {

@@ -1,16 +1,12 @@
 package hdfs
 
 import (
-	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
 	"slices"
-	"strings"
 	"time"
-
-	"github.com/muster-agent/muster/shim/store"
 )
 
 // Delegation tokens are what a NameNode gave somebody who showed a ticket, for others to act as him until they end.
@@ -23,16 +19,11 @@ const tokensVariable = "HADOOP_TOKEN_FILE_LOCATION"
 // tokenKind is that of a NameNode's tokens; a file may have others, as YARN's.
 const tokenKind = "HDFS_DELEGATION_TOKEN"
 
-// token is one of a file. Its service is the cluster that it is for: ADDRESS:PORT of a NameNode, or ha-hdfs:NAMESERVICE.
+// token is one of a file. Its service is the cluster that it is for: ADDRESS:PORT of a NameNode, or
+// ha-hdfs:NAMESERVICE.
 type token struct {
 	identifier, password []byte
 	kind, service        string
-}
-
-// credential is the name and password by which a token is shown.
-func (t token) credential() digest {
-	text := base64.StdEncoding.EncodeToString
-	return digest{user: text(t.identifier), password: text(t.password), uri: "/default"}
 }
 
 // holder is whom a token makes of who shows it, and its last end, however often it is renewed.
@@ -139,59 +130,4 @@ func (t token) fits(cluster string, addresses []string, lookup func(host string)
 		numbers, err := lookup(host)
 		return err == nil && slices.Contains(numbers, number)
 	})
-}
-
-// tokenOf is the file's token for a cluster; none: there is none for it, and services are those that there are.
-func (c *cluster) tokenOf() (found *token, services []string, err error) {
-	const hint = tokensVariable + " names it; hdfs fetchdt, or YARN in a container, writes one"
-	text, err := readSmall(c.who.tokens)
-	if err != nil {
-		return nil, nil, refused(hint, "token file: %v", err)
-	}
-	all, err := parseTokens(text)
-	if err != nil {
-		return nil, nil, refused(hint, "token file %s: %v", c.who.tokens, err)
-	}
-	for _, one := range all {
-		if one.fits(c.name, c.addresses, net.LookupHost) {
-			return &one, nil, nil
-		}
-		services = append(services, strings.TrimSpace(one.kind+" "+one.service))
-	}
-	return nil, services, nil
-}
-
-// newToken is what would do where one has ended.
-const newToken = "write a new one over it, as hdfs fetchdt does with a ticket: it is read again, nothing has to be " +
-	"restarted; a run that is longer than tokens live is given --kerberos-keytab"
-
-// byToken is that the cluster is asked by a token, as its owner; false: there is none for it.
-func (c *cluster) byToken(w *wires) (owner string, ok bool, err error) {
-	found, services, err := c.tokenOf()
-	if err != nil {
-		return "", false, err
-	}
-	if found == nil {
-		w.noToken = fmt.Sprintf("token file %s: got tokens for %q, none for %s", c.who.tokens, services, c.name)
-		return "", false, nil
-	}
-	owner, end, err := found.holder()
-	if err != nil {
-		return "", false, refused(newToken, "token file %s: the token for %s: %v", c.who.tokens, c.name, err)
-	}
-	if time.Now().After(end) {
-		return "", false, refused(newToken, "token file %s: the delegation token of %s ended at %s", c.who.tokens, owner,
-			end.UTC().Format(time.RFC3339))
-	}
-	w.token = &shownToken{token: *found, from: fmt.Sprintf("delegation token of %s in %s", owner, c.who.tokens)}
-	return owner, true, nil
-}
-
-// besideTokens says of a missing ticket that a token file had nothing for the cluster either.
-func besideTokens(err error, noToken string) error {
-	told, ok := errors.AsType[*store.Error](err)
-	if noToken == "" || !ok {
-		return err
-	}
-	return &store.Error{Op: told.Op, URL: told.URL, Hint: told.Hint, Err: fmt.Errorf("%w; %s", told.Err, noToken)}
 }
