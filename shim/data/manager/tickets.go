@@ -16,8 +16,8 @@ import (
 // ticketsPoll is how often the manager looks whether the operator has renewed the agent's ticket.
 const ticketsPoll = 5 * time.Second
 
-// tickets keep a file of the process's own, with a ticket or tokens, as fresh as the agent's. Libraries read it again for
-// each connection.
+// tickets keep a file of the process's own, with a ticket or tokens, as fresh as the agent's. Libraries read it again
+// for each connection.
 type tickets struct {
 	log    *slog.Logger
 	what   string
@@ -44,12 +44,7 @@ func (m *Manager) GiveTickets(p plan.Plan) {
 	cache.what, cache.file, cache.get, cache.logsIn = "ticket", p.Hadoop.Tickets, config.Tickets, config.Keytab != ""
 	all := []*tickets{&cache}
 	if p.Hadoop.Tokens != "" {
-		from := os.Getenv(plan.TokensVariable)
-		tokens.what, tokens.file = "token file", p.Hadoop.Tokens
-		tokens.get = func() (text []byte, until time.Time, err error) {
-			text, err = os.ReadFile(from)
-			return text, until, err
-		}
+		tokens.what, tokens.file, tokens.get = "token file", p.Hadoop.Tokens, tokenFile
 		all = append(all, &tokens)
 		if !cache.logsIn { // tokens do without
 			cache.told = noTicket(config)
@@ -59,6 +54,12 @@ func (m *Manager) GiveTickets(p plan.Plan) {
 		one.renew()
 		m.tasks.Go(func() { one.keep(m.ctx) })
 	}
+}
+
+// tokenFile is the agent's.
+func tokenFile() (text []byte, until time.Time, err error) {
+	text, err = os.ReadFile(os.Getenv(plan.TokensVariable))
+	return text, until, err
 }
 
 // noTicket is why there is none now.
