@@ -14,6 +14,7 @@ import (
 	"github.com/muster-agent/muster/shim/launcher"
 	"github.com/muster-agent/muster/shim/openapp"
 	"github.com/muster-agent/muster/shim/ownfolder"
+	"github.com/muster-agent/muster/shim/plan"
 )
 
 // signedPath is the PATH of an agent, and of its process, where packages must be signed.
@@ -77,6 +78,7 @@ func keepsSigned(name, value string) bool {
 		return true
 	case slices.Contains([]string{
 		"TERM", "TZ", "LANG", "USER", "LOGNAME", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES",
+		plan.TokensVariable,
 	}, name), strings.HasPrefix(name, "LC_"):
 		return plainWord.MatchString(value)
 	}
