@@ -51,14 +51,19 @@ type job struct {
 	names          []string          // of the images' files, in their order
 	texts          map[string][]byte // their lines
 	reader         string            // the hdfs command
+	env            []string          // of muster, beside what each has
 	cmd            *exec.Cmd
 	stdout, stderr bytes.Buffer
 }
 
-// newJob lays the images on HDFS: five files, one of them packed.
 func newJob(t testing.TB) *job {
 	t.Helper()
-	c := hadoop.Shared(t)
+	return jobOn(t, hadoop.Shared(t))
+}
+
+// jobOn lays the images on HDFS: five files, one of them packed.
+func jobOn(t testing.TB, c *hadoop.Cluster) *job {
+	t.Helper()
 	top := folder.Temp(t, "mh-")
 	j := &job{t: t, hdfs: c, app: "h" + strings.ToLower(rand.Text()[:8]), top: top, dir: c.Folder(t), texts: map[string][]byte{}}
 	j.work, j.local = filepath.Join(top, "w"), filepath.Join(top, "in")
@@ -123,6 +128,7 @@ func (j *job) muster(args ...string) *exec.Cmd {
 		"MUSTER_AGENT_STATE_DIR=" + filepath.Join(j.top, "s"), "XDG_CACHE_HOME=" + filepath.Join(j.top, "cache"),
 		"HADOOP_CONF_DIR=" + j.hdfs.ConfDir,
 	}
+	cmd.Env = append(cmd.Env, j.env...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = watchdog
 	return cmd
