@@ -147,9 +147,6 @@ func (w *wires) open(network, address, node string, idle time.Duration, buffer i
 	if err != nil {
 		return nil, &nodeError{node, address, err}
 	}
-	if node == nameNode && w.token != nil {
-		c = &greeting{Conn: c, shown: w.token, least: w.least, idle: idle}
-	}
 	made := &conn{
 		Conn:     c,
 		in:       bufio.NewReaderSize(raw{c, idle}, buffer),
@@ -158,6 +155,10 @@ func (w *wires) open(network, address, node string, idle time.Duration, buffer i
 		idle:     idle,
 		wires:    w,
 		requests: requests{questions: w.questions},
+	}
+	if node == nameNode && w.token != nil {
+		made.Conn = &greeting{Conn: c, shown: w.token, least: w.least, idle: idle, refuse: made.refuse}
+		made.in = bufio.NewReaderSize(raw{made.Conn, idle}, buffer)
 	}
 	if node == nameNode && w.session != nil {
 		made.seal = &seal{least: w.least, key: func() (types.EncryptionKey, error) { return w.session(address) }}

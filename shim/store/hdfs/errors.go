@@ -117,6 +117,8 @@ func meaning(err error, said refusal) error {
 func noNode(text string, said refusal) error {
 	_, why, _ := strings.Cut(text, noNameNodes+": ")
 	switch {
+	case said.exception == invalidToken: // of a pair, the other one may have been asked after that
+		return refused(newToken, "%s", said.message)
 	case strings.Contains(text, standbyClass):
 		return errStandby
 	case strings.Contains(text, "no such host"):

@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -37,9 +38,10 @@ func (t shownToken) credential() digest {
 // greeting is a connection to a NameNode that shows a token.
 type greeting struct {
 	net.Conn
-	shown *shownToken
-	least string // the quality of protection that must be; empty: any will do
-	idle  time.Duration
+	shown  *shownToken
+	least  string // the quality of protection that must be; empty: any will do
+	idle   time.Duration
+	refuse func(refusal) // hears why the token is not taken
 
 	out, in sealer
 	rest    []byte // of the last message
@@ -171,10 +173,15 @@ func (g *greeting) hears(state uint64) ([]field, error) {
 	return all, nil
 }
 
+// invalidToken is the exception of a token that is not taken.
+const invalidToken = "InvalidToken"
+
 // refusal is why a NameNode does not take the token. One in standby knows of no tokens; the other one is asked.
 func (g *greeting) refusal(exception, message string) error {
 	if strings.HasSuffix(exception, standbyClass) || strings.HasSuffix(exception, "RetriableException") {
 		return fmt.Errorf("%s: %s", exception, message)
 	}
-	return fmt.Errorf("%s is not taken: %s", g.shown.from, message)
+	text := fmt.Sprintf("%s is not taken: %s", g.shown.from, message)
+	g.refuse(refusal{invalidToken, text})
+	return errors.New(text)
 }

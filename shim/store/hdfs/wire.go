@@ -133,9 +133,7 @@ func (r *requests) answer(b []byte) {
 		if r.method == renewal { // the library asks it beside everything else
 			return
 		}
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.refused = refusal{string(data(h, 4)), firstLine(string(data(h, 5)))}
+		r.refuse(refusal{string(data(h, 4)), firstLine(string(data(h, 5)))})
 		return
 	}
 	if uint32(number(h, 1)) == saslCall { //nolint:gosec // 32 bits of it
@@ -152,6 +150,13 @@ func (r *requests) answer(b []byte) {
 	if message, _ := delimited(rest); message != nil && r.method != "" {
 		r.questions.heard(r.method, r.asked, message)
 	}
+}
+
+// refuse notes a refusal.
+func (r *requests) refuse(said refusal) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.refused = said
 }
 
 // renewal keeps a file with its writer.

@@ -15,6 +15,12 @@ import (
 	"github.com/muster-agent/muster/tests/servers/hadoop"
 )
 
+// Of a pair of NameNodes the active one takes the token, whichever it is, and one that is not taken is told as such.
+func TestTokenOfAPair(t *testing.T) {
+	c := hadoop.Start(t, hadoop.Options{Kerberos: true, HA: true, BlockSize: mib})
+	byToken(t, c, c.Folder(t))
+}
+
 // byToken reads and writes by a token file alone, as Hadoop's own commands write it; there is no keytab, no ticket and
 // no configuration of Kerberos.
 func byToken(t *testing.T, c *hadoop.Cluster, dir string) {
