@@ -16,11 +16,14 @@ import (
 func TestSecureYARN(t *testing.T) {
 	need.Root(t)
 	c := hadoop.Start(t, hadoop.Options{Kerberos: true})
-	l := labOn(t, c, hadoop.YARNOptions{NodeManagers: 1})
+	l := labOn(t, c, hadoop.YARNOptions{NodeManagers: 1, Site: map[string]string{
+		"yarn.log-aggregation-enable": "false", // a NodeManager wants Hadoop's native library for it, and ends without
+	}})
 	// each process has a copy of the tokens: the number of steps is what it makes of the file's beginning
 	steps := `$(grep -l . $HADOOP_TOKEN_FILE_LOCATION | grep -q app/run/ && head -c 4 $HADOOP_TOKEN_FILE_LOCATION | sed s/HDTS/30/)`
 	j := l.submit("service", "secure", l.keeping(lasting(steps)...)...)
 	j.ends("SUCCEEDED")
+	l.submit("shell", "secure-shell", l.keeping(lasting(steps)...)...).ends("SUCCEEDED")
 	kept := strings.TrimPrefix(l.dir, c.URI) + "/kept"
 	if listed := c.FsShell(t, "-ls", "-R", kept); !strings.Contains(listed, " nobody ") || strings.Contains(listed, " yarn ") {
 		t.Errorf("checkpoints:\n%s", listed)

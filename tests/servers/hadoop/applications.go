@@ -57,7 +57,7 @@ func (y *YARN) ask(method, path string, body []byte, into any) error {
 // Clients is the environment, NAME=VALUE, by which a person's programs find YARN and its HDFS, as the ordinary user.
 func (y *YARN) Clients() []string {
 	if y.tickets != "" {
-		return []string{"HADOOP_CONF_DIR=" + y.ConfDir, "KRB5CCNAME=" + y.tickets}
+		return append(y.java(), "HADOOP_CONF_DIR="+y.ConfDir, "KRB5CCNAME="+y.tickets)
 	}
 	return []string{"HADOOP_CONF_DIR=" + y.ConfDir, "HADOOP_USER_NAME=" + Nobody}
 }

@@ -37,7 +37,6 @@ func (y *YARN) secure(site map[string]string) error {
 	if err = errors.Join(err, k.kinit(y.tickets, user, k.keytab(user))); err != nil {
 		return err
 	}
-	java := "-Djava.security.krb5.conf=" + k.Config
 	maps.Copy(site, map[string]string{
 		"yarn.resourcemanager.principal":                      managers,
 		"yarn.resourcemanager.keytab":                         keytabs[managers],
@@ -53,9 +52,17 @@ func (y *YARN) secure(site map[string]string) error {
 		"hadoop.http.authentication.kerberos.keytab":          keytabs[web],
 		"hadoop.http.authentication.signature.secret.file":    secret,
 		"hadoop.http.authentication.simple.anonymous.allowed": "false",
-		"yarn.service.am.java.opts":                           site["yarn.service.am.java.opts"] + " " + java,
 	})
 	y.t.Setenv("KRB5_CONFIG", k.Config)
 	y.show = hdfs.Config{CCache: "FILE:" + y.tickets}.Negotiator()
 	return nil
+}
+
+// java is the environment, NAME=VALUE, by which every Java finds the KDC; elsewhere it is in /etc.
+func (y *YARN) java() []string {
+	var all []string
+	for _, property := range y.c.properties() {
+		all = append(all, "JAVA_TOOL_OPTIONS="+property)
+	}
+	return all
 }

@@ -147,7 +147,8 @@ func (y *YARN) lay(p []int) {
 			"yarn.nodemanager.local-dirs":        filepath.Join(n.dir, "local"),
 			"yarn.nodemanager.log-dirs":          filepath.Join(n.dir, "logs"),
 			// containers have nothing of their NodeManager's environment but what is named
-			"yarn.nodemanager.admin-env": "MUSTER_AGENT_STATE_DIR=" + filepath.Join(n.dir, "state"),
+			"yarn.nodemanager.admin-env": strings.Join(append(y.java(),
+				"MUSTER_AGENT_STATE_DIR="+filepath.Join(n.dir, "state")), ","),
 		}
 		folders = append(folders, n.dir, filepath.Join(n.dir, "local"), filepath.Join(n.dir, "logs"))
 	}
