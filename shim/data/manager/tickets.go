@@ -91,7 +91,7 @@ func (t *tickets) renew() {
 	}
 	if err := t.write(); err != nil && err.Error() != t.told {
 		t.told = err.Error()
-		t.log.Warn("no "+t.what+" for the process", "err", err)
+		t.log.Warn("nothing new for the process", "wanted", t.what, "err", err)
 	}
 }
 

@@ -138,8 +138,10 @@ func TestTokensThatDoNot(t *testing.T) {
 
 // The example of RFC 2831, 4.
 func TestDigestOfATokensGreeting(t *testing.T) {
-	d := digest{user: "chris", password: "secret", realm: "elwood.innosoft.com", nonce: "OA6MG9tEQGm2hh", cnonce: "OA6MHXh6VqTrRk",
-		uri: "imap/elwood.innosoft.com", quality: "auth"}
+	d := digest{
+		user: "chris", password: "secret", realm: "elwood.innosoft.com", nonce: "OA6MG9tEQGm2hh",
+		cnonce: "OA6MHXh6VqTrRk", uri: "imap/elwood.innosoft.com", quality: "auth",
+	}
 	for word, want := range map[string]string{"AUTHENTICATE": "d388dad90d4bbd760a152321f2143af7", "": "ea40f60335c427b5527b84dbabcdfffd"} {
 		if got := d.proof(word); got != want {
 			t.Errorf("%q: got %s, want %s", word, got, want)
