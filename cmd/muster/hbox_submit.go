@@ -90,13 +90,15 @@ func (f *hboxFlags) register(cmd *cobra.Command) {
 		"policy `FILE` of this host's operator (default: "+policy.DefaultFile+")")
 	set.StringArrayVar(&f.run.Env, "env", nil, "NAME[=VALUE] for the processes; repeatable")
 	set.BoolVar(&f.run.JSON, "json", false, "print the result as JSON")
-	set.StringVar(&f.confDir, "conf-dir", "",
-		"`DIR` of hbox-site.xml, the administrator's defaults (default: HBOX_CONF_DIR)")
+	set.StringVar(&f.confDir, "conf-dir", "", confDirUsage)
 	set.BoolVar(&f.explain, "explain", false, "print what would run, as muster explain does, and run nothing")
 	set.StringVar(&f.keep, "package", "", "write the job as an app package into this `FOLDER`, and run nothing")
 	set.StringVar(&f.launcher, "launcher", "", "none (this machine), yarn, nomad, slurm, systemd or k8s")
 	f.remote.registerRemote(set)
 }
+
+// confDirUsage is that of every verb that takes the words of hbox-submit.
+const confDirUsage = "`DIR` of hbox-site.xml, the administrator's defaults for hbox-submit (default: HBOX_CONF_DIR)"
 
 // ownOptions are the words at the front that are muster's own; HBox's begin at the first that is none.
 func ownOptions(cmd *cobra.Command, args []string) (own, rest []string) {

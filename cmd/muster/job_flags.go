@@ -29,6 +29,7 @@ type jobFlags struct {
 	file       render.Options
 	agent      jobAgentFlags
 	strict     bool
+	confDir    string // of the administrator's file of HBox
 }
 
 // jobAgentFlags are flags of the agents that a job file hands on as they are.
@@ -46,7 +47,7 @@ func (f *jobFlags) job(verb, name string, warn io.Writer) (submit.Job, error) {
 		return submit.Job{}, err
 	}
 	j := submit.Job{Verb: verb, Launcher: l, Choices: f.app.Choices, File: f.file, Strict: f.strict, Warn: warn}
-	j.Site = func() (hbox.Site, error) { return hboxjob.Site("") }
+	j.Site = func() (hbox.Site, error) { return hboxjob.Site(f.confDir) }
 	j.Choices.Hadoop, j.Choices.Progress = f.filesystem.Hadoop.Login, warn
 	j.File.AgentFlags = slices.Concat(f.registry.Changed(), f.filesystem.Args(), f.agent.args())
 	j.File.Registry, err = f.registry.Resolve()
@@ -80,9 +81,14 @@ func (f *jobFlags) register(cmd *cobra.Command) {
 		"muster on the hosts: `PATH` or URL#sha256=HEX; a digest is checked at each start")
 	set.StringVar(&o.Queue, "queue", "", "queue (yarn, k8s) or partition (slurm) (default: PAI's virtual cluster)")
 	set.StringVar(&o.Priority, "priority", "", "a number, VERY_LOW to VERY_HIGH, or a priority class (k8s)")
+	set.StringVar(&f.confDir, "conf-dir", "", confDirUsage)
 	registerLauncherFlags(set, o)
 	f.agent.register(set)
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		if f.confDir != "" && args[1] != submit.HBoxVerb {
+			return exit.Usagef("%s: --conf-dir %s beside %s: want the words of %s, whose defaults are in that folder",
+				cmd.Name(), f.confDir, args[1], submit.HBoxVerb)
+		}
 		if _, err := submit.FindLauncher(cmd.Name(), args[0]); err != nil {
 			return err
 		}
