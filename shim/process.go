@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/checkpoint"
+	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/journal"
 	"github.com/muster-agent/muster/shim/machine"
@@ -76,7 +78,7 @@ func (a *agent) over(e machine.Event) {
 // failData ends the process because of its data. An error that another attempt would meet again is final.
 func (a *agent) failData(why string, err error) {
 	process := a.runs()
-	process.Condemn(registry.ClassData, wording.Short(why), !store.Transient(err))
+	process.Condemn(cmp.Or(fault.ClassOf(err), registry.ClassData), wording.Short(why), !store.Transient(err))
 	process.Kill()
 }
 

@@ -209,6 +209,9 @@ func (a *agent) dataConfig() manager.Config {
 		},
 		Process: manager.Process{
 			Plan: a.currentPlan, Over: func() <-chan struct{} { return a.runs().Over() }, Fail: a.failData,
+			Beside: func(ctx context.Context, argv func(map[string]string) []string) (*sandbox.Session, error) {
+				return a.runs().Beside(ctx, argv)
+			},
 		},
 	}
 }

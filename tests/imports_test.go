@@ -186,10 +186,11 @@ var rooms = []room{
 	{path: "shim/data", may: []string{"appdef", "shim/data/transfer", "shim/plan", "shim/files", "shim/store"}},
 	{path: "shim/data/manager", may: []string{
 		"appdef", "packages", "packages/cachedir", "registry", "registry/conductor", "registry/consul", "shim/data",
-		"shim/data/stores", "shim/data/stream", "shim/data/transfer", "shim/fault", "shim/files", "shim/journal",
+		"shim/data/formats", "shim/data/stores", "shim/data/stream", "shim/data/transfer", "shim/fault", "shim/files", "shim/journal",
 		"shim/machine", "shim/openapp", "shim/plan", "shim/sandbox", "shim/status", "shim/store", "shim/store/cache",
 		"shim/store/file", "shim/store/hdfs", "shim/wait", "shim/wording", "shim/workdir",
 	}},
+	{path: "shim/data/formats", may: []string{"registry", "shim/fault", "shim/plan", "shim/store"}},
 	{path: "shim/data/stores", may: []string{
 		"shim/files", "shim/hadoop", "shim/plan", "shim/secret", "shim/store", "shim/store/hdfs", "shim/store/schemes",
 	}},

@@ -4,5 +4,5 @@
 // number. The other part leaves a folder or a stream in a store: an output is there completely or not at all, and gets
 // its name only after the job's verdict, however often agents are killed on the way. The room owns the folder
 // `_temporary/<run>` of an output in its store. shim/data/manager calls it; shim/data/transfer copies the files,
-// shim/data/stream reads records.
+// shim/data/stream reads records, and shim/data/formats runs users' formats of Hadoop.
 package data

@@ -201,24 +201,40 @@ func hasOwn(s appdef.ComponentSettings) bool {
 	return kept || len(s.Inputs.From)+len(s.Outputs.To)+len(s.Files)+len(s.Archives) > 0
 }
 
-// streamIn adds the settings of an input stream, and refuses an unsupported format.
+// streamIn adds the settings of an input stream, and refuses a format that nobody here can read.
 func (b *builder) streamIn(in *Inputs) {
 	s := b.component.Settings.Inputs
 	in.Splits, in.Lines, in.Separator = s.Splits, s.Lines, s.Separator
 	if in.Cache = s.Cache && s.Epochs > 1; in.Cache {
 		in.CacheLimit = cmp.Or(s.CacheLimit, appdef.StreamCacheLimit)
 	}
-	if _, ok := InputForm(in.Format); !ok {
-		b.problem(b.key("muster.inputs.format"), appdef.Quote(in.Format), "one of "+named(inputFormats[:])+" of Hadoop",
-			"what other classes do is Java, and there is none between the store and the process")
+	if _, own := InputForm(in.Format); own {
+		return
+	}
+	b.byClass("muster.inputs.format", in.Format, named(inputFormats[:]), InputByClass)
+	if in.Workers > 1 {
+		in.Shared, _ = inFilesystem(b.defaultFS(), b.hadoopUser(), sharedSplits)
 	}
 }
 
-// streamOut refuses unsupported settings of an output stream.
+// sharedSplits is where the readers of a class's splits find them, in the default filesystem.
+const sharedSplits = ".muster/splits"
+
+// byClass refuses a format that is none of muster's own, unless the Hadoop of the host can run it as a class.
+func (b *builder) byClass(key, class, own string, may func(class string) bool) {
+	switch {
+	case !may(class):
+		b.problem(b.key(key), appdef.Quote(class), "one of "+own+" of Hadoop, or a class of yours with its package", "")
+	case b.req.Hadoop == nil || b.req.Hadoop.Java == "" && !b.imageHas("JAVA_HOME"):
+		b.cannot(b.key(key), appdef.Quote(class), "one of "+own+", or a host with Hadoop's configuration and a Java",
+			"a class of yours is run by Java, on the Hadoop of the host (HADOOP_CONF_DIR, HADOOP_HOME, JAVA_HOME)")
+	}
+}
+
+// streamOut refuses what no output stream can be.
 func (b *builder) streamOut(out *Outputs) {
-	if _, ok := OutputParts(out.Format); !ok {
-		b.problem(b.key("muster.outputs.format"), appdef.Quote(out.Format), "one of "+named(outputFormats[:]),
-			"what other classes do is Java, and there is none between the process and the store")
+	if _, own := OutputParts(out.Format); !own {
+		b.byClass("muster.outputs.format", out.Format, named(outputFormats[:]), OutputByClass)
 	}
 	if n := len(b.component.Settings.Outputs.To); n > 1 {
 		b.problem(b.key("muster.outputs.strategy"), strconv.Itoa(n)+" outputs with the strategy "+out.Strategy, "one",

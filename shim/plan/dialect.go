@@ -76,6 +76,8 @@ type Stream struct {
 	Separator  string `json:"separator,omitempty"`
 	Cache      bool   `json:"cache,omitempty"`
 	CacheLimit int    `json:"cache_limit_mb,omitempty"`
+	// Shared is where the readers find the splits of a class of the user's; empty: it has one reader, or is none.
+	Shared string `json:"shared_splits,omitempty"`
 }
 
 // Input is one local name and the remote paths and patterns of its files.

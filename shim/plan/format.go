@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -57,8 +58,26 @@ func InputForm(class string) (RecordForm, bool) { return find(inputFormats[:], c
 // OutputParts tells whether an OutputFormat makes parts of a limited size. No class makes one file.
 func OutputParts(class string) (parts, ok bool) { return find(outputFormats[:], class, false) }
 
+// ClassName is a class without the suffix that it has in HBox's manual.
+func ClassName(class string) string { return strings.TrimSuffix(class, ".class") }
+
+// classForm is the name of a class of Java's with its package.
+var classForm = regexp.MustCompile(`^([A-Za-z_$][\w$]*\.)+[A-Za-z_$][\w$]*$`)
+
+// InputByClass tells whether an InputFormat is none that muster reads itself, and may be a class that Java runs.
+func InputByClass(class string) bool {
+	_, own := InputForm(class)
+	return !own && classForm.MatchString(ClassName(class))
+}
+
+// OutputByClass tells the same of an OutputFormat.
+func OutputByClass(class string) bool {
+	_, own := OutputParts(class)
+	return !own && classForm.MatchString(ClassName(class))
+}
+
 func find[T any](all []format[T], class string, fallback T) (T, bool) {
-	class = strings.TrimSuffix(class, ".class") // as in HBox's manual
+	class = ClassName(class)
 	if class == "" {
 		return fallback, true
 	}

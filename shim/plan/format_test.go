@@ -54,6 +54,54 @@ func TestOutputParts(t *testing.T) {
 	}
 }
 
+// A class that is none of muster's own is one of the user's, if a name of Java's with a package can be meant.
+func TestByClass(t *testing.T) {
+	for class, want := range map[string][2]bool{
+		"": {}, "TextInputFormat": {false, false}, "textinputformat": {}, ".TextInputFormat": {}, "com..Mine": {}, "com.example.Mine;": {}, "com.example.1": {},
+		"org.apache.hadoop.mapred.TextInputFormat": {false, true}, "org.apache.hadoop.mapred.TextOutputFormat": {true, false}, "com.example.WholeFileInputFormat": {false, true},
+		"com.example.Mine": {true, true}, "com.example.Mine.class": {true, true}, "a.B$C_1": {true, true},
+	} {
+		if in, out := InputByClass(class), OutputByClass(class); in != want[0] || out != want[1] {
+			t.Errorf("%q: got %t, %t, want %v", class, in, out, want)
+		}
+	}
+}
+
+// Those of the user need a Hadoop and a Java of the host's, and readers a place in common.
+func TestStreamsByClass(t *testing.T) {
+	byClass := func(s *appdef.ComponentSettings) {
+		s.Inputs.Strategy, s.Inputs.Format = appdef.StrategyStream, "com.example.Mine"
+		s.Outputs.Strategy, s.Outputs.Format = appdef.StrategyStream, "com.example.Yours"
+	}
+	for _, tt := range []struct {
+		hadoop   *HadoopFacts
+		starts   bool
+		severity string
+		shared   string
+	}{
+		{nil, true, appdef.SeverityError, ""},
+		{&HadoopFacts{Conf: "/etc/hadoop/conf"}, true, appdef.SeverityError, ""},
+		{nil, false, appdef.SeverityWarning, ""},
+		{&HadoopFacts{Conf: "/etc/hadoop/conf", Java: "/j"}, true, "", "hdfs://nn:8020/user/ada/.muster/splits"},
+	} {
+		req := withStore(request("worker", 0))
+		req.Starts, req.Hadoop, req.DefaultFS, req.Given = tt.starts, tt.hadoop, "hdfs://nn:8020", map[string]string{"HADOOP_USER_NAME": "ada"}
+		p, problems := Build(reading(byClass), req)
+		if tt.severity == appdef.SeverityWarning {
+			problems = p.Warnings
+		}
+		if tt.severity == "" {
+			if len(problems) > 0 || p.Inputs.Shared != tt.shared {
+				t.Errorf("got %v, shared %q, want %q", problems, p.Inputs.Shared, tt.shared)
+			}
+			continue
+		}
+		if len(problems) != 2 || problems[0].Severity != tt.severity || problems[0].Got != `"com.example.Mine"` && problems[0].Got != `"com.example.Yours"` {
+			t.Errorf("%+v: got %v, want two of severity %s", tt, problems, tt.severity)
+		}
+	}
+}
+
 // A stream is planned with what it needs, and refused by the name of a class that is not read or written here.
 func TestStreams(t *testing.T) {
 	for _, tt := range []struct {

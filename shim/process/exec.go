@@ -49,6 +49,18 @@ func (p *Process) Exec(ctx context.Context, ask status.ExecRequest) (status.Exec
 	}, nil
 }
 
+// Beside runs a program of the agent's own in the instance's confinement, with the words that it has in the environment
+// of the last start.
+func (p *Process) Beside(
+	ctx context.Context, argv func(env map[string]string) []string,
+) (*sandbox.Session, error) {
+	guard, env := p.guards.now(), p.execEnv(nil)
+	if guard == nil {
+		return nil, sandbox.ErrGone
+	}
+	return guard.Exec(ctx, sandbox.ExecSpec{Argv: argv(env), Env: environ(env), Dir: p.Plan.Process.Cwd})
+}
+
 // execEnv is the environment of the last start, or before the first start that of the plan, with more added.
 func (p *Process) execEnv(more []string) map[string]string {
 	p.mu.Lock()

@@ -22,7 +22,7 @@ import (
 
 // feeding is the share of the inputs that the process reads from stdin: assigned once, fed again at each start.
 type feeding struct {
-	share  *stream.Share
+	source stream.Source
 	inputs *plan.Inputs
 	over   <-chan struct{} // closed when the current feeding has ended; nil: there was none
 }
@@ -30,6 +30,9 @@ type feeding struct {
 // bringStream assigns the instance its splits. It reads nothing of them yet.
 func (m *Manager) bringStream(ctx context.Context, p plan.Plan) error {
 	in := p.Inputs
+	if plan.InputByClass(in.Format) {
+		return m.bringClass(p)
+	}
 	var all []transfer.File
 	for _, one := range in.From {
 		files, err := m.listInput(ctx, p, one)
@@ -65,7 +68,7 @@ func (m *Manager) bringStream(ctx context.Context, p plan.Plan) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.feeding = &feeding{share: share, inputs: in}
+	m.feeding = &feeding{source: share, inputs: in}
 	return nil
 }
 
@@ -188,7 +191,7 @@ func (s *Pipes) feedAll(ctx context.Context, f *feeding) {
 		defer func() { _ = cache.Close() }() // it has no name and leaves nothing
 	}
 	var count stream.Count
-	err := f.share.Repeat(ctx, s.feed, times, cache, &count, func(err error) {
+	err := stream.Repeat(ctx, f.source, s.feed, times, cache, &count, func(err error) {
 		s.m.cfg.Log.Warn("inputs are read again for each epoch", "cause", "the cache failed", "err", err)
 	})
 	if _, unread := errors.AsType[*stream.ReadError](err); unread && ctx.Err() == nil {

@@ -211,6 +211,7 @@ func (m *Manager) keepList(p plan.Plan, shares map[string][]transfer.File) error
 
 // Inputs tells a process its input files: by a variable, or by a file if the variables grow too long.
 func (m *Manager) Inputs(start *plan.Start) {
+	m.layClasses(start)
 	in := m.cfg.Process.Plan().Inputs
 	m.mu.Lock()
 	list := m.inputList

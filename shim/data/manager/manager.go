@@ -21,6 +21,7 @@ import (
 	"github.com/muster-agent/muster/shim/journal"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/store"
 	"github.com/muster-agent/muster/shim/store/hdfs"
 )
@@ -100,6 +101,8 @@ type Process struct {
 	Over func() <-chan struct{} // closed when the current attempt has ended; nil: there is none
 	// Fail ends the process because of its data.
 	Fail func(why string, err error)
+	// Beside runs a program in the process's confinement, with the words that it has in the process's environment.
+	Beside func(ctx context.Context, argv func(env map[string]string) []string) (*sandbox.Session, error)
 }
 
 // New makes a manager that lives until Close: it leaves outputs after ctx is cancelled, too.

@@ -49,6 +49,9 @@ func (m *Manager) prepareOutputs(
 		if err := leave.Prepare(ctx); err != nil {
 			return fmt.Errorf("muster.output.%s: %w", one.Name, withURL(err, one.To))
 		}
+		if err := m.classSees(p, one); err != nil {
+			return fmt.Errorf("muster.output.%s: %w", one.Name, err)
+		}
 		m.owes(one.Name, leave)
 		m.warnRivals(ctx, one, leave)
 	}
@@ -242,7 +245,7 @@ func (m *Manager) leaveOutput(ctx context.Context, p plan.Plan, one plan.Output)
 		return data.Left{}, err
 	}
 	if p.Outputs.Strategy == appdef.StrategyStream {
-		return m.leaveStdout(ctx, leave)
+		return m.leaveStdout(ctx, p, one, leave)
 	}
 	folder, err := m.outputFolder(p, one)
 	if err != nil {
@@ -270,8 +273,10 @@ func notLeft(x *machine.Exit, err error) *machine.Exit {
 	out := *x
 	out.Code, out.Unseen, out.Final = nil, true, true
 	out.Class, out.Message = registry.ClassData, wording.Short("it ended with 0, but "+err.Error())
-	if fault.Is(err, registry.ClassTimeout) {
-		out.Class = registry.ClassTimeout
+	for _, class := range []registry.Class{registry.ClassTimeout, registry.ClassDefinition} {
+		if fault.Is(err, class) {
+			out.Class = class
+		}
 	}
 	return &out
 }

@@ -157,7 +157,11 @@ func (m *Manager) Undone() error {
 // settles the outputs of lost agents.
 func (m *Manager) Conclude(ctx context.Context, s machine.State) {
 	v, p := s.Directive.Verdict, m.cfg.Process.Plan()
-	if v == nil || v.Run != m.cfg.Self.Run || p.Outputs == nil {
+	if v == nil || v.Run != m.cfg.Self.Run {
+		return
+	}
+	m.forgetSplits(ctx, p)
+	if p.Outputs == nil {
 		return
 	}
 	for _, one := range p.Outputs.To {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/shim/data"
+	"github.com/muster-agent/muster/shim/data/stream"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/plan"
 )
@@ -18,6 +19,7 @@ type gathered struct {
 	done   chan struct{} // closed at the end
 	left   data.Left     // once done
 	err    error         // once done
+	spool  *stream.Cache // what a class of the user's is to write; nil: none is
 }
 
 // stdoutOutput is the output that the process's stdout is; false: stdout is a log.
@@ -58,6 +60,7 @@ func (s *Pipes) beginGathering(over <-chan struct{}) {
 		if before != nil { // of an attempt that has ended
 			before.cancel(errors.New("another attempt has begun"))
 			<-before.done
+			before.drop()
 		}
 		s.gather(ctx, g)
 	})
@@ -65,7 +68,11 @@ func (s *Pipes) beginGathering(over <-chan struct{}) {
 
 func (s *Pipes) gather(ctx context.Context, g *gathered) {
 	begun := time.Now()
-	g.left, g.err = s.gatherAll(ctx)
+	if plan.OutputByClass(s.plan.Outputs.Format) {
+		g.left, g.err = s.keep(ctx, g)
+	} else {
+		g.left, g.err = s.gatherAll(ctx)
+	}
 	if g.err == nil {
 		s.m.cfg.Log.Info("stdout is gathered", "files", g.left.Files, "bytes", g.left.Bytes, "took",
 			time.Since(begun).Round(time.Millisecond))
@@ -107,7 +114,9 @@ func (s *Pipes) gatherAll(ctx context.Context) (data.Left, error) {
 }
 
 // leaveStdout completes the output that the process has written to stdout.
-func (m *Manager) leaveStdout(ctx context.Context, leave data.Leave) (data.Left, error) {
+func (m *Manager) leaveStdout(
+	ctx context.Context, p plan.Plan, one plan.Output, leave data.Leave,
+) (data.Left, error) {
 	m.mu.Lock()
 	g := m.gathered
 	m.mu.Unlock()
@@ -122,6 +131,9 @@ func (m *Manager) leaveStdout(ctx context.Context, leave data.Leave) (data.Left,
 	}
 	if g.err != nil {
 		return data.Left{}, fmt.Errorf("stdout: %w", g.err)
+	}
+	if g.spool != nil {
+		return m.leaveByClass(ctx, p, one, leave, g)
 	}
 	return g.left, leave.Seal(ctx)
 }

@@ -35,7 +35,7 @@ type Share struct {
 func (r Reading) Share(files []transfer.File) (*Share, error) {
 	if r.Form == plan.RecordSequence { // the file names its compression
 		all := cutSplits(files, r.Want, func(transfer.File) bool { return true })
-		return &Share{Splits: r.Turn.Assign(all), All: len(all), reading: r}, nil
+		return &Share{Splits: Assign(r.Turn, all), All: len(all), reading: r}, nil
 	}
 	for _, f := range files {
 		if err := readable(f); err != nil {
@@ -49,7 +49,7 @@ func (r Reading) Share(files []transfer.File) (*Share, error) {
 	if r.Form == plan.RecordNLines {
 		return &Share{Splits: all, All: -1, reading: r, groups: -1}, nil
 	}
-	return &Share{Splits: r.Turn.Assign(all), All: len(all), reading: r}, nil
+	return &Share{Splits: Assign(r.Turn, all), All: len(all), reading: r}, nil
 }
 
 // Count is the amount that was fed.
@@ -231,10 +231,15 @@ func (h heedfulWriter) Write(b []byte) (int, error) {
 	return h.w.Write(b)
 }
 
-// Repeat feeds the share so many times. A cache is filled the first time and read from then on; if it cannot be used,
-// told gets the reason, and the share is read again.
-func (s *Share) Repeat(
-	ctx context.Context, to io.Writer, times int, cache *Cache, count *Count, told func(error),
+// Source is what a process reads from its stdin.
+type Source interface {
+	Feed(ctx context.Context, to io.Writer, count *Count) error
+}
+
+// Repeat feeds a source so many times. A cache is filled the first time and read from then on; if it cannot be used,
+// told gets the reason, and the source is read again.
+func Repeat(
+	ctx context.Context, s Source, to io.Writer, times int, cache *Cache, count *Count, told func(error),
 ) error {
 	first := to
 	if cache != nil {

@@ -294,7 +294,7 @@ func TestRepeat(t *testing.T) {
 		var out strings.Builder
 		var told error
 		var count Count
-		if err := share.Repeat(t.Context(), &out, 3, cache, &count, func(err error) { told = err }); err != nil {
+		if err := Repeat(t.Context(), share, &out, 3, cache, &count, func(err error) { told = err }); err != nil {
 			t.Fatal(err)
 		}
 		want := strings.Repeat(text+"one\ntwo\n", 3)
@@ -403,7 +403,7 @@ func TestDealGolden(t *testing.T) {
 				fmt.Fprintf(&text, "shuffle=%t splits=%d readers=%d:", shuffle, all, workers)
 				for worker := range workers {
 					own := []string{}
-					for _, s := range (Turn{workers, worker, shuffle}).Assign(numberedSplits(all)) {
+					for _, s := range Assign(Turn{workers, worker, shuffle}, numberedSplits(all)) {
 						own = append(own, s.File.Path)
 					}
 					fmt.Fprintf(&text, " [%s]", strings.Join(own, " "))

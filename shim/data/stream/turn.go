@@ -27,8 +27,8 @@ func (t Turn) block(all int) (from, to int) {
 }
 
 // Assign gives the reader its splits, in order. Each split belongs to exactly one reader.
-func (t Turn) Assign(all []Split) []Split {
-	var own []Split
+func Assign[S any](t Turn, all []S) []S {
+	var own []S
 	for i, s := range all {
 		if t.has(i, len(all)) {
 			own = append(own, s)

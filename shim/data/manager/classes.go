@@ -1,0 +1,372 @@
+package manager
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/muster-agent/muster/shim/data"
+	"github.com/muster-agent/muster/shim/data/formats"
+	"github.com/muster-agent/muster/shim/data/stream"
+	"github.com/muster-agent/muster/shim/files"
+	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/store"
+)
+
+// Formats that users wrote in Java run as programs beside the process, in its confinement: what they read and write
+// they read and write as it.
+
+// layClasses adds what they need to the files of a start.
+func (m *Manager) layClasses(start *plan.Start) {
+	p := m.cfg.Process.Plan()
+	if p.Inputs != nil && plan.InputByClass(p.Inputs.Format) || p.Outputs != nil && plan.OutputByClass(p.Outputs.Format) {
+		formats.Lay(start)
+	}
+}
+
+// mostSaid is how much is kept of the end of what Java says on stderr, in bytes.
+const mostSaid = 16 << 10
+
+// java runs a format with these words. What it says on stderr goes to the agent's log when it fails. Its error is
+// formats.Failure, or out's own.
+func (m *Manager) java(ctx context.Context, words []string, in io.Reader, out io.Writer) error {
+	session, err := m.cfg.Process.Beside(ctx, func(env map[string]string) []string {
+		return formats.Command(env, words)
+	})
+	if err != nil {
+		return fmt.Errorf("run %s by Java: %w", words[1], err)
+	}
+	defer func() { _ = session.Close() }() // it has ended
+	var unread, unwritten error
+	var streams sync.WaitGroup
+	said := &lastBytes{}
+	streams.Go(func() {
+		_, unread = io.Copy(session.Stdin, in) // a program that has ended reads no more
+		_ = session.Stdin.Close()
+	})
+	streams.Go(func() { _, _ = io.Copy(said, session.Stderr) }) // it ends with the program
+	streams.Go(func() {
+		if _, unwritten = io.Copy(out, session.Stdout); unwritten != nil {
+			_ = session.Kill() // nobody wants the rest
+		}
+	})
+	stop := context.AfterFunc(ctx, func() { _ = session.Kill() }) // it ends with its guard at the latest
+	exit, err := session.Wait(context.WithoutCancel(ctx))
+	stop()
+	_ = session.Stdin.Close()
+	streams.Wait()
+	switch {
+	case unwritten != nil:
+		return unwritten
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		return fmt.Errorf("run %s by Java: %w", words[1], err)
+	case exit.Code != nil && *exit.Code == 0:
+		if errors.Is(unread, fs.ErrClosed) {
+			return nil
+		}
+		return unread
+	}
+	m.cfg.Log.Warn("a format in Java has failed", "class", words[1], "stderr", said.text())
+	if exit.Code == nil {
+		return fmt.Errorf("Java was ended by signal %d while it ran %s", exit.Signal, words[1])
+	}
+	return formats.Failure(*exit.Code, said.text())
+}
+
+// lastBytes keeps the end of what is written.
+type lastBytes struct{ kept []byte }
+
+func (l *lastBytes) Write(b []byte) (int, error) {
+	l.kept = append(l.kept, b...)
+	if extra := len(l.kept) - mostSaid; extra > 0 {
+		l.kept = append(l.kept[:0], l.kept[extra:]...)
+	}
+	return len(b), nil
+}
+
+func (l *lastBytes) text() string { return strings.ToValidUTF8(string(l.kept), "?") }
+
+// classes are the splits that a class of the user's has made, and this instance's share of them.
+type classes struct {
+	m    *Manager
+	plan plan.Plan
+	own  []string // once known
+	all  int      // once known
+}
+
+// bringClass prepares an input that a class reads. It asks for nothing yet: the class comes with the process's files.
+func (m *Manager) bringClass(p plan.Plan) error {
+	for _, one := range p.Inputs.From {
+		for _, url := range one.From {
+			if local := files.LocalPath(url); local != "" {
+				if err := m.cfg.Stores.Visible(p, local, false); err != nil {
+					return fmt.Errorf("input %s: %w", one.Name, err)
+				}
+			}
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.feeding = &feeding{source: &classes{m: m, plan: p}, inputs: p.Inputs}
+	return nil
+}
+
+// Feed has the class read the instance's splits.
+func (c *classes) Feed(ctx context.Context, to io.Writer, count *stream.Count) error {
+	in := c.plan.Inputs
+	if err := c.assign(ctx); err != nil {
+		return &stream.ReadError{Path: "splits of " + in.Format, Err: err}
+	}
+	if len(c.own) == 0 {
+		return nil
+	}
+	out := &feedCount{to: to, count: count}
+	err := c.m.java(ctx, formats.Read(in), strings.NewReader(strings.Join(c.own, "")), out)
+	switch {
+	case out.err != nil:
+		return out.err
+	case err != nil:
+		return &stream.ReadError{Path: "by " + in.Format, Err: err}
+	}
+	count.Splits += len(c.own)
+	return nil
+}
+
+// feedCount counts what a process is fed, and remembers that it reads no more.
+type feedCount struct {
+	to    io.Writer
+	count *stream.Count
+	err   error
+}
+
+func (f *feedCount) Write(b []byte) (int, error) {
+	n, err := f.to.Write(b)
+	f.count.Bytes += int64(n)
+	f.count.Records += int64(bytes.Count(b[:n], []byte("\n")))
+	f.err = err
+	return n, err
+}
+
+// assign finds the instance's splits, once.
+func (c *classes) assign(ctx context.Context) error {
+	in := c.plan.Inputs
+	if c.all > 0 {
+		return nil
+	}
+	text, err := c.list(ctx)
+	if err != nil {
+		return err
+	}
+	all := slices.Collect(strings.Lines(text))
+	if len(all) == 0 {
+		return fmt.Errorf("the class has made none of %s", strings.Join(in.From[0].From, ", "))
+	}
+	c.all = len(all)
+	c.own = stream.Assign(stream.Turn{Workers: in.Workers, Worker: in.Worker, Shuffle: in.Shuffle}, all)
+	c.m.cfg.Log.Info("inputs assigned", "splits", c.all, "own", len(c.own), "format", in.Format)
+	return nil
+}
+
+// mostSplits bounds the list of splits, in bytes.
+const mostSplits = 64 << 20
+
+// list is the list of all splits, a line each: that of the reader who was first to have made it.
+func (c *classes) list(ctx context.Context) (string, error) {
+	in := c.plan.Inputs
+	if in.Shared == "" {
+		return c.make(ctx)
+	}
+	opened, at, err := c.m.cfg.Stores.Open(ctx, c.plan, in.Shared, true)
+	if err != nil {
+		return "", err
+	}
+	words := formats.Splits(in)
+	sum := sha256.Sum256([]byte(strings.Join(words, "\x00")))
+	l := sharedList{
+		store: opened, runs: at, app: c.m.cfg.Self.AppID, run: path.Join(at, c.m.outputsOwner()),
+		name: hex.EncodeToString(sum[:8]), turn: c.m.cfg.Self.Inc,
+	}
+	text, err := l.read(ctx)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return text, l.explain(in.Shared, err)
+	}
+	if text, err = c.make(ctx); err != nil {
+		return "", err
+	}
+	text, err = l.share(ctx, text)
+	return text, l.explain(in.Shared, err)
+}
+
+func (c *classes) make(ctx context.Context) (string, error) {
+	out := &boundedText{}
+	err := c.m.java(ctx, formats.Splits(c.plan.Inputs), strings.NewReader(""), out)
+	return out.String(), err
+}
+
+type boundedText struct{ bytes.Buffer }
+
+func (b *boundedText) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > mostSplits {
+		return 0, fmt.Errorf("the list of splits is longer than %d bytes", mostSplits)
+	}
+	return b.Buffer.Write(p)
+}
+
+// sharedList is a list of splits in a store that all readers see:
+//
+//	<runs>/<run>/half-<name>-<turn>/list  while it is written
+//	<runs>/<run>/<name>/list              then, by one rename, of whoever is first
+type sharedList struct {
+	store          store.Store
+	runs, app, run string // runs is the folder above the runs' own
+	name, turn     string
+}
+
+func (l sharedList) explain(url string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("share the list of splits in %s: %w", url, store.Refused(l.runs, err))
+}
+
+func (l sharedList) read(ctx context.Context) (text string, err error) {
+	content, err := l.store.Open(ctx, path.Join(l.run, l.name, "list"), store.Position{})
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, content.Close()) }()
+	b, err := io.ReadAll(io.LimitReader(content, mostSplits))
+	return string(b), err
+}
+
+// share gives the list to all, or returns that of the reader who was faster. Lists of the app's earlier runs go.
+func (l sharedList) share(ctx context.Context, text string) (string, error) {
+	if entries, err := l.store.List(ctx, l.runs); err == nil {
+		for _, e := range entries {
+			if strings.HasPrefix(path.Base(e.Path), l.app+"@") && e.Path != l.run {
+				_ = l.store.Remove(ctx, e.Path) // the next run tries again
+			}
+		}
+	}
+	half := path.Join(l.run, "half-"+l.name+"-"+l.turn)
+	if err := l.store.Remove(ctx, half); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	file, err := l.store.Create(ctx, path.Join(half, "list"))
+	if err != nil {
+		return "", err
+	}
+	_, err = io.WriteString(file, text)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return "", err
+	}
+	if err = l.store.Rename(ctx, half, path.Join(l.run, l.name)); err == nil {
+		return text, nil
+	}
+	if first, unread := l.read(ctx); unread == nil {
+		return first, nil
+	}
+	return "", err
+}
+
+// forgetSplits removes the lists of a run that has its verdict.
+func (m *Manager) forgetSplits(ctx context.Context, p plan.Plan) {
+	if p.Inputs == nil || p.Inputs.Shared == "" {
+		return
+	}
+	opened, at, err := m.cfg.Stores.Open(ctx, p, p.Inputs.Shared, true)
+	if err == nil {
+		err = opened.Remove(ctx, path.Join(at, m.outputsOwner()))
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		m.cfg.Log.Warn("list of splits not removed", "in", p.Inputs.Shared, "err", err)
+	}
+}
+
+// classSees refuses a place of this host that a class which is to write there does not see.
+func (m *Manager) classSees(p plan.Plan, one plan.Output) error {
+	if local := files.LocalPath(one.To); local != "" && plan.OutputByClass(p.Outputs.Format) {
+		return m.cfg.Stores.Visible(p, local, true)
+	}
+	return nil
+}
+
+// keep keeps what the process says, on the disk of its folder, until its end says whether that is an output.
+func (s *Pipes) keep(ctx context.Context, g *gathered) (left data.Left, err error) {
+	folder, err := s.m.instanceRoot(s.plan)
+	if err != nil {
+		return left, err
+	}
+	spool, err := stream.NewCache(folder, math.MaxInt64)
+	if err = errors.Join(err, folder.Close()); err != nil {
+		return left, err
+	}
+	g.spool = spool
+	left.Bytes, err = io.Copy(spool, untilDone{ctx, s.said})
+	return left, errors.Join(err, spool.Done())
+}
+
+// untilDone ends a reading with its context.
+type untilDone struct {
+	ctx  context.Context //nolint:containedctx // Read takes none; it ends with the reading
+	from io.Reader
+}
+
+func (u untilDone) Read(b []byte) (int, error) {
+	if u.ctx.Err() != nil {
+		return 0, context.Cause(u.ctx)
+	}
+	return u.from.Read(b)
+}
+
+// drop frees what was kept.
+func (g *gathered) drop() {
+	if g.spool != nil {
+		_ = g.spool.Close() // it has no name and leaves nothing
+	}
+}
+
+// leaveByClass has the class write what the process has said: beside outputs that are under way, and committed there by
+// its own committer. Seal and the verdict give it its name, as they do with every output.
+func (m *Manager) leaveByClass(
+	ctx context.Context, p plan.Plan, one plan.Output, leave data.Leave, g *gathered,
+) (data.Left, error) {
+	defer g.drop()
+	if err := leave.Begin(ctx); err != nil {
+		return data.Left{}, err
+	}
+	url := strings.TrimRight(one.To, "/") + strings.TrimPrefix(leave.Half(), strings.TrimRight(leave.Out, "/"))
+	said, to := io.Pipe()
+	fed := make(chan struct{})
+	go func() {
+		defer close(fed)
+		var count stream.Count
+		to.CloseWithError(g.spool.Feed(ctx, to, &count))
+	}()
+	err := m.java(ctx, formats.Write(p.Outputs.Format, url), said, io.Discard)
+	_ = said.Close()
+	<-fed
+	if err != nil {
+		if gone := leave.Store.Remove(context.WithoutCancel(ctx), leave.Half()); !errors.Is(gone, fs.ErrNotExist) {
+			err = errors.Join(err, gone)
+		}
+		return data.Left{}, fmt.Errorf("by %s: %w", p.Outputs.Format, err)
+	}
+	entries, err := leave.Store.List(ctx, leave.Half())
+	if err != nil {
+		return data.Left{}, err
+	}
+	return data.Left{Files: len(entries), Bytes: g.left.Bytes}, leave.Seal(ctx)
+}
