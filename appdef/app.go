@@ -361,6 +361,8 @@ type Inputs struct {
 	Shuffle bool   `json:"shuffle,omitempty"`
 	Epochs  int    `json:"epochs,omitempty"` // of a stream
 	Format  string `json:"format,omitempty"` // InputFormat class of a stream
+	// Conf are properties of Hadoop's for a format that users wrote, those of Outputs as well.
+	Conf map[string]string `json:"conf,omitempty"`
 	// Settings of a stream: the number of splits to make, 0 is 1; the lines of a split of NLineInputFormat, 0 is 1; the
 	// separator before the value for KeyValueTextInputFormat, empty is a tab; whether later epochs read a copy on disk,
 	// and its largest size in MB, 0 is StreamCacheLimit.
@@ -389,9 +391,10 @@ type Outputs struct {
 	// Incremental: an interim save contains only the files that changed since the previous one.
 	Incremental bool `json:"incremental,omitempty"`
 	// the path of interim saves below the output, without their time; empty: HBox's path
-	Interim  string `json:"interim,omitempty"`
-	Format   string `json:"format,omitempty"`   // OutputFormat class of a stream
-	Parallel int    `json:"parallel,omitempty"` // files uploaded at the same time; 0: the default number
+	Interim  string            `json:"interim,omitempty"`
+	Format   string            `json:"format,omitempty"`   // OutputFormat class of a stream
+	Conf     map[string]string `json:"conf,omitempty"`     // as Inputs.Conf
+	Parallel int               `json:"parallel,omitempty"` // files uploaded at the same time; 0: the default number
 }
 
 // ComponentSettings are the `muster.*` keys of one component, defaulted.

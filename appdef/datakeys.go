@@ -1,6 +1,7 @@
 package appdef
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,6 +67,9 @@ func inputKeys() []Key {
 	}
 }
 
+// propertyForm is the name of a property of Hadoop's.
+var propertyForm = regexp.MustCompile(`^[\w.-]+$`)
+
 // streamKeys say how files become lines of stdin.
 func streamKeys() []Key {
 	return []Key{
@@ -89,6 +93,16 @@ func streamKeys() []Key {
 			Meaning: "stream: how many splits to make of all files together. No split is larger than 128 MB plus a " +
 				"tenth, and each file is at least one split",
 			component: inputCount(func(i *Inputs) *int { return &i.Splits }, 1),
+		},
+		{
+			Name:    "muster.formats.conf.*",
+			Meaning: "a property of Hadoop's Configuration, which an InputFormat or OutputFormat of your own reads",
+			component: func(c *Component, name, text string) error {
+				err := setNamed(&c.Settings.Inputs.Conf, name, text, propertyForm.MatchString(name),
+					"a property's name after muster.formats.conf., of letters, digits, _, - and dots")
+				c.Settings.Outputs.Conf = c.Settings.Inputs.Conf
+				return err
+			},
 		},
 		{
 			Name: "muster.inputs.lines", Default: "1", Meaning: "stream: the lines of one split, for NLineInputFormat",

@@ -139,6 +139,8 @@ func TestEveryKeyTakesGoodAndRefusesBad(t *testing.T) {
 		"muster.input.a/b":                   {nil, []string{"/a"}},
 		"muster.inputs.splits":               {[]string{"1", "7"}, []string{"0", "-1", "x"}},
 		"muster.inputs.lines":                {[]string{"1", "1000"}, []string{"0", "x"}},
+		"muster.formats.conf.io.x-y":         {[]string{"z", ""}, nil},
+		"muster.formats.conf.a b":            {nil, []string{"x"}},
 		"muster.inputs.separator":            {[]string{",", "\t", `\t`, " "}, []string{"", "ab", "é"}},
 		"muster.inputs.cache":                {[]string{"true", "false"}, []string{"yes", ""}},
 		"muster.inputs.cache.limit":          {[]string{"1", "102400"}, []string{"0", "1g"}},

@@ -1,6 +1,7 @@
 package hbox
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -114,6 +115,7 @@ func (j *job) inputs() {
 			j.choice(r, "muster.inputs.epochs", strconv.Itoa(epochs), "1", j.at("stream-epoch"))
 			j.choice(r, "muster.inputs.format", j.text("inputformat"), "", j.at("inputformat"))
 			j.streamConfs(r)
+			j.formatConfs(r, "inputformat")
 		}
 	}
 }
@@ -128,6 +130,22 @@ func (j *job) streamConfs(r role) {
 		j.own(r.name, "muster.inputs.separator", v.Text, v.Place)
 	}
 }
+
+// formatConfs hands confs of Hadoop's on to a format that is named, as HBox does with all of them.
+func (j *job) formatConfs(r role, option string) {
+	if j.text(option) == "" {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(j.carried)) {
+		if hadoop(name) && !slices.Contains(idleConfs[:], name) && !slices.Contains(j.unsaid, name) {
+			j.own(r.name, formatKey+name, j.carried[name], place("--conf", name))
+			j.handed = append(j.handed, name)
+		}
+	}
+}
+
+// formatKey and a name have a property of Hadoop's for formats.
+const formatKey = "muster.formats.conf."
 
 // chiefFiles is how many files of each input worker 0 gets, and no more; 0: as many as the others. HBox has no such
 // setting if parameter servers read too.
@@ -215,6 +233,7 @@ func (j *job) outputs() {
 		j.choice(r, "muster.outputs.interim", strings.TrimLeft(strings.TrimSpace(saves), "/"), "", savesAt)
 		if strategy == appdef.StrategyStream {
 			j.choice(r, "muster.outputs.format", j.text("outputformat"), "", j.at("outputformat"))
+			j.formatConfs(r, "outputformat")
 		}
 	}
 }

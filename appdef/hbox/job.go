@@ -14,7 +14,8 @@ type job struct {
 	kind    kind
 	single  bool // the processes know nothing of each other
 	roles   []role
-	workers int // as asked for, chief and evaluator included
+	workers int      // as asked for, chief and evaluator included
+	handed  []string // confs that formats of the user's get
 }
 
 // said tells whether --conf muster.X sets a key of a component, empty for the app.

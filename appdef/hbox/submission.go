@@ -41,6 +41,7 @@ func Parse(args []string, site Site) (Submission, appdef.Problems) {
 	s.App, l.found = j.app()
 	s.Files, s.Archives, s.Jars = j.locals("files"), j.locals("archiveFiles"), j.locals("jars")
 	s.Files, s.Archives = append(s.Files, j.locals("cacheFile")...), append(s.Archives, j.locals("cacheArchive")...)
+	maps.DeleteFunc(j.carried, func(name, _ string) bool { return slices.Contains(j.handed, name) })
 	s.Carried, s.unsaid = j.carried, j.unsaid
 	found := l.found.Sort()
 	for i := range found {

@@ -38,6 +38,13 @@ func (w *writer) data() {
 	if out.Format != "" {
 		w.option("outputformat", out.Format)
 	}
+	for _, name := range slices.Sorted(maps.Keys(in.Conf)) {
+		if hadoop(name) && in.Format+out.Format != "" {
+			w.conf(name, in.Conf[name])
+		} else {
+			w.conf(formatKey+name, in.Conf[name])
+		}
+	}
 	if in.Whole {
 		w.conf(confWhole, "true")
 	}

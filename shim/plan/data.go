@@ -212,6 +212,7 @@ func (b *builder) streamIn(in *Inputs) {
 		return
 	}
 	b.byClass("muster.inputs.format", in.Format, named(inputFormats[:]), InputByClass)
+	in.Conf = s.Conf
 	if in.Workers > 1 {
 		in.Shared, _ = inFilesystem(b.defaultFS(), b.hadoopUser(), sharedSplits)
 	}
@@ -235,6 +236,7 @@ func (b *builder) byClass(key, class, own string, may func(class string) bool) {
 func (b *builder) streamOut(out *Outputs) {
 	if _, own := OutputParts(out.Format); !own {
 		b.byClass("muster.outputs.format", out.Format, named(outputFormats[:]), OutputByClass)
+		out.Conf = b.component.Settings.Outputs.Conf
 	}
 	if n := len(b.component.Settings.Outputs.To); n > 1 {
 		b.problem(b.key("muster.outputs.strategy"), strconv.Itoa(n)+" outputs with the strategy "+out.Strategy, "one",

@@ -78,6 +78,8 @@ type Stream struct {
 	CacheLimit int    `json:"cache_limit_mb,omitempty"`
 	// Shared is where the readers find the splits of a class of the user's; empty: it has one reader, or is none.
 	Shared string `json:"shared_splits,omitempty"`
+	// Conf are properties of Hadoop's for such a class.
+	Conf map[string]string `json:"conf,omitempty"`
 }
 
 // Input is one local name and the remote paths and patterns of its files.
@@ -100,6 +102,8 @@ type Outputs struct {
 	// SaveEvery is in seconds; 0: only when asked to.
 	SaveEvery float64 `json:"save_every,omitempty"`
 	Parallel  int     `json:"parallel,omitempty"` // files at the same time; 0: the default number
+	// Conf are properties of Hadoop's for a format that is a class of the user's.
+	Conf map[string]string `json:"conf,omitempty"`
 }
 
 // DefaultSaves is the path of interim saves below an output that names no other; a time stamp follows.

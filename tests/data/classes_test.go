@@ -30,7 +30,7 @@ public class Semicolons extends FileInputFormat<LongWritable, Text> {
   @Override protected boolean isSplitable(FileSystem fs, Path p) { return false; }
   @Override public RecordReader<LongWritable, Text> getRecordReader(InputSplit split, JobConf conf, Reporter r) throws IOException {
     Path path = ((FileSplit) split).getPath();
-    return new Pieces(new Scanner(path.getFileSystem(conf).open(path), "UTF-8").useDelimiter(";"));
+    return new Pieces(new Scanner(path.getFileSystem(conf).open(path), "UTF-8").useDelimiter(conf.get("mapreduce.lab.end")));
   }
   static class Pieces implements RecordReader<LongWritable, Text> {
     private final Scanner in; private long n;
@@ -146,6 +146,7 @@ func TestFormatsOfAUser(t *testing.T) {
 			for _, shuffle := range []string{"false", "true"} {
 				place := dir + "/out-" + engine + "-" + shuffle
 				j, e := submitted(t, engine, "--worker-num", "2", "--inputformat", "lab.Semicolons", "--outputformat", "lab.Capitals", "--inputformat-shuffle", shuffle,
+					"--conf", "mapreduce.lab.end=;",
 					"--output", place+"#model", "cat")
 				e.succeeds(t)
 				c.FsShell(t, "-get", place, j.store)
@@ -169,7 +170,7 @@ func TestFormatsOfAUser(t *testing.T) {
 			{"lab.Semicolons", "lab.Gone", []string{"no class lab.Gone in formats.jar", "--jars brings the jar"}},
 			{"lab.Semicolons", "lab.Fails", []string{"by lab.Fails", "no thirds"}},
 		} {
-			j, e := submitted(t, "process", "--inputformat", tt.in, "--outputformat", tt.out, "--output", dir+"/none#model", "sh", "-c", "cat >/dev/null; echo first; echo second; echo third")
+			j, e := submitted(t, "process", "--inputformat", tt.in, "--outputformat", tt.out, "--conf", "mapreduce.lab.end=;", "--output", dir+"/none#model", "sh", "-c", "cat >/dev/null; echo first; echo second; echo third")
 			if e.code != 2 {
 				t.Errorf("%+v: got exit code %d, want 2", tt, e.code)
 			}
@@ -188,7 +189,7 @@ func TestFormatsOfAUser(t *testing.T) {
 			"muster.command": `if [ $MUSTER_ATTEMPT = 1 ]; then head -n 3; exit 7; fi; cat`, "muster.inputs.strategy": "stream", "muster.input.data": c.URI + dir + "/in",
 			"muster.inputs.format": "lab.Semicolons", "muster.inputs.epochs": "2", "muster.inputs.cache": "true", "muster.outputs.strategy": "stream",
 			"muster.output.out": c.URI + dir + "/anew", "muster.outputs.format": "lab.Capitals", "muster.restart": "instance", "muster.restart.backoff": "1s..1s",
-			"muster.file.formats.jar": c.URI + dir + "/formats.jar",
+			"muster.formats.conf.mapreduce.lab.end": ";", "muster.file.formats.jar": c.URI + dir + "/formats.jar",
 		})
 		j.onHadoop(c)
 		j.env = append(j.env, "HADOOP_CLASSPATH="+mapreduce+"/*")

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -42,9 +43,11 @@ func Read(in *plan.Inputs) []string {
 }
 
 // Write are the words that have an OutputFormat write the lines of its stdin below a URL, and commit them.
-func Write(format, url string) []string { return []string{"write", plan.ClassName(format), url} }
+func Write(out *plan.Outputs, url string) []string {
+	return append([]string{"write", plan.ClassName(out.Format), url}, pairs(out.Conf)...)
+}
 
-// properties are what a definition says to Hadoop's own formats, which a user's may be made of.
+// properties are what a definition says to Hadoop's own formats, which a user's may be made of, and to the user's.
 func properties(in *plan.Inputs) []string {
 	var all []string
 	if in.Lines > 0 {
@@ -52,6 +55,14 @@ func properties(in *plan.Inputs) []string {
 	}
 	if in.Separator != "" {
 		all = append(all, "mapreduce.input.keyvaluelinerecordreader.key.value.separator="+in.Separator)
+	}
+	return append(all, pairs(in.Conf)...)
+}
+
+func pairs(conf map[string]string) []string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(conf)) {
+		all = append(all, name+"="+conf[name])
 	}
 	return all
 }

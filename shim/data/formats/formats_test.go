@@ -20,7 +20,7 @@ func TestWords(t *testing.T) {
 		{Splits(in), []string{"splits", "lab.A", "1", "--", "hdfs://h/a", "hdfs://h/{b,c}", "x"}},
 		{Splits(&rich), []string{"splits", "lab.A", "4", lines, separator, "--", "hdfs://h/a", "hdfs://h/{b,c}", "x"}},
 		{Read(&rich), []string{"read", "lab.A", lines, separator}},
-		{Write("lab.B", "hdfs://h/o"), []string{"write", "lab.B", "hdfs://h/o"}},
+		{Write(&plan.Outputs{Format: "lab.B", Conf: map[string]string{"b": "=", "a": "1"}}, "hdfs://h/o"), []string{"write", "lab.B", "hdfs://h/o", "a=1", "b=="}},
 	} {
 		if !slices.Equal(tt.got, tt.want) {
 			t.Errorf("got %q, want %q", tt.got, tt.want)
@@ -55,7 +55,7 @@ func TestFailure(t *testing.T) {
 	}{
 		{65, "noise\nmuster: no class a.B in c.jar or Hadoop's CLASSPATH\n", "no class a.B in c.jar or Hadoop's CLASSPATH; --jars brings the jar that has it, and what that needs",
 			registry.ClassDefinition, false},
-		{69, "java.io.IOException: x\n\tat y\nmuster: a.B: java.io.IOException: x\n", "a.B: java.io.IOException: x", "", true},
+		{69, "java.io.IOException: x\n\tat y\nmuster: java.io.IOException: x\n", "java.io.IOException: x", "", true},
 		{1, "Error: Unable to initialize main class MusterFormats\nCaused by: java.lang.NoClassDefFoundError: org/apache/hadoop/mapred/InputFormat\n",
 			"CLASSPATH has not all of Hadoop's jars: Caused by: java.lang.NoClassDefFoundError: org/apache/hadoop/mapred/InputFormat; want those of its mapreduce folder too, " +
 				"below HADOOP_HOME or in HADOOP_CLASSPATH", registry.ClassDefinition, false},

@@ -28,8 +28,8 @@ import (
 
 // layClasses adds what they need to the files of a start.
 func (m *Manager) layClasses(start *plan.Start) {
-	p := m.cfg.Process.Plan()
-	if p.Inputs != nil && plan.InputByClass(p.Inputs.Format) || p.Outputs != nil && plan.OutputByClass(p.Outputs.Format) {
+	in, out := m.cfg.Process.Plan().Inputs, m.cfg.Process.Plan().Outputs
+	if in != nil && plan.InputByClass(in.Format) || out != nil && plan.OutputByClass(out.Format) {
 		formats.Lay(start)
 	}
 }
@@ -176,6 +176,9 @@ func (c *classes) assign(ctx context.Context) error {
 	c.all = len(all)
 	c.own = stream.Assign(stream.Turn{Workers: in.Workers, Worker: in.Worker, Shuffle: in.Shuffle}, all)
 	c.m.cfg.Log.Info("inputs assigned", "splits", c.all, "own", len(c.own), "format", in.Format)
+	if c.all < in.Workers && (in.Worker == 0 || len(c.own) == 0) {
+		c.m.warnFewSplits(c.all, in)
+	}
 	return nil
 }
 
@@ -275,10 +278,12 @@ func (l sharedList) share(ctx context.Context, text string) (string, error) {
 	if err = l.store.Rename(ctx, half, path.Join(l.run, l.name)); err == nil {
 		return text, nil
 	}
-	if first, unread := l.read(ctx); unread == nil {
-		return first, nil
+	first, unread := l.read(ctx)
+	if unread != nil {
+		return "", err
 	}
-	return "", err
+	_ = l.store.Remove(ctx, half) // it goes with the run at the latest
+	return first, nil
 }
 
 // forgetSplits removes the lists of a run that has its verdict.
@@ -355,7 +360,7 @@ func (m *Manager) leaveByClass(
 		var count stream.Count
 		to.CloseWithError(g.spool.Feed(ctx, to, &count))
 	}()
-	err := m.java(ctx, formats.Write(p.Outputs.Format, url), said, io.Discard)
+	err := m.java(ctx, formats.Write(p.Outputs, url), said, io.Discard)
 	_ = said.Close()
 	<-fed
 	if err != nil {

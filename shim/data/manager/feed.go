@@ -60,16 +60,26 @@ func (m *Manager) bringStream(ctx context.Context, p plan.Plan) error {
 	if err != nil {
 		return err
 	}
-	m.cfg.Log.Info("inputs assigned", "files", len(all), "splits", share.All, "own", len(share.Splits), "format",
-		string(form))
-	if share.All >= 0 && share.All < in.Workers && (in.Worker == 0 || len(share.Splits) == 0) {
-		m.cfg.Log.Warn("fewer splits than instances", "splits", share.All, "instances", in.Workers, "remedy",
-			"set muster.inputs.splits to how many there are to be")
-	}
+	m.tellShare(share, in, len(all), form)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.feeding = &feeding{source: share, inputs: in}
 	return nil
+}
+
+// tellShare logs what the instance gets, and that some get nothing.
+func (m *Manager) tellShare(share *stream.Share, in *plan.Inputs, files int, form plan.RecordForm) {
+	m.cfg.Log.Info("inputs assigned", "files", files, "splits", share.All, "own", len(share.Splits), "format",
+		string(form))
+	if share.All >= 0 && share.All < in.Workers && (in.Worker == 0 || len(share.Splits) == 0) {
+		m.warnFewSplits(share.All, in)
+	}
+}
+
+// warnFewSplits warns that some instances get nothing.
+func (m *Manager) warnFewSplits(splits int, in *plan.Inputs) {
+	m.cfg.Log.Warn("fewer splits than instances", "splits", splits, "instances", in.Workers, "remedy",
+		"set muster.inputs.splits to how many there are to be")
 }
 
 // streamTransfer has the retries of inputs.

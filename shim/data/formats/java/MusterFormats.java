@@ -78,7 +78,7 @@ public final class MusterFormats {
             if (!unheard) {
                 e.printStackTrace();
             }
-            code = unheard ? UNHEARD : end(FAILED, words[1] + ": " + e);
+            code = unheard ? UNHEARD : end(FAILED, e.toString());
         }
         System.exit(code); // threads of Hadoop's clients must not keep it
     }
