@@ -103,3 +103,25 @@ func TestXFlow(t *testing.T) {
 		s.Await(t, 0, fmt.Sprintf(`^ps-%d +\| server (?:8|10): keeps 2 weights; heap profile \./S%d$`, i, i))
 	}
 }
+
+// The real Horovod as HBox's HOROVOD with the settings that HBox has for it, over Gloo: the build of the tests has no MPI.
+// Two processes in each of two workers are four ranks, and the four have one model.
+func TestHorovodOfHBox(t *testing.T) {
+	at := python(t, "horovod")
+	s := submit(t, "hvd", nil, "--app-type", "horovod", "--worker-num", "2",
+		"--conf", "muster.framework=horovod-gloo", "--conf", "muster.python="+at,
+		"--conf", "hbox.horovod.process.num.per.worker=2", "--conf", "hbox.horovod.fusion.threshold=1048576",
+		"--files", filepath.Join(checkout, "packages/catalog/horovod/package/files/train.py"), "--output", "out#model",
+		"--", "sh", "-c", `echo "fusion $HOROVOD_FUSION_THRESHOLD, TF_INDEX $TF_INDEX"; export MUSTER_CHECKPOINT_DIR=model; exec "$MUSTER_PYTHON" train.py --steps 75`)
+	for rank := range 4 {
+		s.Await(t, 0, fmt.Sprintf(`^worker-%d +\| rank %d of 4: starting at step 0$`, rank/2, rank))
+	}
+	for worker := range 2 {
+		s.Await(t, 0, fmt.Sprintf(`^worker-%d +\| fusion 1048576, TF_INDEX %d$`, worker, worker+1))
+	}
+	s.learned(t, 0, 2, 75)
+	s.succeeds(t, 1)
+	if s.leaves(t, "out/worker-0/ckpt-75.pt") == "" {
+		t.Error("rank 0 left no model")
+	}
+}
