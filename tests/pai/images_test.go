@@ -1,0 +1,66 @@
+package pai_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/muster-agent/muster/tests/commandline"
+	"github.com/muster-agent/muster/tests/folder"
+	"github.com/muster-agent/muster/tests/need"
+)
+
+// Two of the examples run in the image that scripts/images makes: one trains, and TensorBoard shows what it has left. Of the
+// others TestExampleTrains runs one and TestExamplesPlan plans the other: CNTK cannot be had.
+func TestExamplesInTheirImage(t *testing.T) {
+	need.Root(t)
+	tensorflow(t)
+	top := folder.Temp(t, "muster-images-")
+	layout, store := filepath.Join(top, "layout"), folder.OfAll(t, filepath.Join(top, "store"))
+	if said, err := exec.Command("../../scripts/images", layout, "tensorflow").CombinedOutput(); err != nil {
+		t.Fatalf("scripts/images: %v\n%s", err, said)
+	}
+	if err := os.CopyFS(filepath.Join(store, "code"), os.DirFS(filepath.Join(examples, "code"))); err != nil {
+		t.Fatal(err)
+	}
+	h := commandline.NewHost(t, muster)
+	h.Env = append(h.Env, "XDG_CACHE_HOME="+filepath.Join(top, "cache")) // 1 GB, which nobody else wants
+	begin := func(name string) *commandline.Command {
+		return h.Start("run", filepath.Join(examples, name+".json"), "--app-id", name, "--work-dir", commandline.WorkFolder(t), "--json",
+			"--engine", "container", "--set", "global:muster.image=oci:"+layout+":tensorflow", "--default-fs", "file:"+store)
+	}
+	alone := begin("tensorflow-example")
+	alone.Await(t, 0, `^main-0 +\| worker 0 ended at step 200, loss 0\.00`)
+	alone.Succeed()
+
+	board := begin("tensorboard-example")
+	url, _ := board.Await(t, 0, `^tensorboard-0 +\| TensorBoard .* at (http://\S+/)`)
+	if got := body(t, url[0]+"data/plugin/scalars/tags"); !strings.Contains(got, `"loss"`) {
+		t.Errorf("TensorBoard has the curves %s, want loss", got)
+	}
+	h.Do("stop", "tensorboard-example")
+	board.Wait()
+}
+
+func body(t *testing.T, url string) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close() //nolint:errcheck // it was read
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
