@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-//go:embed all:handwriting all:horovod all:jax all:jupyter all:lightgbm all:mpi
-//go:embed all:mxnet all:pytorch all:tensorflow all:vpc all:xgboost
+//go:embed all:handwriting all:horovod all:jax all:jupyter all:keras all:lightgbm
+//go:embed all:mpi all:mxnet all:pytorch all:tensorflow all:vpc all:xgboost
 var files embed.FS
 
 // ErrUnknown is wrapped by the error of Open for a name that is not in the catalog.

@@ -43,7 +43,7 @@ func TestNamesAreSortedAndKnown(t *testing.T) {
 	if !slices.IsSorted(names) {
 		t.Errorf("names %v: want them sorted", names)
 	}
-	for _, want := range []string{"handwriting", "horovod", "jax", "jupyter", "lightgbm", "mpi", "mxnet", "pytorch", "tensorflow", "vpc", "xgboost"} {
+	for _, want := range []string{"handwriting", "horovod", "jax", "jupyter", "keras", "lightgbm", "mpi", "mxnet", "pytorch", "tensorflow", "vpc", "xgboost"} {
 		if !slices.Contains(names, want) {
 			t.Errorf("names %v: want %s among them", names, want)
 		}

@@ -158,3 +158,19 @@ func TestLightGBM(t *testing.T) {
 	j.learned(t, 0, 3, 20)
 	j.succeeds(t, 1)
 }
+
+// One process, which goes on behind the newest weights that it has saved when it is killed.
+func TestKeras(t *testing.T) {
+	m, path := holding(t)
+	m.job = launch(t, "keras", "tensorflow", "--set", "site.global.train.epochs=40", "--set", "global:muster.restart.backoff=0s",
+		"--set", "muster.env.PYTHONPATH="+path, "--set", "muster.env.PROGRAM_HOLD="+m.hold)
+	checkpoint, next := m.reaches(t, 0, "worker-0", `checkpoint epoch (\d+)`, 1)
+	m.Do("signal", "keras/worker-0", "KILL")
+	_, from := m.reaches(t, next, "worker-0", `resuming after epoch (\d+)`, checkpoint)
+	if err := os.Remove(m.hold); err != nil {
+		t.Fatal(err)
+	}
+	m.Await(t, from, `^worker-0 +\| finished after epoch 40 with model [0-9a-f]{16}$`)
+	m.Await(t, from, `^worker-0 +\| accuracy (?:0\.9\d+|1\.0000)$`)
+	m.succeeds(t, 1)
+}
