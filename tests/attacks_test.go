@@ -17,10 +17,10 @@ var update = flag.Bool("update", false, "rewrite the table of attacks in SECURIT
 // testFunction is the head of a test.
 var testFunction = regexp.MustCompile(`(?m)^func (Test\w+)\(t `)
 
-// allTests are the tests of this repository, and the scripts that are attacks: ROOM NAME.
-func allTests(t *testing.T) map[string]bool {
+// allTests are the tests of this repository, and the scripts that are tests, as ROOM NAME; each with the text of its room.
+func allTests(t *testing.T) map[string]*strings.Builder {
 	t.Helper()
-	all := map[string]bool{}
+	all, rooms := map[string]*strings.Builder{}, map[string]*strings.Builder{}
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -29,15 +29,22 @@ func allTests(t *testing.T) map[string]bool {
 		if err != nil {
 			return err
 		}
-		if strings.HasPrefix(d.Name(), "attack_") && strings.HasSuffix(d.Name(), ".txtar") {
-			all[strings.TrimSuffix(room, "/testdata/script")+" "+d.Name()] = true
+		if rooms[room] == nil {
+			rooms[room] = &strings.Builder{}
+		}
+		if scripts, ok := strings.CutSuffix(room, "/testdata/script"); ok && strings.HasSuffix(d.Name(), ".txtar") {
+			all[scripts+" "+d.Name()] = &strings.Builder{}
+		}
+		if ok, _ := filepath.Match("test_*.py", d.Name()); ok {
+			all[room+" "+d.Name()] = &strings.Builder{}
 		}
 		if !strings.HasSuffix(path, "_test.go") {
 			return nil
 		}
 		text, err := os.ReadFile(path)
+		rooms[room].Write(text)
 		for _, found := range testFunction.FindAllStringSubmatch(string(text), -1) {
-			all[room+" "+found[1]] = true
+			all[room+" "+found[1]] = rooms[room]
 		}
 		return err
 	})
@@ -48,7 +55,7 @@ func allTests(t *testing.T) map[string]bool {
 }
 
 func isAttack(test string) bool {
-	return strings.Contains(test, " TestAttack") || strings.HasSuffix(test, ".txtar")
+	return strings.Contains(test, " TestAttack") || strings.Contains(test, " attack_")
 }
 
 // machineList is what scripts/test-v2 runs of a room: as root, and as the user.
@@ -94,7 +101,7 @@ func TestEachAttackIsInTheTable(t *testing.T) {
 				continue
 			}
 			named[c.test] = true
-			if !exist[c.test] {
+			if exist[c.test] == nil {
 				t.Errorf("%s: there is no test %s", at, c.test)
 			}
 			on := strings.Fields(c.on)

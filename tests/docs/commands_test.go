@@ -12,7 +12,7 @@ import (
 var (
 	helpVerb  = regexp.MustCompile(`(?m)^  (?:muster )?([a-z][a-z-]*) +[A-Z]`)
 	helpLine  = regexp.MustCompile(`(?m)^ +(-\S.*?)(?:  .*)?$`)
-	helpFlag  = regexp.MustCompile(`(?:^|, )(--?[A-Za-z][a-z-]*)`)
+	helpFlag  = regexp.MustCompile(`(?:^|, )(--?[A-Za-z][A-Za-z-]*)`)
 	writtenIn = regexp.MustCompile(`^(?:bin/|ExecStart=/usr/local/bin/)?muster ([a-z-]+)(?: |$)`)
 )
 
