@@ -45,12 +45,11 @@ RELEASE = "/etc/os-release and the module platform tell of the host"
 
 # What Slider's library gave scripts and muster's does not, with what to do.
 ABSENT = {
-    "Group": "muster.user says whose the process is", "Hook": "a method of the script's class does that",
+    "Hook": "a method of the script's class does that",
     "MonitorWebserver": IMAGE, "Mount": "a process changes nothing of its host: the operator's policy has mounts",
-    "OSCheck": RELEASE, "Package": IMAGE, "Provider": "write a function in place of the resource",
+    "OSCheck": RELEASE, "Provider": "write a function in place of the resource",
     "Repository": IMAGE, "ResourceArgument": "write a function in place of the resource",
-    "Service": "start the program itself, by Execute", "System": RELEASE,
-    "User": "muster.user says whose the process is",
+    "System": RELEASE,
 }
 
 

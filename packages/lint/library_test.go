@@ -19,11 +19,11 @@ func TestLacking(t *testing.T) {
 		want         []string // "LINE: what there is"
 		app          appdef.App
 	}{
-		{name: "resources of Slider's", source: all + "Package('httpd')\nSystem.get_instance()\n", want: []string{
-			"2: Package, which muster's library lacks", "3: System, which muster's library lacks",
+		{name: "resources of Slider's", source: all + "Package('httpd')\nMount('/data')\nSystem.get_instance()\n", want: []string{
+			"3: Mount, which muster's library lacks", "4: System, which muster's library lacks",
 		}},
-		{name: "of the package itself", source: all + "from functions import *\nService('web')\n"},
-		{name: "of a module of the package", source: all + "from functions import Package\nPackage('a')\n"},
+		{name: "of the package itself", source: all + "from functions import *\nHook('web')\n"},
+		{name: "of a module of the package", source: all + "from functions import Mount\nMount('a')\n"},
 		{name: "modules of Slider's", source: "from resource_management.core.system import System\n" +
 			"import resource_management.libraries.functions.version\n" +
 			"from ambari_commons.os_check import OSCheck\n", want: []string{
@@ -36,7 +36,7 @@ func TestLacking(t *testing.T) {
 			"from resource_management.libraries.functions.format import format\n", want: []string{
 			"1: cal of resource_management.core.shell, which muster's library lacks",
 		}},
-		{name: "of another's", source: all + "from json import *\nPackage('a')\nExecute('a', trys=3)\n"},
+		{name: "of another's", source: all + "from json import *\nMount('a')\nExecute('a', trys=3)\n"},
 		{name: "arguments", source: all + "Execute('a', trys=3)\n" +
 			"Directory('b', recursiv=True, mode=0o755, not_if='c', action='delete')\n", want: []string{
 			"2: the argument trys of Execute, which it lacks", "3: the argument recursiv of Directory, which it lacks",
@@ -78,7 +78,7 @@ func TestLacking(t *testing.T) {
 			t.Parallel()
 			tree := fstest.MapFS{
 				"package/scripts/a.py":         {Data: []byte(tt.source)},
-				"package/scripts/functions.py": {Data: []byte("class Service(object):\n  pass\n")},
+				"package/scripts/functions.py": {Data: []byte("class Hook(object):\n  pass\n")},
 				"package/scripts/own.py":       {},
 			}
 			scripts, unread := readScripts(t.Context(), &packages.Package{FS: tree}, tt.app, true)
@@ -98,7 +98,7 @@ func TestLacking(t *testing.T) {
 
 // TestLackingSaysWhatToDo has the hints.
 func TestLackingSaysWhatToDo(t *testing.T) {
-	const source = "from resource_management import *\nPackage('a')\nExecute('a', trys=3)\n" +
+	const source = "from resource_management import *\nRepository('a')\nExecute('a', trys=3)\n" +
 		"from function import configure\nimport pipes\n"
 	tree := fstest.MapFS{"package/scripts/a.py": {Data: []byte(source)}, "package/scripts/functions.py": {}}
 	scripts, _ := readScripts(t.Context(), &packages.Package{FS: tree}, appdef.App{}, true)

@@ -197,7 +197,7 @@ class NamesTest(unittest.TestCase):
         for name in ("Script ConfigDictionary format default Execute File Directory check_process_status Template "
                      "InlineTemplate StaticFile TemplateConfig PropertiesFile XmlConfig Logger Fail "
                      "ComponentIsNotRunning ClientComponentHasNoStatusCommand ClientComponentHasNoStatus HdfsDirectory "
-                     "Link ExecuteScript Tarball ExecuteHadoop CopyFromLocal DownloadSource "
+                     "Link Package Service User Group ExecuteScript Tarball ExecuteHadoop CopyFromLocal DownloadSource "
                      "substitute_vars is_empty get_kinit_path Environment checked_unite functions source re").split():
             self.assertIn(name, names)
         self.assertTrue(callable(names["format"]) and callable(names["default"]))

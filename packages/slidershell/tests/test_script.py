@@ -65,7 +65,7 @@ class ScriptTest(harness.FolderCase):
                  "FileNotFoundError: [Errno 2] No such file or directory: '/gone' (params.py, line 2)"),
                 ("f(0755)", "SyntaxError: .* (params.py, line 2)"),
                 ("raise ValueError('a\\nb')", "ValueError: a | b (params.py, line 2)"),
-                ("Package('httpd')", "NameError: name 'Package' is not defined" + image + " (params.py, line 2)"),
+                ("Mount('/data')", "NameError: name 'Mount' is not defined" + image + " (params.py, line 2)"),
                 ("System.get_instance()", "NameError: name 'System' is not defined" + platform + " (params.py, line 2)"),
         ):
             self.write("package/scripts/params.py", "from resource_management import *\n" + module + "\n")

@@ -14,6 +14,7 @@ from resource_management.core.exceptions import (
     ClientComponentHasNoStatus, ClientComponentHasNoStatusCommand, ComponentIsNotRunning, ExecuteTimeoutException,
     Fail, InvalidArgument)
 from resource_management.core.logger import Logger
+from resource_management.core.resources.host import Group, Package, Service, User
 from resource_management.core.resources.system import Directory, Execute, ExecuteScript, File, Link
 from resource_management.core.resources.tarball import Tarball
 from resource_management.core.shell import call, checked_call, quote_bash_args
@@ -29,10 +30,10 @@ from resource_management.libraries.script import ConfigDictionary, Script, Unkno
 __all__ = [
     "ClientComponentHasNoStatus", "ClientComponentHasNoStatusCommand", "ComponentIsNotRunning", "ConfigDictionary",
     "CopyFromLocal", "Directory", "DownloadSource", "Environment", "Execute", "ExecuteHadoop", "ExecuteScript",
-    "ExecuteTimeoutException", "Fail", "File", "HdfsDirectory", "InlineTemplate", "InvalidArgument", "Link", "Logger",
-    "PropertiesFile", "Resource", "Script", "Source", "StaticFile", "Tarball", "Template", "TemplateConfig",
-    "UnknownConfiguration", "XmlConfig", "call", "check_process_status", "checked_call",
-    "checked_unite", "default", "environment", "exceptions", "format", "functions", "get_kinit_path",
+    "ExecuteTimeoutException", "Fail", "File", "Group", "HdfsDirectory", "InlineTemplate", "InvalidArgument", "Link",
+    "Logger", "Package", "PropertiesFile", "Resource", "Script", "Service", "Source", "StaticFile", "Tarball",
+    "Template", "TemplateConfig", "UnknownConfiguration", "User", "XmlConfig", "call", "check_process_status",
+    "checked_call", "checked_unite", "default", "environment", "exceptions", "format", "functions", "get_kinit_path",
     "get_port_from_url", "is_empty", "logger", "quote_bash_args", "re", "resources", "script", "shell", "source",
     "substitute_vars",
 ]

@@ -1,4 +1,5 @@
-"""Files, folders, links, archives and command lines."""
+"""Files, folders, links, archives, command lines, and what a host has."""
 
+from resource_management.core.resources.host import *
 from resource_management.core.resources.system import *
 from resource_management.core.resources.tarball import *

@@ -30,7 +30,7 @@ ABSENT = {"muster": {"method": "absent"}}
 IMAGE = "muster's library changes nothing of the host; put what the script needs into the image"
 PLATFORM = "muster's library does not have it; use Python's module platform"
 LACKING = {
-    **dict.fromkeys(("Group", "MonitorWebserver", "Mount", "Package", "Repository", "Service", "User"), IMAGE),
+    **dict.fromkeys(("MonitorWebserver", "Mount", "Repository"), IMAGE),
     **dict.fromkeys(("OSCheck", "System"), PLATFORM),
 }
 
