@@ -127,11 +127,11 @@ type Package struct {
 	Name string `json:"name"`
 }
 
-// Addon is an add-on package. It is reported and kept; its commands do not run.
+// Addon is an add-on package: its INSTALL runs in the components that it names, behind their own.
 type Addon struct {
 	Name       string           `json:"name"`
 	Version    string           `json:"version,omitempty"`
-	Path       string           `json:"path"`                 // as appConfig has it; "." is the package itself
+	Path       string           `json:"path"`                 // in the package, "." the package itself; else as appConfig has it
 	Components []AddonComponent `json:"components,omitempty"` // none: the add-on is not in the package
 }
 

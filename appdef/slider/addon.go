@@ -14,7 +14,7 @@ import (
 
 // Add-on packages bring commands to components of another application. appConfig has application.addons, a list of
 // keys, and for each an application.addon.NAME with the path of the add-on's zip. Their metainfo has an
-// applicationPackage in place of an application. Add-ons are read, kept and reported; none of their commands run.
+// applicationPackage in place of an application. Of their commands INSTALL alone runs, as under Slider.
 
 // everyComponent is the name by which an add-on means all components.
 const everyComponent = "ALL"
@@ -52,6 +52,7 @@ func (l *loading) namedAddon(name string, v appdef.Value) {
 		return
 	}
 	doc := &document{found: &l.found}
+	read.Path = strings.TrimSuffix(prefix, "/")
 	file, data := l.firstOf(inside, doc, "metainfo.json", "metainfo.xml")
 	doc.file = prefix + doc.file
 	var root *node
@@ -119,7 +120,7 @@ func (l *loading) addon(c cursor, read appdef.Addon, files fs.FS) {
 	for _, part := range c.objects("components") {
 		part.knows(fields[AddonComponent]())
 		read.Components = append(read.Components, appdef.AddonComponent{
-			Name: part.required("name"), Script: of.commandScript(part), Commands: of.commands(part),
+			Name: part.required("name"), Script: of.addonScript(part), Commands: of.commands(part),
 		})
 	}
 	if len(read.Components) == 0 {
@@ -130,19 +131,36 @@ func (l *loading) addon(c cursor, read appdef.Addon, files fs.FS) {
 	l.addonComponents(c, read)
 }
 
-// addonComponents reports what the add-on would have done, and to which components.
+// addonScript reads the script of an add-on's component, which the add-on must have.
+func (l *loading) addonScript(part cursor) *appdef.CommandScript {
+	read := l.commandScript(part)
+	if read != nil && read.Missing && fs.ValidPath(read.Script) {
+		if script, ok := part.object("commandScript"); ok {
+			script.doc.add(l.noScript(script.at("script"), read.Script))
+		}
+	}
+	return read
+}
+
+// addonComponents reports what of the add-on does not run, and names of components that the app does not have.
 func (l *loading) addonComponents(c cursor, read appdef.Addon) {
 	known := l.app.ComponentNames()
-	var names []string
 	for _, part := range read.Components {
 		if part.Name != everyComponent && len(known) > 0 && !slices.Contains(known, part.Name) {
 			c.warn("the add-on's component "+appdef.Quote(part.Name),
 				everyComponent+" or one of "+strings.Join(known, ", "), appdef.DidYouMean(part.Name, known))
 		}
-		names = append(names, part.Name)
+		for _, own := range part.Commands {
+			if own.Name != "INSTALL" {
+				c.warn("the command "+appdef.Quote(own.Name)+" of the add-on "+appdef.Quote(read.Name), "INSTALL",
+					"an add-on's other commands are not run, as under Slider")
+			}
+		}
 	}
-	c.warn("the add-on "+appdef.Quote(read.Name)+" for "+strings.Join(names, ", "),
-		"its commands in the components' own scripts", "it is kept, and its commands are not run")
+	if read.Path == "." {
+		c.warn("the add-on "+appdef.Quote(read.Name)+" beside an application", "a package of its own",
+			"the application alone runs, as under Slider")
+	}
 }
 
 // resourceFiles reads application.resources: each instance gets these files of the package, and of stores. Under Slider

@@ -132,18 +132,18 @@ func TestAddons(t *testing.T) {
 	}
 	files := small(run, run, `"global": {"application.addons": "application.addon.B", "application.addon.A": "addons/a", "application.addon.B": "extra.zip",
 		"application.addon.C": "/opt/c.zip", "application.resources": "a.jar, lib/b.jar"}`,
-		map[string]string{"addons/a/metainfo.json": metainfo, "package/extra.zip": packed.String(), "a.jar": "a", "package/lib/b.jar": "b"})
+		map[string]string{"addons/a/metainfo.json": metainfo, "addons/a/package/scripts/all.py": "pass", "package/extra.zip": packed.String(), "a.jar": "a", "package/lib/b.jar": "b"})
 	a, found := slider.Load(files, slider.Options{})
-	if len(found.Errors()) > 0 || len(found) != 3 { // each add-on is told of
+	if len(found.Errors()) > 0 || len(found) != 1 { // of the one that is not there
 		t.Fatalf("problems: %v", found)
 	}
-	of := func(name, path string, missing bool) appdef.Addon {
+	of := func(name, path string) appdef.Addon {
 		return appdef.Addon{Name: name, Version: "3", Path: path, Components: []appdef.AddonComponent{
-			{Name: "ALL", Script: &appdef.CommandScript{Script: "scripts/all.py", Type: "PYTHON", Timeout: 600, Missing: missing}},
+			{Name: "ALL", Script: &appdef.CommandScript{Script: "scripts/all.py", Type: "PYTHON", Timeout: 600}},
 			{Name: "web", Commands: []appdef.Command{{Name: "INSTALL", Exec: "true", Type: "SHELL"}}},
 		}}
 	}
-	want := []appdef.Addon{of("B", "extra.zip", false), of("A", "addons/a", true), {Name: "C", Path: "/opt/c.zip"}}
+	want := []appdef.Addon{of("B", "package/extra.zip"), of("A", "addons/a"), {Name: "C", Path: "/opt/c.zip"}}
 	if diff := cmp.Diff(a.Addons, want); diff != "" {
 		t.Errorf("add-ons: got -, want +:\n%s", diff)
 	}

@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"path"
+	"slices"
 )
 
 // Script says that the package's own scripts or commands run the instance, as under Slider's agent. Without a Script
@@ -12,9 +13,11 @@ type Script struct {
 	File string `json:"file,omitempty"`
 	// Commands are metainfo's commands by name.
 	Commands map[string]ScriptCommand `json:"commands,omitempty"`
-	Python   string                   `json:"python"`
-	Folder   string                   `json:"folder"`  // basedir: the definition's package/
-	Library  string                   `json:"library"` // folder of the libraries that the scripts import
+	// Addons are what add-ons run behind INSTALL, in their order.
+	Addons  []ScriptAddon `json:"addons,omitempty"`
+	Python  string        `json:"python"`
+	Folder  string        `json:"folder"`  // basedir: the definition's package/
+	Library string        `json:"library"` // folder of the libraries that the scripts import
 	// Timeout limits one command, and StatusInterval is the pause between two STATUS, both in seconds; 0: no STATUS.
 	Timeout        float64 `json:"timeout"`
 	StatusInterval float64 `json:"status_interval"`
@@ -31,6 +34,14 @@ type Script struct {
 type ScriptCommand struct {
 	Shell string `json:"shell,omitempty"`
 	File  string `json:"file,omitempty"`
+}
+
+// ScriptAddon is the INSTALL of an add-on package in this component.
+type ScriptAddon struct {
+	Name string `json:"name"`
+	Root string `json:"root"` // the add-on's folder; a File lies below its package/
+	ScriptCommand
+	Timeout float64 `json:"timeout"` // seconds
 }
 
 // The commands that the agent calls by itself.
@@ -76,9 +87,21 @@ func (s *Script) Argv(command, log, root string) []string {
 	if !s.isFile(command) {
 		return []string{cmp.Or(s.shell, "bash"), "-c", own.Shell}
 	}
+	return s.python(path.Join(s.Folder, cmp.Or(own.File, s.File)), command, log, root)
+}
+
+// AddonArgv is the argument vector of an add-on's INSTALL. As under Slider its script is told the folder of the app's
+// package, not of the add-on's.
+func (s *Script) AddonArgv(a ScriptAddon, log, root string) []string {
+	if a.File == "" {
+		return []string{cmp.Or(s.shell, "bash"), "-c", a.Shell}
+	}
+	return s.python(path.Join(a.Root, "package", a.File), CommandInstall, log, root)
+}
+
+func (s *Script) python(file, command, log, root string) []string {
 	return []string{
-		s.Python, path.Join(s.Folder, cmp.Or(own.File, s.File)), command, path.Join(log, CommandFile), s.Folder,
-		path.Join(log, StructuredFile), "INFO", root,
+		s.Python, file, command, path.Join(log, CommandFile), s.Folder, path.Join(log, StructuredFile), "INFO", root,
 	}
 }
 
@@ -93,6 +116,10 @@ func (s *Script) each(fill func(string) string) *Script {
 	out.Configurations = make(map[string]map[string]string, len(s.Configurations))
 	for dict, values := range s.Configurations {
 		out.Configurations[dict] = eachValue(values, fill)
+	}
+	out.Addons = slices.Clone(s.Addons)
+	for i, a := range out.Addons {
+		out.Addons[i].Root, out.Addons[i].Shell = fill(a.Root), fill(a.Shell)
 	}
 	out.Commands = make(map[string]ScriptCommand, len(s.Commands))
 	for name, c := range s.Commands {

@@ -17,10 +17,14 @@ func (b *builder) scripted() bool {
 
 // script plans the commands; nil if the process is a single command.
 func (b *builder) script() *Script {
+	c := b.component
 	if !b.scripted() {
+		for _, a := range b.addonInstalls(0) {
+			b.warn(func() appdef.Place { return placeOf(b.app, "addons") }, "the add-on "+appdef.Quote(a.Name),
+				"a component that a script or metainfo's commands run", "its INSTALL is not run in "+c.Name)
+		}
 		return nil
 	}
-	c := b.component
 	s := &Script{
 		Commands: map[string]ScriptCommand{}, Python: b.python(),
 		Folder:  path.Join(b.req.root(), "app/definition/package"),
@@ -43,9 +47,39 @@ func (b *builder) script() *Script {
 		b.warn(b.key("muster.tensorflow.args"), appdef.Quote(*own), "muster.start=builtin",
 			"the package's script makes its own arguments")
 	}
+	s.Addons = b.addonInstalls(s.Timeout)
 	s.Configurations, _ = b.scope.Dictionaries()
 	s.JavaHome = b.javaHome()
 	return s
+}
+
+// addonInstalls are what add-ons run in this component: a script, or else the command INSTALL. timeout is the component's.
+func (b *builder) addonInstalls(timeout float64) []ScriptAddon {
+	var all []ScriptAddon
+	for _, a := range b.app.Addons {
+		for _, part := range a.Components {
+			if !laidOut(a) || part.Name != b.component.Name && part.Name != "ALL" {
+				continue
+			}
+			run := ScriptAddon{Name: a.Name, Root: b.addonRoot(a), Timeout: timeout}
+			if part.Script != nil {
+				run.File, run.Timeout = part.Script.Script, cmp.Or(float64(part.Script.Timeout), timeout)
+			}
+			for _, k := range part.Commands {
+				switch {
+				case part.Script != nil || k.Name != CommandInstall:
+				case strings.EqualFold(k.Type, "PYTHON"):
+					run.File = k.Exec
+				default:
+					run.Shell = b.shellText("addons", b.withNames(k.Exec))
+				}
+			}
+			if run.File != "" || run.Shell != "" {
+				all = append(all, run)
+			}
+		}
+	}
+	return all
 }
 
 // withNames lets a text of metainfo's commands say {app_root} and {pid_file}: Slider filled in these two names of the

@@ -70,6 +70,40 @@ func TestScriptIsFilled(t *testing.T) {
 	}
 }
 
+// TestAddons: which INSTALL of an add-on runs in a component, and that a component without INSTALL is warned of.
+func TestAddons(t *testing.T) {
+	install := appdef.Command{Name: CommandInstall, Exec: "echo {app_root}", Type: "SHELL"}
+	script := &appdef.CommandScript{Script: "scripts/x.py", Type: "PYTHON", Timeout: 9}
+	app := scriptedApp()
+	app.Addons = []appdef.Addon{
+		{Name: "all", Path: "addons/all", Components: []appdef.AddonComponent{
+			{Name: "ALL", Commands: []appdef.Command{{Name: CommandStart, Exec: "true"}, install}}, {Name: "worker", Script: script},
+		}},
+		{Name: "others", Path: "o.zip", Components: []appdef.AddonComponent{{Name: "ps", Script: script}}},
+		{Name: "started", Path: "s", Components: []appdef.AddonComponent{{Name: "ALL", Commands: []appdef.Command{{Name: CommandStart, Exec: "true"}}}}},
+		{Name: "gone", Path: "/opt/gone"}, {Name: "itself", Path: ".", Components: []appdef.AddonComponent{{Name: "ALL", Script: script}}},
+	}
+	root := Work + "/worker-0/addon/definition/application.addon.all"
+	want := []ScriptAddon{
+		{Name: "all", Root: root, ScriptCommand: ScriptCommand{Shell: "echo " + Work + "/worker-0/app/install"}, Timeout: 30},
+		{Name: "all", Root: root, ScriptCommand: ScriptCommand{File: "scripts/x.py"}, Timeout: 9},
+	}
+	p := mustBuild(t, app, request("worker", 0))
+	if d := cmp.Diff(want, p.Script.Addons); d != "" {
+		t.Errorf("-want +got\n%s", d)
+	}
+	if got := p.Script.each(func(s string) string { return strings.ReplaceAll(s, Work, "/w") }).Addons[0].Root; !strings.HasPrefix(got, "/w/") {
+		t.Errorf("root: got %s", got)
+	}
+	line := with(app, "worker", func(c *appdef.Component) { c.Settings.Command, c.Settings.CommandFrom = "true", "muster.command" })
+	p = mustBuild(t, line, request("worker", 0))
+	if p.Script != nil || !slices.ContainsFunc(p.Warnings, func(w appdef.Problem) bool {
+		return strings.Contains(w.Got, `the add-on "all"`) && strings.Contains(w.Hint, "its INSTALL is not run in worker")
+	}) {
+		t.Errorf("got %v", p.Warnings)
+	}
+}
+
 // TestWhatStartRuns: which of a component's ways to be run is taken.
 func TestWhatStartRuns(t *testing.T) {
 	for name, c := range map[string]struct {

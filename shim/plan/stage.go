@@ -83,7 +83,7 @@ func (b *builder) brought(place, name string) string {
 func (b *builder) addons() []StageItem {
 	var items []StageItem
 	for _, a := range b.app.Addons {
-		if len(a.Components) == 0 || !fs.ValidPath(a.Path) {
+		if !laidOut(a) {
 			continue
 		}
 		kind := stageAddon
@@ -92,8 +92,17 @@ func (b *builder) addons() []StageItem {
 		}
 		items = append(items, StageItem{
 			Name: a.Name, Kind: kind, From: path.Join(b.req.root(), "app/definition", a.Path),
-			To: path.Join(b.req.root(), "addon/definition", "application.addon."+a.Name),
+			To: b.addonRoot(a),
 		})
 	}
 	return items
+}
+
+// laidOut tells whether an add-on lies in the package, as a package of its own.
+func laidOut(a appdef.Addon) bool {
+	return len(a.Components) > 0 && fs.ValidPath(a.Path) && a.Path != "."
+}
+
+func (b *builder) addonRoot(a appdef.Addon) string {
+	return path.Join(b.req.root(), "addon/definition", "application.addon."+a.Name)
 }

@@ -22,7 +22,7 @@ const (
 	StageZip     = "zip"
 	StageFile    = "file"
 	StageLibrary = "library" // what scripts import; From is its name
-	stageAddon   = "addon"   // an add-on's folder, as StageFolder; its commands are not run
+	stageAddon   = "addon"   // an add-on's folder, as StageFolder
 )
 
 // The kinds of StageItem that lie in a store. From is a path or URL.

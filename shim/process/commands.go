@@ -33,7 +33,12 @@ type commandEnd struct {
 
 // order runs one command and waits for its end, at most for limit (0: no limit).
 func (p *Process) order(ctx context.Context, command string, limit time.Duration) (commandEnd, error) {
-	if command == plan.CommandStatus { // its files are overwritten
+	return p.carryOut(ctx, script.Order{Command: command}, limit)
+}
+
+// carryOut runs an order, which has no number yet.
+func (p *Process) carryOut(ctx context.Context, o script.Order, limit time.Duration) (commandEnd, error) {
+	if o.Command == plan.CommandStatus { // its files are overwritten
 		p.statusTurn.Lock()
 		defer p.statusTurn.Unlock()
 		limit = min(limit, mostStatus)
@@ -41,7 +46,7 @@ func (p *Process) order(ctx context.Context, command string, limit time.Duration
 	if ctx.Err() != nil {
 		return commandEnd{}, context.Cause(ctx)
 	}
-	o, s := p.nextOrder(command), p.filledScript()
+	o, s := p.numbered(o), p.filledScript()
 	argv, err := p.tell(o, s)
 	if err != nil {
 		return commandEnd{}, err
@@ -57,22 +62,21 @@ func (p *Process) order(ctx context.Context, command string, limit time.Duration
 	}
 	session, err := p.guards.now().Exec(ctx, sandbox.ExecSpec{
 		Argv: argv, Env: environ(env), Dir: p.Plan.Process.Cwd,
-		Awaited: command == plan.CommandStop, // it may have work left after the process has ended
+		Awaited: o.Command == plan.CommandStop, // it may have work left after the process has ended
 	})
 	if err != nil {
 		return commandEnd{}, err
 	}
 	end := p.follow(ctx, o, session)
 	if end.TimedOut {
-		end.Why = fmt.Sprintf(causeOverlong, command, limit)
+		end.Why = fmt.Sprintf(causeOverlong, o.Command, limit)
 	}
 	return end, nil
 }
 
-// nextOrder gives a command its number. STATUS has none: its files are overwritten.
-func (p *Process) nextOrder(command string) script.Order {
-	o := script.Order{Command: command}
-	if command != plan.CommandStatus {
+// numbered is an order with its number. STATUS has none: its files are overwritten.
+func (p *Process) numbered(o script.Order) script.Order {
+	if o.Command != plan.CommandStatus {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.task++
@@ -172,7 +176,7 @@ func (p *Process) complaint(stderr string) string {
 // orderStart writes the input of START, and removes the pid files of the last start: their numbers may belong to other
 // processes now. It returns the number of the command.
 func (p *Process) orderStart() (task int, err error) {
-	o, s := p.nextOrder(plan.CommandStart), p.filledScript()
+	o, s := p.numbered(script.Order{Command: plan.CommandStart}), p.filledScript()
 	p.removePIDs(s)
 	_, err = p.tell(o, s)
 	return o.Task, err

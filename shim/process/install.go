@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,26 +13,43 @@ import (
 	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/sandbox"
+	"github.com/muster-agent/muster/shim/script"
 )
 
 // noFramework gives no environment: that of a framework needs a roster.
 func noFramework(plan.Plan, registry.Roster) (env, files map[string]string) { return nil, nil }
 
-// Install runs INSTALL in the container and ends the processes that it left.
+// Install runs INSTALL in the container, and behind it that of each add-on. It ends the processes that they left.
 func (p *Process) Install(ctx context.Context) error {
 	s := p.Plan.Script
-	if s == nil || !s.Has(plan.CommandInstall) {
+	if s == nil {
 		return nil
 	}
-	end, err := p.order(ctx, plan.CommandInstall, plan.Seconds(s.Timeout))
+	if s.Has(plan.CommandInstall) {
+		if err := p.install(ctx, script.Order{Command: plan.CommandInstall}, nameOf(s), s.Timeout); err != nil {
+			return err
+		}
+	}
+	for i, a := range s.Addons {
+		o := script.Order{Command: plan.CommandInstall, Addon: i + 1}
+		if err := p.install(ctx, o, cmp.Or(a.File, "the command")+" of the add-on "+a.Name, a.Timeout); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// install runs one INSTALL, of what has that name, for so many seconds at most.
+func (p *Process) install(ctx context.Context, o script.Order, name string, timeout float64) error {
+	end, err := p.carryOut(ctx, o, plan.Seconds(timeout))
 	if err != nil {
-		return notRun(s, err)
+		return notRun(p.Plan.Script, err)
 	}
 	if err := p.guards.now().Sweep(ctx); err != nil {
 		return fmt.Errorf("INSTALL: end what it left: %w", err)
 	}
 	if end.OK() {
-		p.Log.Info("INSTALL done", "output", end.files.Stdout)
+		p.Log.Info("INSTALL done", "of", name, "output", end.files.Stdout)
 		return nil
 	}
 	failed := &fault.Error{
@@ -44,7 +62,7 @@ func (p *Process) Install(ctx context.Context) error {
 		failed.Class, end.Why = registry.ClassOOM, outOfMemory(used)
 		failed.Peak, failed.Limit = used.Peak, used.Limit
 	}
-	failed.Err = fmt.Errorf("INSTALL of %s: %s (%s)", nameOf(s), end.Why, p.logs.path(end.files.Stderr))
+	failed.Err = fmt.Errorf("INSTALL of %s: %s (%s)", name, end.Why, p.logs.path(end.files.Stderr))
 	return failed
 }
 

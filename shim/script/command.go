@@ -15,6 +15,7 @@ import (
 type Order struct {
 	Command string // INSTALL, START, STATUS, STOP, or one of the package's own
 	Task    int    // its number, from 1; STATUS has none
+	Addon   int    // which add-on's INSTALL it is, from 1; 0: none, but the package's own command
 }
 
 // Files are the names of one command's files in the instance's log folder.
@@ -43,6 +44,9 @@ func (o Order) Files() Files {
 // Argv is the order's argument vector, with its files in the folder log. s is filled in already.
 func (o Order) Argv(s *plan.Script, log, root string) []string {
 	argv := s.Argv(o.Command, log, root)
+	if o.Addon > 0 {
+		argv = s.AddonArgv(s.Addons[o.Addon-1], log, root)
+	}
 	files := o.Files()
 	for i, arg := range argv {
 		switch arg {
@@ -63,7 +67,8 @@ type document struct {
 	ServiceName   string `json:"serviceName"`
 	ComponentName string `json:"componentName"`
 	Role          string `json:"role"`
-	TaskID        any    `json:"taskId"` // a number; the word status for STATUS
+	Package       string `json:"package,omitempty"` // the add-on
+	TaskID        any    `json:"taskId"`            // a number; the word status for STATUS
 	CommandID     string `json:"commandId"`
 	hostNames
 	params
@@ -109,6 +114,9 @@ func (o Order) Document(p plan.Plan, s *plan.Script, host string) []byte {
 		Configurations: s.Configurations, Component: map[string]string{"autoStartOnFailure": auto},
 		Containers: []string{},
 	}
+	if o.Addon > 0 {
+		d.Package = s.Addons[o.Addon-1].Name
+	}
 	text, err := json.MarshalIndent(d, "", "  ")
 	if err != nil {
 		panic("script: encode command: " + err.Error()) // texts and a number
@@ -122,7 +130,14 @@ func (o Order) params(s *plan.Script) map[string]string {
 		"command_timeout": strconv.FormatFloat(s.Timeout, 'f', -1, 64),
 		"record_config":   strconv.FormatBool(o.Command == plan.CommandStart || o.Command == plan.CommandStop),
 	}
-	if own, ok := s.Commands[o.Command]; ok {
+	own, ok := s.Commands[o.Command]
+	if o.Addon > 0 {
+		addon := s.Addons[o.Addon-1]
+		own, ok = addon.ScriptCommand, true
+		params["addonPackageRoot"] = addon.Root
+		params["command_timeout"] = strconv.FormatFloat(addon.Timeout, 'f', -1, 64)
+	}
+	if ok {
 		if own.File != "" {
 			params["script"] = own.File
 		} else {

@@ -25,6 +25,12 @@ func memcached() plan.Plan {
 			File: "scripts/memcached.py", Python: "python3", Folder: "/w/MEMCACHED-1/app/definition/package",
 			Library: "/w/MEMCACHED-1/infra/agent/slider-agent", Timeout: 600, StatusInterval: 5, JavaHome: "/usr/lib/jvm/17",
 			PackageList: `[{"name":"files/jmemcached.tar.gz","type":"tarball"}]`, AutoStart: true,
+			Addons: []plan.ScriptAddon{
+				{Name: "stats", Root: "/w/MEMCACHED-1/addon/definition/application.addon.stats", Timeout: 30,
+					ScriptCommand: plan.ScriptCommand{File: "scripts/stats.py"}},
+				{Name: "more", Root: "/w/MEMCACHED-1/addon/definition/application.addon.more", Timeout: 600,
+					ScriptCommand: plan.ScriptCommand{Shell: "echo more"}},
+			},
 			Commands: map[string]plan.ScriptCommand{"PING": {Shell: "echo pong"}, "CHECK": {File: "scripts/check.py"}},
 			Configurations: map[string]map[string]string{
 				"global": {
@@ -41,8 +47,10 @@ func memcached() plan.Plan {
 func TestDocument(t *testing.T) {
 	p := memcached()
 	for name, order := range map[string]Order{
-		"install": {plan.CommandInstall, 1}, "start": {plan.CommandStart, 2}, "status": {Command: plan.CommandStatus},
-		"shell": {"PING", 3}, "python": {"CHECK", 4},
+		"install": {Command: plan.CommandInstall, Task: 1}, "start": {Command: plan.CommandStart, Task: 2}, "status": {Command: plan.CommandStatus},
+		"shell": {Command: "PING", Task: 3}, "python": {Command: "CHECK", Task: 4},
+		"addon":       {Command: plan.CommandInstall, Task: 2, Addon: 1},
+		"addon-shell": {Command: plan.CommandInstall, Task: 3, Addon: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := order.Document(p, p.Script, "10.0.0.7")
@@ -67,7 +75,7 @@ func TestDocument(t *testing.T) {
 func TestDocumentHasSlidersKeys(t *testing.T) {
 	p := memcached()
 	var got map[string]any
-	if err := json.Unmarshal(Order{plan.CommandStart, 2}.Document(p, p.Script, "h"), &got); err != nil {
+	if err := json.Unmarshal(Order{Command: plan.CommandStart, Task: 2}.Document(p, p.Script, "h"), &got); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
@@ -91,7 +99,7 @@ func TestArgv(t *testing.T) {
 		order Order
 		want  []string
 	}{
-		{Order{plan.CommandInstall, 1}, []string{
+		{Order{Command: plan.CommandInstall, Task: 1}, []string{
 			"python3", "/w/MEMCACHED-1/app/definition/package/scripts/memcached.py", "INSTALL", "/log/command-1.json",
 			"/w/MEMCACHED-1/app/definition/package", "/log/structured-out-1.json", "INFO", "/w/MEMCACHED-1",
 		}},
@@ -99,11 +107,17 @@ func TestArgv(t *testing.T) {
 			"python3", "/w/MEMCACHED-1/app/definition/package/scripts/memcached.py", "STATUS", "/log/status_command.json",
 			"/w/MEMCACHED-1/app/definition/package", "/log/structured-out-status.json", "INFO", "/w/MEMCACHED-1",
 		}},
-		{Order{"CHECK", 4}, []string{
+		{Order{Command: "CHECK", Task: 4}, []string{
 			"python3", "/w/MEMCACHED-1/app/definition/package/scripts/check.py", "CHECK", "/log/command-4.json",
 			"/w/MEMCACHED-1/app/definition/package", "/log/structured-out-4.json", "INFO", "/w/MEMCACHED-1",
 		}},
-		{Order{"PING", 3}, []string{"bash", "-c", "echo pong"}},
+		{Order{Command: "PING", Task: 3}, []string{"bash", "-c", "echo pong"}},
+		{Order{Command: plan.CommandInstall, Task: 5, Addon: 1}, []string{
+			"python3", "/w/MEMCACHED-1/addon/definition/application.addon.stats/package/scripts/stats.py", "INSTALL",
+			"/log/command-5.json", "/w/MEMCACHED-1/app/definition/package", "/log/structured-out-5.json", "INFO",
+			"/w/MEMCACHED-1",
+		}},
+		{Order{Command: plan.CommandInstall, Task: 6, Addon: 2}, []string{"bash", "-c", "echo more"}},
 	} {
 		if got := c.order.Argv(s, "/log", "/w/MEMCACHED-1"); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: got %q, want %q", c.order.Command, got, c.want)

@@ -71,6 +71,13 @@ func (r *record) fill(ctx context.Context, dir string, c *call, now time.Time) e
 		return err
 	}
 	r.Set = append(r.Set, set...)
+	for _, w := range c.given["--addon"] {
+		at, err := r.fillAddon(dir, w[0], w[1])
+		if err != nil {
+			return fmt.Errorf("slider %s: --addon %s: %w", c.verb, w[0], err)
+		}
+		r.Set = append(r.Set, "global:application.addon."+w[0]+"="+at)
+	}
 	for _, pair := range c.given["--component"] {
 		r.Instances = append(r.Instances, pair[0]+"="+pair[1])
 	}
@@ -130,9 +137,6 @@ func (c *call) settings() ([]string, error) {
 	for _, w := range c.given["--set"] {
 		set = append(set, w[0])
 	}
-	for _, w := range c.given["--addon"] {
-		add("--addon", "global", "application.addon."+w[0], w[1])
-	}
 	for option, name := range map[string]string{"--zkhosts": "ZK_HOST", "--zkpath": "DEFAULT_ZK_PATH"} {
 		if c.has(option) {
 			set = append(set, name+"="+c.one(option))
@@ -172,7 +176,8 @@ func withoutEmpty(found appdef.Problems) (empty bool, rest appdef.Problems) {
 }
 
 // fillPackage copies the package into the newest revision, so that the app stays what it was made of. An archive stays
-// an archive, with its signature: the policy of the host may ask for it at each start.
+// an archive, with its signature: the policy of the host may ask for it at each start. With --metainfo or --addon it is
+// another package, and a folder.
 func (r *record) fillPackage(ctx context.Context, dir string, c *call) error {
 	metainfo, err := c.metainfo()
 	if err != nil {
@@ -180,9 +185,9 @@ func (r *record) fillPackage(ctx context.Context, dir string, c *call) error {
 	}
 	ref := c.one("--appdef")
 	switch {
-	case ref == "" && metainfo == nil && r.Definition != "":
+	case ref == "" && metainfo == nil && r.Definition != "" && !c.has("--addon"):
 		return nil
-	case ref == "" && metainfo == nil:
+	case ref == "" && metainfo == nil && r.Definition == "":
 		return exit.Usagef("slider %s: without --appdef: want a folder, an archive or catalog:NAME behind it, "+
 			"or --metainfo alone", c.verb)
 	}
@@ -199,11 +204,11 @@ func (r *record) fillPackage(ctx context.Context, dir string, c *call) error {
 			name = filepath.Base(from.Package.Name)
 		}
 		r.AppDef = store.Printable(from.Ref)
-		if from.Package.Digest != "" && metainfo == nil {
+		if from.Package.Digest != "" && metainfo == nil && !c.has("--addon") {
 			r.Definition = filepath.Join(r.revision(), "package", name)
 			return keepArchive(ctx, from, filepath.Join(dir, r.Definition))
 		}
-	case r.Definition != "": // --metainfo of update: the rest stays
+	case r.Definition != "": // --metainfo or --addon of update: the rest stays
 		pkg, err := packages.Open(filepath.Join(dir, r.Definition))
 		if err != nil {
 			return exit.With(exit.Definition, err)
@@ -224,6 +229,28 @@ func (r *record) fillPackage(ctx context.Context, dir string, c *call) error {
 		}
 	}
 	return putMetainfo(to, metainfo)
+}
+
+// fillAddon copies an add-on into the package of the newest revision, and returns its path there. One that the package
+// has already is named by that path.
+func (r *record) fillAddon(dir, name, from string) (string, error) {
+	if _, err := os.Stat(from); errors.Is(err, fs.ErrNotExist) { // the definition's check says whether the package has it
+		return from, nil
+	}
+	if !filepath.IsLocal(name) || strings.ContainsAny(name, "/=") {
+		return "", exit.With(exit.Usage, fmt.Errorf("got the name %q, want one that a folder may have", name))
+	}
+	pkg, err := packages.Open(from)
+	if err != nil {
+		return "", exit.With(exit.Definition, err)
+	}
+	defer pkg.Close()
+	at := filepath.Join("addons", name)
+	into := filepath.Join(dir, r.Definition, at)
+	if err := errors.Join(os.RemoveAll(into), os.MkdirAll(into, 0o755)); err != nil {
+		return "", exit.With(exit.Forbidden, err)
+	}
+	return at, exit.With(exit.Definition, packages.Copy(pkg.FS, into))
 }
 
 // openPackage opens what --appdef names, if the policy that the app will be run under admits it.

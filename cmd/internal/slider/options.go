@@ -46,7 +46,7 @@ func definitionOptions() []Option {
 		{"--set", "[COMPONENT:]KEY=VALUE", "any of the four above, as muster run takes it; repeatable", ""},
 		{"--zkhosts", "HOSTS", "the value of ${ZK_HOST}", ""},
 		{"--zkpath", "PATH", "the value of ${DEFAULT_ZK_PATH}", ""},
-		{"--addon", "NAME PACKAGE", "an add-on package: read and reported, not run; repeatable", ""},
+		{"--addon", "NAME PACKAGE", "an add-on package, whose INSTALL runs behind the app's own; repeatable", ""},
 	}
 }
 
