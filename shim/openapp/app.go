@@ -112,8 +112,12 @@ func (f *Choices) define(from Source, template, resources *slider.File) (app app
 	if err := f.admitChoices(); err != nil {
 		return app, nil, err
 	}
-	if data := jobIn(from); data != nil {
-		if app, found, err = f.loadJob(from, data); err != nil {
+	data, name, err := jobIn(from)
+	if err != nil {
+		return app, nil, err
+	}
+	if data != nil {
+		if app, found, err = f.loadJob(from, data, name); err != nil {
 			return app, nil, err
 		}
 	} else {

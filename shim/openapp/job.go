@@ -98,34 +98,40 @@ func beginning(name string, large bool) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, most))
 }
 
-// jobIn is the job file of a package that has one: job.json at its top, and no metainfo.
-func jobIn(from Source) []byte {
-	if from.Job != nil {
-		return from.Job
+// jobIn is the job file of a package that has one, with its name: job.json or job.yaml at its top, and no metainfo.
+func jobIn(from Source) (data []byte, name string, err error) {
+	switch {
+	case from.Job != nil && from.Ref == Stdin:
+		return from.Job, pai.JobFile, nil
+	case from.Job != nil:
+		return from.Job, filepath.Base(from.Ref), nil
 	}
 	for _, name := range []string{"metainfo.json", "metainfo.xml"} {
 		if _, err := fs.Stat(from.Package.FS, name); !errors.Is(err, fs.ErrNotExist) {
-			return nil
+			return nil, "", nil
 		}
 	}
-	data, err := fs.ReadFile(from.Package.FS, pai.JobFile)
-	if err != nil {
-		return nil
+	for _, file := range []string{pai.JobFile, "job.yaml", "job.yml"} {
+		text, err := fs.ReadFile(from.Package.FS, file)
+		switch {
+		case err != nil: // it is not there, or nobody's to read: then a package without metainfo is told of
+		case data != nil:
+			return nil, "", exit.With(exit.Definition, fmt.Errorf("app %s: got %s and %s, want one job file in a folder; "+
+				"name the file that is meant", from.Ref, name, file))
+		default:
+			data, name = text, file
+		}
 	}
-	return data
+	return data, name, nil
 }
 
 // loadJob reads a job file. Flags that replace documents of a package are refused.
-func (f *Choices) loadJob(from Source, data []byte) (appdef.App, appdef.Problems, error) {
+func (f *Choices) loadJob(from Source, data []byte, name string) (appdef.App, appdef.Problems, error) {
 	for flag, path := range map[string]string{"--template": f.Template, "--resources": f.Resources} {
 		if path != "" {
 			return appdef.App{}, nil, exit.Usagef("%s: %s is a job file, which has none of the documents of a "+
 				"package; --set changes its settings", flag, from.Ref)
 		}
-	}
-	name := pai.JobFile
-	if from.Job != nil && from.Ref != Stdin {
-		name = filepath.Base(from.Ref)
 	}
 	app, found := pai.Load(data, pai.Options{
 		Name: name, Version: f.PAIVersion, OutputUser: f.OutputUser, Set: f.Set,

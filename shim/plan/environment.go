@@ -56,6 +56,10 @@ func (b *builder) secrets(proc *Process, s appdef.SecretSettings) {
 	proc.SecretForm, proc.JobSecrets = s.SecretForm, b.app.JobSecrets
 	for name, ref := range s.Secrets {
 		proc.SecretRefs[name] = b.text("muster.secret."+name, ref)
+		if s.SecretForm == appdef.SecretsFile && strings.HasPrefix(ref, appdef.JobSecret) {
+			b.problem(b.key("muster.secrets.form"), appdef.Quote(s.SecretForm), "both, or env",
+				"the job's commands name its secret "+strings.TrimPrefix(ref, appdef.JobSecret)+" as the variable "+name)
+		}
 	}
 }
 
