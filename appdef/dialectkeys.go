@@ -57,7 +57,7 @@ func dialectKeys() []Key {
 		},
 		{
 			Name: "muster.pai.debug", Global: true, Default: "false", Values: []string{"true", "false"},
-			Meaning: "PAI's isDebug",
+			Meaning: "PAI's isDebug as the job file has it, for muster convert; muster.hold is what acts",
 			app:     func(s *AppSettings, text string) (err error) { s.PAI.Debug, err = parseBool(text); return err },
 		},
 		{

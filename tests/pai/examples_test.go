@@ -1,6 +1,7 @@
 package pai_test
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,16 +40,27 @@ func TestExamplesPlan(t *testing.T) {
 				if err != nil {
 					t.Fatalf("plan: %v", err)
 				}
-				_, command, ok := strings.Cut(string(plan), `"argv": [`)
-				command, _, _ = strings.Cut(command, "]")
+				var told struct {
+					Start struct {
+						Argv []string          `json:"argv"`
+						Env  map[string]string `json:"env"`
+					} `json:"start"`
+				}
+				if err := json.Unmarshal(plan, &told); err != nil {
+					t.Fatal(err)
+				}
+				command := told.Start.Argv[len(told.Start.Argv)-1]
 				words := named.FindAllStringSubmatch(command, -1)
-				if !ok || len(words) == 0 {
+				if len(words) == 0 {
 					t.Errorf("the command of %s names no variable: %s", task, command)
 				}
 				for _, word := range words {
-					if !strings.Contains(string(plan), `"`+word[1]+`": "`) {
-						t.Errorf("the command of %s names %s, which its plan does not tell", task, word[1])
+					if value := told.Start.Env[word[1]]; value == "" || strings.Contains(value, "{") {
+						t.Errorf("the command of %s names %s, which is told as %q", task, word[1], value)
 					}
+				}
+				if out, err := exec.Command("bash", "-n", "-c", command).CombinedOutput(); err != nil {
+					t.Errorf("the command of %s is none: %v, %s", task, err, out)
 				}
 			}
 		})
