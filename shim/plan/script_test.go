@@ -81,7 +81,8 @@ func TestAddons(t *testing.T) {
 		}},
 		{Name: "others", Path: "o.zip", Components: []appdef.AddonComponent{{Name: "ps", Script: script}}},
 		{Name: "started", Path: "s", Components: []appdef.AddonComponent{{Name: "ALL", Commands: []appdef.Command{{Name: CommandStart, Exec: "true"}}}}},
-		{Name: "gone", Path: "/opt/gone"}, {Name: "itself", Path: ".", Components: []appdef.AddonComponent{{Name: "ALL", Script: script}}},
+		{Name: "gone", Path: "/opt/gone"},
+		{Name: "itself", Path: ".", Components: []appdef.AddonComponent{{Name: "ALL", Script: script}}},
 	}
 	root := Work + "/worker-0/addon/definition/application.addon.all"
 	want := []ScriptAddon{

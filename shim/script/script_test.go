@@ -26,10 +26,14 @@ func memcached() plan.Plan {
 			Library: "/w/MEMCACHED-1/infra/agent/slider-agent", Timeout: 600, StatusInterval: 5, JavaHome: "/usr/lib/jvm/17",
 			PackageList: `[{"name":"files/jmemcached.tar.gz","type":"tarball"}]`, AutoStart: true,
 			Addons: []plan.ScriptAddon{
-				{Name: "stats", Root: "/w/MEMCACHED-1/addon/definition/application.addon.stats", Timeout: 30,
-					ScriptCommand: plan.ScriptCommand{File: "scripts/stats.py"}},
-				{Name: "more", Root: "/w/MEMCACHED-1/addon/definition/application.addon.more", Timeout: 600,
-					ScriptCommand: plan.ScriptCommand{Shell: "echo more"}},
+				{
+					Name: "stats", Root: "/w/MEMCACHED-1/addon/definition/application.addon.stats", Timeout: 30,
+					ScriptCommand: plan.ScriptCommand{File: "scripts/stats.py"},
+				},
+				{
+					Name: "more", Root: "/w/MEMCACHED-1/addon/definition/application.addon.more", Timeout: 600,
+					ScriptCommand: plan.ScriptCommand{Shell: "echo more"},
+				},
 			},
 			Commands: map[string]plan.ScriptCommand{"PING": {Shell: "echo pong"}, "CHECK": {File: "scripts/check.py"}},
 			Configurations: map[string]map[string]string{

@@ -62,6 +62,22 @@ class PackageTest(harness.FolderCase):
             Package("no-such-package")
 
 
+class ScriptTest(harness.FolderCase):
+    def test_a_failure_is_one_line_with_its_place(self):
+        for resource, want in (
+                ("User('no-such-user')", "User['no-such-user']: there is no user no-such-user, and a process makes none; "
+                 "put it into the image (muster.image), or have it on each host (app.py, line 4)"),
+                ("Service('web', status_command='false')", "Service['web']: the service web is to start, and a process has "
+                 "no service manager; give start_command=, or begin the program by Execute: it is then the instance's own "
+                 "process (app.py, line 4)"),
+                ("Group('no-such-group', only_if='false')", None)):
+            with self.subTest(resource):
+                run = self.run_script("class App(Script):\n  def install(self, env):\n    {}\nApp().execute()\n".format(
+                    resource), command="INSTALL")
+                self.assertEqual(run.returncode, 1 if want else 0, run.stderr)
+                self.assertEqual(run.stderr, "app.py: INSTALL: {}\n".format(want) if want else "")
+
+
 class ServiceTest(harness.FolderCase):
     def test_its_own_commands_run(self):
         for runs, action, want in (
