@@ -116,8 +116,9 @@ func jobIn(from Source) (data []byte, name string, err error) {
 		switch {
 		case err != nil: // it is not there, or nobody's to read: then a package without metainfo is told of
 		case data != nil:
-			return nil, "", exit.With(exit.Definition, fmt.Errorf("app %s: got %s and %s, want one job file in a folder; "+
-				"name the file that is meant", from.Ref, name, file))
+			err := fmt.Errorf("app %s: got %s and %s, want one job file in a folder; name the file that is meant",
+				from.Ref, name, file)
+			return nil, "", exit.With(exit.Definition, err)
 		default:
 			data, name = text, file
 		}

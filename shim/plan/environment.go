@@ -58,7 +58,8 @@ func (b *builder) secrets(proc *Process, s appdef.SecretSettings) {
 		proc.SecretRefs[name] = b.text("muster.secret."+name, ref)
 		if s.SecretForm == appdef.SecretsFile && strings.HasPrefix(ref, appdef.JobSecret) {
 			b.problem(b.key("muster.secrets.form"), appdef.Quote(s.SecretForm), "both, or env",
-				"the job's commands name its secret "+strings.TrimPrefix(ref, appdef.JobSecret)+" as the variable "+name)
+				"the job's commands name its secret "+strings.TrimPrefix(ref, appdef.JobSecret)+" as the variable "+
+					name)
 		}
 	}
 }

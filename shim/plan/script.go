@@ -53,7 +53,8 @@ func (b *builder) script() *Script {
 	return s
 }
 
-// addonInstalls are what add-ons run in this component: a script, or else the command INSTALL. timeout is the component's.
+// addonInstalls are what add-ons run in this component: a script, or else the command INSTALL. timeout is the
+// component's.
 func (b *builder) addonInstalls(timeout float64) []ScriptAddon {
 	var all []ScriptAddon
 	for _, a := range b.app.Addons {

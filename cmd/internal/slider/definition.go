@@ -234,8 +234,8 @@ func (r *record) fillPackage(ctx context.Context, dir string, c *call) error {
 // fillAddon copies an add-on into the package of the newest revision, and returns its path there. One that the package
 // has already is named by that path.
 func (r *record) fillAddon(dir, name, from string) (string, error) {
-	if _, err := os.Stat(from); errors.Is(err, fs.ErrNotExist) { // the definition's check says whether the package has it
-		return from, nil
+	if _, err := os.Stat(from); errors.Is(err, fs.ErrNotExist) {
+		return from, nil // the definition's check says whether the package has it
 	}
 	if !filepath.IsLocal(name) || strings.ContainsAny(name, "/=") {
 		return "", exit.With(exit.Usage, fmt.Errorf("got the name %q, want one that a folder may have", name))
