@@ -301,7 +301,7 @@ func (y *Service) Grow(ctx context.Context, counts map[string]int) error {
 	}
 	now, err := y.look(ctx)
 	if err != nil {
-		return fmt.Errorf("yarn at %s: %w", y.api.Base, wanting(err))
+		return fmt.Errorf("yarn at %s: %w", y.api.Base, y.wanting(err))
 	}
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
 		there := yarn.ServiceName(name)
