@@ -51,7 +51,7 @@ func TestTickets(t *testing.T) {
 				r.Header.Set("Authorization", "Negotiate dGlja2V0")
 				return tt.show
 			}}
-			id, err := (&serviceClient{restClient: rest, Definition: `{"name":"d1"}`}).Start(t.Context())
+			id, err := (&Service{restClient: rest, Definition: `{"name":"d1"}`}).Start(t.Context())
 			if tt.refuse != "" {
 				if !errors.Is(err, job.ErrRefused) || !strings.Contains(err.Error(), tt.refuse) || errors.Is(err, job.ErrUnreachable) {
 					t.Errorf("got %v, want %s", err, tt.refuse)
