@@ -9,8 +9,11 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 )
 
-// lightLDAEndPoints is HBox's list of servers for workers, `index host:port` per line.
-const lightLDAEndPoints = "lightLdaEndPoints.txt"
+// HBox's list of servers for workers, `index host:port` per line, and the name that XLearning and the example of both have.
+const (
+	lightLDAEndPoints   = "lightLdaEndPoints.txt"
+	lightLDAEndPointsXL = "lightLDAEndPoints.txt"
+)
 
 // noEndPoint is HBox's value for a worker's own address as a server.
 const noEndPoint = "null"
@@ -26,6 +29,7 @@ func lightlda(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 		return env, files
 	} else {
 		files[lightLDAEndPoints] = endPoints(ps)
+		files[lightLDAEndPointsXL] = files[lightLDAEndPoints]
 	}
 	return tell(map[string]string{
 		"LIGHTLDA_WORKER_NUM": strconv.Itoa(len(workers)), "LIGHTLDA_SERVER_NUM": strconv.Itoa(len(ps)),

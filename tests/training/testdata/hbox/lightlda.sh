@@ -6,6 +6,7 @@ if [ "$LIGHTLDA_ROLE" = ps ]; then
 	mv server_*.model output
 else
 	test "$LIGHTLDA_SERVER_ENDPOINT" = null
+	cmp lightLdaEndPoints.txt lightLDAEndPoints.txt
 	python3 lightlda -server_file lightLdaEndPoints.txt -num_servers "$LIGHTLDA_SERVER_NUM" -num_topics 2 \
 		-num_iterations 20 -input_dir data
 	mv doc_topic.* output
