@@ -37,13 +37,14 @@ class PackageTest(harness.FolderCase):
             Package("web", package_name="httpd", action="upgrade", location="x", build_vars=["y"])
             Package(["gone", "never"], action="remove")
             for act, want in (
-                    (lambda: Package("gone"), "Package['gone']: the package gone is not installed, and a process installs "
-                     "none; put it into the image (muster.image), or have it on each host"),
-                    (lambda: Package("httpd", version="2.5"), "Package['httpd']: the package httpd is installed as {}2.4.58"
-                     "-3, want 2.5; put that version into the image (muster.image), or have it on each host".format(
+                    (lambda: Package("gone"), "Package['gone']: the package gone is not installed, and a process "
+                     "installs none; put it into the image (muster.image), or have it on each host"),
+                    (lambda: Package("httpd", version="2.5"), "Package['httpd']: the package httpd is installed as {}"
+                     "2.4.58-3, want 2.5; put that version into the image (muster.image), or have it on each "
+                     "host".format(
                          "httpd-" if tool == "apk" else "")),
-                    (lambda: Package("httpd", action="remove"), "Package['httpd']: the package httpd is installed, and a "
-                     "process removes none; take it out of the image")):
+                    (lambda: Package("httpd", action="remove"), "Package['httpd']: the package httpd is installed, "
+                     "and a process removes none; take it out of the image")):
                 with self.subTest(tool + want), self.assertRaises(Fail) as caught:
                     act()
                 self.assertEqual(str(caught.exception), want)
@@ -65,11 +66,11 @@ class PackageTest(harness.FolderCase):
 class ScriptTest(harness.FolderCase):
     def test_a_failure_is_one_line_with_its_place(self):
         for resource, want in (
-                ("User('no-such-user')", "User['no-such-user']: there is no user no-such-user, and a process makes none; "
-                 "put it into the image (muster.image), or have it on each host (app.py, line 4)"),
-                ("Service('web', status_command='false')", "Service['web']: the service web is to start, and a process has "
-                 "no service manager; give start_command=, or begin the program by Execute: it is then the instance's own "
-                 "process (app.py, line 4)"),
+                ("User('no-such-user')", "User['no-such-user']: there is no user no-such-user, and a process makes "
+                 "none; put it into the image (muster.image), or have it on each host (app.py, line 4)"),
+                ("Service('web', status_command='false')", "Service['web']: the service web is to start, and a process "
+                 "has no service manager; give start_command=, or begin the program by Execute: it is then the "
+                 "instance's own process (app.py, line 4)"),
                 ("Group('no-such-group', only_if='false')", None)):
             with self.subTest(resource):
                 run = self.run_script("class App(Script):\n  def install(self, env):\n    {}\nApp().execute()\n".format(
@@ -86,7 +87,8 @@ class ServiceTest(harness.FolderCase):
                 (False, "reload", "start")):
             with self.subTest("{} {}".format(runs, action)):
                 self.write("did", "")
-                commands = {name + "_command": "echo {} >>did".format(name) for name in ("start", "stop", "restart", "reload")}
+                commands = {name + "_command": "echo {} >>did".format(name)
+                            for name in ("start", "stop", "restart", "reload")}
                 Service("web", action=action, status_command="true" if runs else "false", **commands)
                 self.assertEqual(self.read("did").strip(), want)
 
@@ -124,16 +126,18 @@ class AccountTest(harness.FolderCase):
         group = grp.getgrgid(me.pw_gid).gr_name
         image = "; put {} into the image (muster.image), or have it on each host"
         for act, want in (
-                (lambda: User("no-such-user"), "User['no-such-user']: there is no user no-such-user, and a process makes "
-                 "none" + image.format("it")),
-                (lambda: Group("no-such-group"), "Group['no-such-group']: there is no group no-such-group, and a process "
+                (lambda: User("no-such-user"), "User['no-such-user']: there is no user no-such-user, and a process "
                  "makes none" + image.format("it")),
+                (lambda: Group("no-such-group"), "Group['no-such-group']: there is no group no-such-group, and a "
+                 "process makes none" + image.format("it")),
                 (lambda: User(me.pw_name, uid=4711), "has the uid 0, want 4711, and a process does not change that"),
                 (lambda: User(me.pw_name, gid="no-such-group"), "has the gid {}, want no-such-group".format(me.pw_gid)),
                 (lambda: User(me.pw_name, groups=["no-such-group"]), "is not in the group no-such-group"),
                 (lambda: Group(group, gid=4711), "has the gid {}, want 4711".format(me.pw_gid)),
-                (lambda: User(me.pw_name, action="remove"), "the user {} is there, and a process removes none".format(me.pw_name)),
-                (lambda: Group(group, action="remove"), "the group {} is there, and a process removes none".format(group))):
+                (lambda: User(me.pw_name, action="remove"),
+                 "the user {} is there, and a process removes none".format(me.pw_name)),
+                (lambda: Group(group, action="remove"),
+                 "the group {} is there, and a process removes none".format(group))):
             with self.subTest(want), self.assertRaises(Fail) as caught:
                 act()
             self.assertIn(want, str(caught.exception))

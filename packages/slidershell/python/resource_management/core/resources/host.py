@@ -1,7 +1,7 @@
 """Package, Service, User and Group: what Slider's library changed of a host.
 
-A process of muster changes nothing of its host, and the root of its container is mostly read-only. So these look whether
-it is as the script wants, and fail with what to do where it is not; a service's own commands are run.
+A process of muster changes nothing of its host, and the root of its container is mostly read-only. So these look
+whether it is as the script wants, and fail with what to do where it is not; a service's own commands are run.
 """
 
 import grp
@@ -59,8 +59,9 @@ class Package(Resource):
                     universal_newlines=True)
                 lines = said.stdout.splitlines() if said.returncode == 0 else []
                 return next((line[len(begins):] for line in lines if line.startswith(begins)), None)
-        raise Fail("{}: none of {} is there to tell whether {} is installed; take the resource out of the script".format(
-            self, ", ".join(tool for tool, _, _ in TOOLS), name))
+        tools = ", ".join(tool for tool, _, _ in TOOLS)
+        raise Fail("{}: none of {} is there to tell whether {} is installed; take the resource out of the "
+                   "script".format(self, tools, name))
 
 
 class Service(Resource):
@@ -116,7 +117,8 @@ class Account(Resource):
     def action_create(self):
         there = self._entry()
         if there is None:
-            raise Fail("{}: there is no {}, and a process makes none; {}".format(self, self._what(), IMAGE.format("it")))
+            raise Fail("{}: there is no {}, and a process makes none; {}".format(
+                self, self._what(), IMAGE.format("it")))
         wrong = self._differs(there)
         if wrong:
             raise Fail("{}: the {} {}, and a process does not change that; {}".format(
