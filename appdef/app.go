@@ -131,7 +131,7 @@ type Package struct {
 type Addon struct {
 	Name       string           `json:"name"`
 	Version    string           `json:"version,omitempty"`
-	Path       string           `json:"path"`                 // in the package ("." is itself), else as appConfig has it
+	Path       string           `json:"path"`                 // in the package; "." is itself
 	Components []AddonComponent `json:"components,omitempty"` // none: the add-on is not in the package
 }
 
