@@ -31,7 +31,8 @@ type Request struct {
 	Hadoop  string    // folder of Hadoop's configuration
 	Warn    io.Writer // takes what the launcher does not do as it was asked
 	Stores  store.Set // for what the launcher keeps on HDFS
-	// Negotiate shows a launcher's API a ticket of Kerberos: it adds to a request what is wanted.
+	// Negotiate shows a launcher's API a ticket of Kerberos: it adds to a request what is wanted. Nil: the ticket
+	// cache's.
 	Negotiate func(*http.Request) error
 }
 

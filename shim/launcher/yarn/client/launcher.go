@@ -80,6 +80,9 @@ func keptService(ctx context.Context, stores store.Set, owner, name string) (tex
 // findManager finds YARN's REST address and the user to ask as.
 func findManager(r job.Request) (*restClient, error) {
 	m := &restClient{User: os.Getenv("HADOOP_USER_NAME"), Negotiate: r.Negotiate}
+	if m.Negotiate == nil { // the ticket cache does
+		m.Negotiate = hdfs.Config{}.Negotiator()
+	}
 	if m.User == "" {
 		me, err := user.Current()
 		if err != nil {
