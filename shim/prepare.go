@@ -286,6 +286,9 @@ func (a *agent) makeFolders(f Folders, found launcher.Found) (err error) {
 // safeFolders makes the folders, and refuses those in which another user could put something in the place of what is
 // the agent's. What a launcher has made for the agent lies in folders of the launcher's own.
 func (a *agent) safeFolders(f Folders, found launcher.Found) error {
+	if err := ownVolume(found.Volume); err != nil {
+		return err
+	}
 	if err := files.MakePrivate(a.workDir); err != nil {
 		return err
 	}
@@ -309,6 +312,15 @@ func (a *agent) safeFolders(f Folders, found launcher.Found) error {
 		return fmt.Errorf("log folder: %w", err)
 	}
 	return nil
+}
+
+// ownVolume takes a volume from others. Kubernetes makes an empty folder root's and writable by all: an agent that is
+// root refuses what lies in such a one.
+func ownVolume(dir string) error {
+	if dir == "" || os.Geteuid() != 0 || !files.OpenToOthers(dir) {
+		return nil
+	}
+	return files.Tighten(dir)
 }
 
 // safeLogs is safeFolders of the log folder.

@@ -63,3 +63,20 @@ func TestAttackFoldersOfALauncher(t *testing.T) {
 		})
 	}
 }
+
+// Kubernetes makes the empty folder of a pod root's and writable by all. The agent is root and is told to work in it.
+func TestFoldersInVolume(t *testing.T) {
+	need.Root(t)
+	volume := t.TempDir()
+	if err := os.Chmod(volume, 0o777); err != nil { //nolint:gosec // as Kubernetes does
+		t.Fatal(err)
+	}
+	work := filepath.Join(volume, "app")
+	a := &agent{folders: folders{workDir: work, logDir: filepath.Join(work, "log")}}
+	if err := a.safeFolders(Folders{Work: work}, launcher.Found{Volume: volume}); err != nil {
+		t.Error(err)
+	}
+	if info, err := os.Stat(volume); err != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("the volume: got %v, %v, want nobody else to write to it", info.Mode(), err)
+	}
+}

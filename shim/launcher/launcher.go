@@ -77,6 +77,7 @@ type Found struct {
 	Notes      []string
 	WorkDir    string
 	LogDir     string // agents write to its folder `muster`
+	Volume     string // made for this agent alone, perhaps open to others: its folders lie in it
 	Allocation plan.Allocation
 	// Origins name the variable or file behind each answer: `host`, `index`, `ports.http`, ….
 	Origins map[string]string

@@ -29,6 +29,7 @@ func find(f *launcher.Finder) {
 	}
 	f.Take(&a.ContainerID, "container_id", "POD_NAME", "HOSTNAME")
 	f.Take(&a.Host, "host", "POD_IP")
+	f.Take(&f.Found.Volume, "volume", "POD_WORK_VOLUME")
 	f.Take(&f.Found.Component, "component", "REPLICATED_JOB_NAME")
 	f.Number(&f.Found.Index, "index", "JOB_COMPLETION_INDEX")
 }

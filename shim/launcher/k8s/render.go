@@ -373,7 +373,8 @@ func (w writer) podEnv() *yaml.Node {
 	field := func(name, from string) *yaml.Node {
 		return yamlMap("name", yamlText(name), "valueFrom", yamlMap("fieldRef", yamlMap("fieldPath", yamlText(from))))
 	}
-	env := yamlList(field("POD_NAME", "metadata.name"), field("POD_IP", "status.podIP"))
+	env := yamlList(field("POD_NAME", "metadata.name"), field("POD_IP", "status.podIP"),
+		yamlMap("name", yamlText("POD_WORK_VOLUME"), "value", yamlText(workVolume)))
 	if w.Options.Format != "jobs" {
 		env.Content = append(env.Content,
 			field("REPLICATED_JOB_NAME", "metadata.annotations['jobset.sigs.k8s.io/replicatedjob-name']"),

@@ -163,13 +163,15 @@ func TestDetect(t *testing.T) {
 			env: map[string]string{
 				"KUBERNETES_SERVICE_HOST": "10.96.0.1", "JOB_COMPLETION_INDEX": "0", "HOSTNAME": "gang-worker-0-x",
 				"REPLICATED_JOB_NAME": "worker", "POD_IP": "10.1.2.3", "POD_UID": "7-7", "RESTART_ATTEMPT": "1",
+				"POD_WORK_VOLUME": "/var/lib/muster",
 			},
 			want: launcher.Found{
 				Name: "kubernetes", Component: "worker", Index: 0, Rank: -1, Attempt: 2, Slot: "kubernetes/7-7",
+				Volume:     "/var/lib/muster",
 				Allocation: plan.Allocation{Host: "10.1.2.3", ContainerID: "gang-worker-0-x", KillWindow: 30},
 				Origins: map[string]string{
 					"container_id": "HOSTNAME", "host": "POD_IP", "component": "REPLICATED_JOB_NAME", "index": "JOB_COMPLETION_INDEX",
-					"attempt": "RESTART_ATTEMPT", "slot": "POD_UID",
+					"attempt": "RESTART_ATTEMPT", "slot": "POD_UID", "volume": "POD_WORK_VOLUME",
 				},
 			},
 		},
