@@ -1,5 +1,5 @@
 // Package k8s_test holds the objects that `muster render k8s` writes to what Kubernetes publishes: the schemas of its own
-// kinds and of JobSet, and what a pod's end does by the rules that stand in them. There is no cluster. Set MUSTER_BINARY to try a
+// kinds and of JobSet, and what a pod's end does by the rules that stand in them; and has a real cluster run them. Set MUSTER_BINARY to try a
 // binary that is there already.
 package k8s_test
 

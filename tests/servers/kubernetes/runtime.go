@@ -205,8 +205,9 @@ func enter(args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := unix.Chroot(root); err != nil {
-		return fmt.Errorf("chroot %s: %w", root, err)
+	// Not by chroot: who is in one makes no user namespaces.
+	if err := errors.Join(os.Chdir(root), unix.PivotRoot(".", "."), unix.Unmount(".", unix.MNT_DETACH)); err != nil {
+		return fmt.Errorf("root %s: %w", root, err)
 	}
 	if err := os.Chdir(max(s.Dir, "/")); err != nil {
 		return err
