@@ -14,16 +14,16 @@ import (
 	"github.com/muster-agent/muster/tests/servers/tinygang"
 )
 
-// ending stands in the pods for an agent: it ends with the code that its app's name has, end-CODE or heal-CODE, and in the
-// latter not in the third run of a set.
+// ending stands in the pods for an agent: it ends with the code that its app's name has, end-CODE or heal-CODE, and in
+// the latter not in the third run of a set.
 const ending = `#!/bin/sh
 case "$POD_NAME $*" in heal-*" 17-2 "*) exit 0 ;; esac
 code=${POD_NAME#*-}
 exit "${code%%-*}"
 `
 
-// TestClusterEndsByExitCode has a real Kubernetes with JobSet run the rendered objects, whose agents end with each code of
-// the table, and wants of the Jobs and the set what the table says.
+// TestClusterEndsByExitCode has a real Kubernetes with JobSet run the rendered objects, whose agents end with each code
+// of the table, and wants of the Jobs and the set what the table says.
 func TestClusterEndsByExitCode(t *testing.T) {
 	s := kubernetesserver.Start(t)
 	program := filepath.Join(t.TempDir(), "muster")
@@ -176,7 +176,8 @@ func TestClusterRunsGang(t *testing.T) {
 					}
 				}
 			}
-			pods := s.Await("Pod", fmt.Sprintf("%s: at least %v", tt.name, tt.codes), func(all map[string]kubernetesserver.Object) bool {
+			what := fmt.Sprintf("%s: at least %v", tt.name, tt.codes)
+			pods := s.Await("Pod", what, func(all map[string]kubernetesserver.Object) bool {
 				codes := codesOfPods(all, tt.name)
 				for code := range codes {
 					if tt.codes[code] == 0 {
