@@ -35,6 +35,7 @@ type lab struct {
 	consul *consulserver.Server
 	dir    string // of this test, on HDFS
 	own    string // folder of this test, on this machine
+	muster string // that submits
 	// collected is where YARN brings logs to, on HDFS.
 	collected string
 }
@@ -54,7 +55,7 @@ func labWith(t testing.TB, o hadoop.YARNOptions) *lab {
 // labOn is labWith beside an HDFS of the test's own.
 func labOn(t testing.TB, c *hadoop.Cluster, o hadoop.YARNOptions) *lab {
 	t.Helper()
-	l := &lab{t: t, hdfs: c, consul: consulserver.Start(t, consulserver.Options{}), dir: c.URI + c.Folder(t), own: t.TempDir()}
+	l := &lab{t: t, hdfs: c, consul: consulserver.Start(t, consulserver.Options{}), dir: c.URI + c.Folder(t), own: t.TempDir(), muster: muster}
 	// As /tmp of a cluster: a store is refused where others could exchange files.
 	c.FsShell(t, "-chmod", "1777", l.dir)
 	c.FsShell(t, "-chmod", "755", "/tests")
@@ -108,7 +109,7 @@ func (l *lab) submit(form, app string, args ...string) *job {
 func (l *lab) submitting(form, app string, args ...string) func() *job {
 	l.t.Helper()
 	j := &job{lab: l, app: app, form: form, args: args}
-	cmd := l.command(muster, append([]string{
+	cmd := l.command(l.muster, append([]string{
 		"submit", "yarn", "../../../packages/catalog/handwriting", "--format", form, "--app-id", app, "--run", "r1", "--registry", l.consul.URL(),
 		"--store", l.dir + "/store", "--engine", "process",
 	}, args...)...)

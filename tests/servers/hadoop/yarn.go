@@ -46,6 +46,9 @@ type YARNOptions struct {
 	// Visible are files and folders below root's home, which is closed to others, that containers are to find all the
 	// same.
 	Visible []string
+	// GPUs is how many a NodeManager grants. Above 0 it is root's, and its containers are the ordinary user's by
+	// LinuxContainerExecutor.
+	GPUs int
 }
 
 // A YARN is a ResourceManager, NodeManagers and a ZooKeeper (for services) beside an HDFS. The daemons are an ordinary
@@ -167,6 +170,11 @@ func (y *YARN) lay(p []int) {
 	if err != nil {
 		y.t.Fatal(err)
 	}
+	if y.options.GPUs > 0 {
+		if err := y.layExecutor(); err != nil {
+			y.t.Fatal(err)
+		}
+	}
 	home := "/user/" + Nobody
 	y.c.web(y.t, home, url.Values{"op": {"MKDIRS"}})
 	y.c.web(y.t, home, url.Values{"op": {"SETOWNER"}, "owner": {Nobody}})
@@ -224,6 +232,9 @@ func (y *YARN) site(p []int) map[string]string {
 		site["yarn.node-labels.enabled"] = "true"
 		site["yarn.node-labels.fs-store.root-dir"] = "file://" + filepath.Join(y.Dir, "labels")
 	}
+	if y.options.GPUs > 0 {
+		maps.Copy(site, y.executorSite())
+	}
 	maps.Copy(site, y.options.Site)
 	return site
 }
@@ -261,13 +272,19 @@ if [ -n "$shown" ]; then
 	done
 	shift
 fi
-cd /
+` + becomeNobody
+
+const becomeNobody = `cd /
 exec setpriv --reuid nobody --regid nogroup --clear-groups env HOME=/nonexistent USER=nobody LOGNAME=nobody "$@"`
 
 // start starts a class as the ordinary user.
 func (y *YARN) start(j *jail.Jail, name, heap, conf, class string, args ...string) *jail.Process {
 	y.t.Helper()
-	words := []string{"-c", asNobody, "as-nobody", y.c.home.dir}
+	as := asNobody
+	if y.options.GPUs > 0 && class == nodeManagerClass {
+		as = y.asRoot()
+	}
+	words := []string{"-c", as, "as-nobody", y.c.home.dir}
 	words = append(append(words, y.options.Visible...), "--", y.c.home.java)
 	if j == y.head && y.zk != nil {
 		words = append([]string{"-c", asNobody, "as-nobody", "--"}, y.c.home.java) // the jail has been laid out
