@@ -155,15 +155,24 @@ func TestChooseErrors(t *testing.T) {
 	}{
 		{"nothing there", nil, Want{Count: 1}, ErrTooFew, "not enough GPUs: want 1, free 0: this host has none"},
 		{
-			"all closed", closed, Want{Count: 1}, ErrTooFew,
+			"all closed",
+			closed,
+			Want{Count: 1},
+			ErrTooFew,
 			"not enough GPUs: want 1, free 0: 1 × NVIDIA A100-SXM4-40GB (GPU 0 closed to this agent by its launcher's cgroup)",
 		},
 		{
-			"granted and closed", closed, Want{Count: 1, Granted: []string{"0"}}, errNotThere,
+			"granted and closed",
+			closed,
+			Want{Count: 1, Granted: []string{"0"}},
+			errNotThere,
 			"no such GPU: the launcher granted 0, and its cgroup keeps this agent off it",
 		},
 		{
-			"a node that is not there", closed, Want{Count: 1, Granted: []string{"/dev/nvidia7"}}, errNotThere,
+			"a node that is not there",
+			closed,
+			Want{Count: 1, Granted: []string{"/dev/nvidia7"}},
+			errNotThere,
 			"no such GPU: the launcher granted /dev/nvidia7: this host has GPU 0 (GPU-0000-x, NVIDIA A100-SXM4-40GB)",
 		},
 		{

@@ -102,7 +102,7 @@ func TestNodesClosedByACgroup(t *testing.T) {
 		t.Skip("needs the devices of cgroup v1: " + err.Error())
 	}
 	root := driverRoot(t)
-	group, err := os.MkdirTemp(devices, "muster-test-")
+	group, err := os.MkdirTemp(devices, "muster-test-") //nolint:usetesting // a cgroup
 	if err != nil {
 		need.Skip(t, "needs a cgroup that it may make: "+err.Error())
 	}

@@ -25,6 +25,15 @@ type Launcher struct {
 	Write func(w *Writer) ([]File, error)
 }
 
+// programs are what is known of the binary beside its place, and what is brought with it.
+type programs struct {
+	// BinarySHA256 is the digest that the binary must have when an agent starts, in hex; empty: it is not checked.
+	// #sha256=HEX at the end of Binary says it too.
+	BinarySHA256 string
+	// Helper is the path or URL of muster-gpu that is brought beside Binary, and HelperSHA256 its digest; empty: none.
+	Helper, HelperSHA256 string
+}
+
 // Options are what a job file says beside the App.
 type Options struct {
 	Format string // one of Formats; empty: the first
@@ -35,12 +44,8 @@ type Options struct {
 	AppFlags []string
 	// Binary is the path of muster on the hosts, or a URL that the launcher brings it from.
 	Binary string
-	// BinarySHA256 is the digest that the binary must have when an agent starts, in hex; empty: it is not checked.
-	// #sha256=HEX at the end of Binary says it too.
-	BinarySHA256 string
-	// Helper is the path or URL of muster-gpu that is brought beside Binary, and HelperSHA256 its digest; empty: none.
-	Helper, HelperSHA256 string
-	Registry             registry.Address
+	programs
+	Registry registry.Address
 	// AgentFlags are further flags of `muster agent`, as its command line has them.
 	AgentFlags []string
 	// KillWindow is what the launcher leaves between its stop signal and SIGKILL; 0: enough for the grace of each

@@ -180,8 +180,8 @@ func (o *Options) helper(app *appdef.App) *string {
 	}
 	path := gpu.FindHelper()
 	if path == nil {
-		fmt.Fprintf(o.Warn, "note: %s is neither beside this muster nor in PATH, so none is brought: a host without it "+
-			"has no look at the health, the links and the memory of its GPUs\n", render.HelperName)
+		fmt.Fprintf(o.Warn, "note: %s is neither beside this muster nor in PATH, so none is brought: a host without "+
+			"it has no look at the health, the links and the memory of its GPUs\n", render.HelperName)
 	}
 	return path
 }

@@ -156,8 +156,8 @@ func (w writer) loseImages() {
 				"--engine container", c.Name, c.Limits.Image, engine)
 		}
 		if user, _, _ := strings.Cut(c.Limits.User, ":"); user != "" && user != "0" && user != "root" {
-			w.Cannot("%s: muster.user %s: YARN's containers are an ordinary user's, and an image runs as 0 there, who is "+
-				"that user outside; leave it out, or the agent ends with 77", c.Name, c.Limits.User)
+			w.Cannot("%s: muster.user %s: YARN's containers are an ordinary user's, and an image runs as 0 there, who "+
+				"is that user outside; leave it out, or the agent ends with 77", c.Name, c.Limits.User)
 		}
 	}
 }
@@ -394,11 +394,12 @@ func (w writer) shell() ([]render.File, error) {
 		text += fmt.Sprintf(scriptLimited, render.WholeSeconds(w.Options.TimeLimit))
 	}
 	if render.Remote(w.Options.Binary) {
-		text += scriptBring
+		var lines strings.Builder
 		for _, one := range w.fetched() {
 			words := []string{"hdfs", "dfs", "-get", one[0], ""}
-			text += render.ShellLines("  ", words, map[int]string{4: `"$brought"/` + one[1]}) + "\n"
+			lines.WriteString(render.ShellLines("  ", words, map[int]string{4: `"$brought"/` + one[1]}) + "\n")
 		}
+		text += scriptBring + lines.String()
 	}
 	text += strings.Join(commands, "")
 	if len(parts) > 1 {
