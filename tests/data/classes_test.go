@@ -141,22 +141,19 @@ func TestFormatsOfAUser(t *testing.T) {
 	}
 	in["formats.jar"] = read(jar)
 	newJob(t, 1, settings{}).put(c, dir, in)
-	for _, engine := range []string{"process", "auto"} {
+	for engine, shuffle := range map[string]string{"process": "true", "auto": "false"} {
 		t.Run(engine, func(t *testing.T) {
-			for _, shuffle := range []string{"false", "true"} {
-				place := dir + "/out-" + engine + "-" + shuffle
-				j, e := submitted(t, engine, "--worker-num", "2", "--inputformat", "lab.Semicolons", "--outputformat", "lab.Capitals", "--inputformat-shuffle", shuffle,
-					"--conf", "mapreduce.lab.end=;",
-					"--output", place+"#model", "cat")
-				e.succeeds(t)
-				c.FsShell(t, "-get", place, j.store)
-				left := j.files(filepath.Join(j.store, filepath.Base(place)))
-				if got := sortedLines(left["worker-0/part-r.capitals"], left["worker-1/part-r.capitals"]); !slices.Equal(got, want) {
-					t.Errorf("shuffle %s: got %d records, want %d: %q", shuffle, len(got), len(want), got)
-				}
-				if _, whole := left["_SUCCESS"]; !whole || len(left) != 3 {
-					t.Errorf("shuffle %s: left %v, want a file of each worker and _SUCCESS", shuffle, left)
-				}
+			place := dir + "/out-" + engine
+			j, e := submitted(t, engine, "--worker-num", "2", "--inputformat", "lab.Semicolons", "--outputformat", "lab.Capitals", "--inputformat-shuffle", shuffle,
+				"--conf", "mapreduce.lab.end=;", "--output", place+"#model", "cat")
+			e.succeeds(t)
+			c.FsShell(t, "-get", place, j.store)
+			left := j.files(filepath.Join(j.store, filepath.Base(place)))
+			if got := sortedLines(left["worker-0/part-r.capitals"], left["worker-1/part-r.capitals"]); !slices.Equal(got, want) {
+				t.Errorf("got %d records, want %d: %q", len(got), len(want), got)
+			}
+			if _, whole := left["_SUCCESS"]; !whole || len(left) != 3 {
+				t.Errorf("left %v, want a file of each worker and _SUCCESS", left)
 			}
 		})
 	}
