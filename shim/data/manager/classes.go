@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/muster-agent/muster/shim/data"
 	"github.com/muster-agent/muster/shim/data/formats"
@@ -21,6 +22,7 @@ import (
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/store"
+	"github.com/muster-agent/muster/shim/wait"
 )
 
 // Formats that users wrote in Java run as programs beside the process, in its confinement: what they read and write
@@ -65,6 +67,9 @@ func (m *Manager) java(ctx context.Context, words []string, in io.Reader, out io
 	stop()
 	_ = session.Stdin.Close()
 	streams.Wait()
+	if exit.Code == nil && unwritten == nil { // the end of the process ends it, just before the agent is told
+		_ = wait.For(ctx, endsWithin) // its error is that of ctx, which is looked at below
+	}
 	switch {
 	case unwritten != nil:
 		return unwritten
@@ -84,6 +89,9 @@ func (m *Manager) java(ctx context.Context, words []string, in io.Reader, out io
 	}
 	return formats.Failure(*exit.Code, said.text())
 }
+
+// endsWithin is how long after the programs beside it the end of a process is known.
+const endsWithin = 5 * time.Second
 
 // lastBytes keeps the end of what is written.
 type lastBytes struct{ kept []byte }
