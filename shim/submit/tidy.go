@@ -20,15 +20,22 @@ const (
 	keptUnheard      = 30 * 24 * time.Hour
 )
 
-// RemoveRun removes what a run that is over was brought, from its store.
-func RemoveRun(ctx context.Context, url string, stores store.Set, app, run string) error {
+// RemoveRuns removes from a store what all runs of an app were brought, which met in this registry and are over.
+func RemoveRuns(ctx context.Context, url string, stores store.Set, app string, at registry.Address) error {
 	s, err := openStore(ctx, url, stores)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, removePatience)
 	defer cancel()
-	return s.Folder(app, run).Remove(ctx)
+	records, err := s.Records(ctx)
+	errs := []error{err}
+	for _, r := range records {
+		if r.App == app && r.Registry == at {
+			errs = append(errs, s.Folder(r.App, r.Run).Remove(ctx))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // tidyPatience bounds all of tidy: who submits without --wait waits for it.

@@ -2,6 +2,7 @@ package submit
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -141,5 +142,30 @@ func TestRunsOfAJob(t *testing.T) {
 		if got := IsRunOf(run, "a"); got != want {
 			t.Errorf("%s of a: got %v, want %v", run, got, want)
 		}
+	}
+}
+
+// An app that is forgotten takes its own runs' folders along, and nobody else's of that name.
+func TestRemoveRuns(t *testing.T) {
+	ours, others := registry.SocketAddress("/ours"), registry.SocketAddress("/others")
+	root := t.TempDir()
+	s, err := openStore(t.Context(), root, schemes.Local())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []record{
+		{App: "d1", Run: "1", Registry: ours},
+		{App: "d1", Run: "2", Registry: ours},
+		{App: "d1", Run: "3", Registry: others},
+		{App: "d2", Run: "1", Registry: ours},
+	} {
+		if err := s.Folder(r.App, r.Run).Begin(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err = RemoveRuns(t.Context(), root, schemes.Local(), "d1", ours)
+	left, _ := filepath.Glob(filepath.Join(root, "*"))
+	if want := []string{root + "/d1@3", root + "/d2@1"}; err != nil || !slices.Equal(left, want) {
+		t.Errorf("left are %v, %v; want %v", left, err, want)
 	}
 }

@@ -112,7 +112,7 @@ func runOptions() []Option {
 func ignoredOptions() []Option {
 	return []Option{
 		{"--filesystem, --fs", "URI", "the cluster's file system", "the app is not on YARN"},
-		{"--basepath", "PATH", "Slider's folder in it", "the app is not on YARN"},
+		{"--basepath", "PATH", "Slider's folder in it, where the hosts get what they need", "the app is not on YARN"},
 		{"--appconf", "PATH", "configuration in HDFS", "no HDFS is needed"},
 		{"--image", "PATH", "an archive of the application", "the package brings its files"},
 		{"--apphome", "PATH", "an application that is installed", "the package brings its files"},
@@ -163,7 +163,10 @@ func Help(options []Option) string {
 	var b strings.Builder
 	for _, o := range options {
 		meaning := o.Meaning
-		if o.ignored != "" {
+		switch {
+		case slices.Contains(ofYarn, o.Name()):
+			meaning += " (ignored of an app that is not on YARN)"
+		case o.ignored != "":
 			meaning += " (ignored: " + o.ignored + ")"
 		}
 		fmt.Fprintf(&b, "  %-40s %s\n", strings.TrimSpace(o.names+" "+o.values), meaning)

@@ -152,7 +152,7 @@ func (a *app) awaitRunning(ctx context.Context, limit time.Duration) error {
 	var err error
 	if !wait.Until(waiting, func() bool {
 		f, err = a.standing(waiting)
-		return err != nil || !isLive(a.word) || f.Registry != nil && f.Phase() != "waiting"
+		return err != nil || !isLive(a.word) || f.Phase() == "running" || f.Verdict() != nil
 	}) || waiting.Err() != nil {
 		fmt.Fprintf(a.Err, "%s: not running within %s; it goes on: muster slider status %s\n", a.name, limit, a.name)
 		return exit.Silent{Code: exit.Timeout}
@@ -248,9 +248,9 @@ func (a *app) forgetOnYarn(ctx context.Context) error {
 	if err := s.Destroy(ctx); err != nil {
 		return exit.Default(exit.Registry, err)
 	}
-	at := hadoop.Login{Conf: a.record.Yarn.Conf}.Stores(a.Err)
-	if err := submit.RemoveRun(ctx, a.record.Yarn.Store, at, a.name, a.record.Yarn.run()); err != nil {
-		fmt.Fprintf(a.Err, "%s: what its run was brought stays in %s: %v\n", a.name, a.record.Yarn.Store, err)
+	stores, brought := hadoop.Login{Conf: a.record.Yarn.Conf}.Stores(a.Err), a.record.Yarn.Store
+	if err := submit.RemoveRuns(ctx, brought, stores, a.name, a.lookup().Address); err != nil {
+		fmt.Fprintf(a.Err, "%s: what its runs were brought stays in %s: %v\n", a.name, brought, err)
 	}
 	err = a.lookup().Forget(ctx, a.name)
 	if errors.Is(err, registry.ErrNoApp) { // nobody ever joined

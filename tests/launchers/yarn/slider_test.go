@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/muster-agent/muster/tests/leash"
+	"github.com/muster-agent/muster/tests/servers/hadoop"
 )
 
 // sliderStatus is what these tests read of `muster slider status`.
@@ -30,7 +31,7 @@ func TestSlider(t *testing.T) {
 	const app = "slid"
 	slider := func(args ...string) string { return l.slider(0, args...) }
 	asked := func() (s sliderStatus) {
-		if err := json.Unmarshal([]byte(slider("status", app)), &s); err != nil {
+		if err := json.Unmarshal([]byte(slider("status", app, "--manager", l.y.RM)), &s); err != nil {
 			t.Fatal(err)
 		}
 		return s
@@ -60,6 +61,9 @@ func TestSlider(t *testing.T) {
 	}
 	if n := s.Statistics["worker"]; n["containers.desired"] != 2 || n["containers.live"] != 2 {
 		t.Errorf("statistics of worker: %v, want 2 live", n)
+	}
+	if got := l.y.Application(first).RunningContainers; got != 1+1+2 {
+		t.Errorf("YARN runs %d containers, want the master's, one of ps and two of worker, as status says", got)
 	}
 	if got := slider("exports", app, "--group", "worker"); !strings.Contains(got, s.Status.Live["worker"]["worker-0"].Host) {
 		t.Errorf("exports: %s", got)
@@ -91,11 +95,22 @@ func TestSlider(t *testing.T) {
 	}
 	l.slider(75, "create", app, "--appdef", "catalog:handwriting")
 
-	said = slider("start", app, "--wait", "200")
-	fields := strings.Fields(said)
-	j.id = fields[5]
-	if !applicationID.MatchString(j.id) || j.id == first {
-		t.Fatalf("start says %q, want another application", said)
+	start := func() {
+		said, before := slider("start", app, "--wait", "200"), j.id
+		if j.id = strings.Fields(said)[5]; !applicationID.MatchString(j.id) || j.id == before {
+			t.Fatalf("start says %q, want another application", said)
+		}
+	}
+	start()
+	l.y.Kill(j.id)
+	j.ends("KILLED")
+	j.awaitPhase("interrupted")
+	if s := asked(); s.State != 4 || s.Info["yarn.state"] != "KILLED" {
+		t.Errorf("status says %+v, want a killed app", s)
+	}
+	start()
+	if s := j.status(); s.Run != "2" {
+		t.Errorf("it runs as run %s, want 2 to go on", s.Run)
 	}
 	if s := asked(); s.State != 3 || len(s.Instances["worker"]) != 3 {
 		t.Errorf("status says %+v, want three workers", s)
@@ -105,6 +120,9 @@ func TestSlider(t *testing.T) {
 		t.Errorf("%s is %s after destroy", j.id, got)
 	}
 	l.slider(255, "exists", app)
+	if left, _ := l.hdfs.HDFS("dfs", "-ls", "/user/"+hadoop.Nobody+"/.slider").Output(); strings.Contains(string(left), app) {
+		t.Errorf("what the runs were brought is left:\n%s", left)
+	}
 }
 
 // slider runs one of Slider's commands, which is to end with a code, and gives what it says on stdout.
