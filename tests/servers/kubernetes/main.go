@@ -58,7 +58,14 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: kubernetes DIR DEFINITION")
 		os.Exit(64)
 	}
-	if err := run(context.Background(), os.Args[1], os.Args[2]); err != nil {
+	dir, err := filepath.Abs(os.Args[1])
+	if err == nil {
+		err = os.Chdir(dir) // no path of theirs begins at the machine's root
+	}
+	if err == nil {
+		err = run(context.Background(), dir, os.Args[2])
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "kubernetes:", err)
 		os.Exit(1)
 	}

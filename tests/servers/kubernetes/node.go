@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -74,7 +75,7 @@ func startNode(ctx context.Context, config *rest.Config, dir string, ended chan<
 			RemoteImageService:   apitest.NewFakeImageService(),
 			CAdvisorInterface:    machine{Fake: new(cadvisortest.Fake)},
 			ContainerManager:     cm.NewStubContainerManagerWithDevicePluginResource(gpus),
-			OSInterface:          files{}, OOMAdjuster: oom.NewFakeOOMAdjuster(),
+			OSInterface:          files{dir: dir}, OOMAdjuster: oom.NewFakeOOMAdjuster(),
 			Mounter: mount.New(""), Subpather: subpath.New(mount.New("")), HostUtil: hostutil.NewHostUtil(),
 			VolumePlugins:             plugins,
 			PodStartupLatencyTracker:  kubeletutil.NewPodStartupLatencyTracker(),
@@ -99,8 +100,34 @@ func (machine) MachineInfo() (*cadvisorapi.MachineInfo, error) {
 	return &cadvisorapi.MachineInfo{NumCores: 64, MemoryCapacity: 256 << 30}, nil
 }
 
-// files keeps the kubelet from what lies outside its folders: links in /var/log/containers for those that gather logs.
-type files struct{ container.RealOS }
+// files keeps the kubelet from what lies outside its folder: it makes links in /var/log/containers for those that gather
+// logs, and would remove by name what is no container's.
+type files struct {
+	container.RealOS
+	dir string
+}
+
+func (f files) Remove(path string) error {
+	if err := f.own(path); err != nil {
+		return err
+	}
+	return f.RealOS.Remove(path)
+}
+
+func (f files) RemoveAll(path string) error {
+	if err := f.own(path); err != nil {
+		return err
+	}
+	return f.RealOS.RemoveAll(path)
+}
+
+// own says of what lies elsewhere that it is not there.
+func (f files) own(path string) error {
+	if !strings.HasPrefix(filepath.Clean(path), f.dir+"/") {
+		return &fs.PathError{Op: "remove", Path: path, Err: fs.ErrNotExist}
+	}
+	return nil
+}
 
 func (f files) MkdirAll(path string, perm os.FileMode) error {
 	if strings.HasPrefix(path, "/var/log/") {

@@ -78,6 +78,9 @@ func (r *runtimeService) CreateContainer(
 	for _, e := range c.GetEnvs() {
 		p.cmd.Env = append(p.cmd.Env, e.GetKey()+"="+e.GetValue())
 	}
+	r.Lock()
+	r.Containers[id].LogPath = p.log // the kubelet removes all whose names begin so
+	r.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.all[id] = p
