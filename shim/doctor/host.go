@@ -127,8 +127,8 @@ func checkPython(ctx context.Context) Check {
 	}
 	other := openTo("python3", filepath.SplitList(os.Getenv("PATH")))
 	if other == "" {
-		return bad(name, "install python3 where all users may run it, or take an image", "%s (%s) is closed to the user "+
-			"of a process in a container, at %s, and PATH has no other", path, version, at)
+		return bad(name, "install python3 where all users may run it, or take an image", "%s (%s) is closed to the "+
+			"user of a process in a container, at %s, and PATH has no other", path, version, at)
 	}
 	return good(name, "%s (%s); a process in a container takes %s: %s is closed to its user", path, version, other, at)
 }

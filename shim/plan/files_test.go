@@ -102,8 +102,10 @@ func TestHadoop(t *testing.T) {
 		{"whom --env names", func(r *Request) {
 			r.Inherited, r.Given = map[string]string{"HADOOP_USER_NAME": "eve"}, map[string]string{"HADOOP_USER_NAME": "amy"}
 		}, but(func(h *Hadoop) { h.User = "amy" })},
-		{"a token file", func(r *Request) { r.Inherited = map[string]string{"HADOOP_TOKEN_FILE_LOCATION": "/c/tokens"} },
-			but(func(h *Hadoop) { h.Tokens = "${WORK}/worker-0/app/run/hadoop-tokens" })},
+		{
+			"a token file", func(r *Request) { r.Inherited = map[string]string{"HADOOP_TOKEN_FILE_LOCATION": "/c/tokens"} },
+			but(func(h *Hadoop) { h.Tokens = "${WORK}/worker-0/app/run/hadoop-tokens" }),
+		},
 		{"no Kerberos", func(r *Request) {
 			r.Inherited = map[string]string{"HADOOP_TOKEN_FILE_LOCATION": "/c/tokens"}
 			f := *facts

@@ -135,8 +135,10 @@ func TestFormatsOfAUser(t *testing.T) {
 		j := newJob(t, 1, settings{})
 		j.onHadoop(c)
 		j.env = append(j.env, "HADOOP_CLASSPATH="+mapreduce+"/*")
-		e := j.submit(append([]string{"--engine", engine, "--worker-memory", "512", "--input-strategy", "STREAM", "--output-strategy", "STREAM", "--jars", jar,
-			"--input", dir + "/in#data"}, words...)...)
+		e := j.submit(append([]string{
+			"--engine", engine, "--worker-memory", "512", "--input-strategy", "STREAM", "--output-strategy", "STREAM", "--jars", jar,
+			"--input", dir + "/in#data",
+		}, words...)...)
 		return j, e
 	}
 	in["formats.jar"] = read(jar)

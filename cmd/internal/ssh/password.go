@@ -79,9 +79,11 @@ func (f found) permitKey(ctx context.Context, key string, until time.Time) error
 		return err
 	}
 	defer c.Close()
-	if _, err = c.Permit(ctx, f.app, registry.Login{Run: f.run, Key: key, By: f.by, Until: until}); errors.Is(err, registry.ErrTooManyLogins) {
+	_, err = c.Permit(ctx, f.app, registry.Login{Run: f.run, Key: key, By: f.by, Until: until})
+	switch {
+	case errors.Is(err, registry.ErrTooManyLogins):
 		return exit.With(exit.Usage, err)
-	} else if err != nil {
+	case err != nil:
 		return apps.RegistryError(f.address, err)
 	}
 	return nil

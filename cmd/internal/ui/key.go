@@ -30,8 +30,8 @@ func issueKey(ctx context.Context, a act) (ssh.Issued, error) {
 		return ssh.Issued{}, err
 	}
 	if !(body.For >= 1 && body.For <= mostKeyFor.Seconds()) {
-		return ssh.Issued{}, exit.Usagef("body: for: got %g, want the seconds that the key lasts, from 1 up to %g", body.For,
-			mostKeyFor.Seconds())
+		return ssh.Issued{}, exit.Usagef("body: for: got %g, want the seconds that the key lasts, from 1 up to %g",
+			body.For, mostKeyFor.Seconds())
 	}
 	until := status.Stamp(time.Now().Add(time.Duration(body.For * float64(time.Second))))
 	return ssh.Options{Lookup: a.lookup}.Issue(ctx, a.app, until)

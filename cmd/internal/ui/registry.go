@@ -259,7 +259,7 @@ func (s *Server) agentOf(r *http.Request, k apps.Lookup, acts bool) (*status.Cli
 		return agent, err
 	}
 	app := r.PathValue("app")
-	facts, err := s.facts.get(r.Context(), app, func(ctx context.Context) (apps.Facts, error) {
+	facts, err := s.looks.facts.get(r.Context(), app, func(ctx context.Context) (apps.Facts, error) {
 		return k.App(ctx, app)
 	})
 	if err != nil {

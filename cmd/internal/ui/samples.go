@@ -65,12 +65,14 @@ func (s *Server) samples(w http.ResponseWriter, r *http.Request) {
 func (s *Server) left(
 	ctx context.Context, k apps.Lookup, facts *apps.Facts, answered map[string]samples.Table,
 ) ([]samples.Table, error) {
-	if k.Past.Store == nil || facts.Past != nil || facts.Registry == nil || facts.Registry.App.Run == "" || // that would be the last run
-		len(answered) > 0 && len(answered) == len(facts.Registry.Members) {
+	if k.Past.Store == nil || facts.Past != nil || facts.Registry == nil {
 		return nil, nil
 	}
 	id, run := facts.ID, facts.Registry.App.Run
-	all, err := s.kept.get(ctx, id+"/"+run, func(ctx context.Context) ([]samples.Table, error) {
+	if run == "" || len(answered) > 0 && len(answered) == len(facts.Registry.Members) { // "" would be the last run
+		return nil, nil
+	}
+	all, err := s.looks.kept.get(ctx, id+"/"+run, func(ctx context.Context) ([]samples.Table, error) {
 		kept, err := k.Past.Store.Load(ctx, id, run)
 		if errors.Is(err, registry.ErrNoApp) {
 			return nil, nil

@@ -334,7 +334,7 @@ func (s *Server) pai(answer func(seeds.App) (value any, ok bool)) http.HandlerFu
 }
 
 func (s *Server) paiJobs(w http.ResponseWriter, r *http.Request) {
-	jobs, err := s.jobs.get(r.Context(), "", func(ctx context.Context) ([]seeds.App, error) {
+	jobs, err := s.looks.jobs.get(r.Context(), "", func(ctx context.Context) ([]seeds.App, error) {
 		k, err := s.Lookup("")
 		if err != nil {
 			return nil, err

@@ -58,12 +58,17 @@ type Server struct {
 	feeds      feeds
 	terminals  terminals
 	watched    watched
-	lists      shared[apps.Listing]
-	kept       shared[[]samples.Table] // of runs whose agents have left
-	jobs       shared[[]seeds.App]
-	timelines  shared[timeline.Timeline]
 	pages      pages
-	facts      shared[apps.Facts]
+	looks      looks
+}
+
+// looks are those that callers share.
+type looks struct {
+	lists     shared[apps.Listing]
+	kept      shared[[]samples.Table] // of runs whose agents have left
+	jobs      shared[[]seeds.App]
+	timelines shared[timeline.Timeline]
+	facts     shared[apps.Facts]
 }
 
 // Serve answers at l until ctx is done.
@@ -105,7 +110,7 @@ func (s *Server) conclude(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, lastLook)
 	defer cancel()
-	s.lists.renew()
+	s.looks.lists.renew()
 	s.feeds.conclude(ctx)
 	rest := time.NewTimer(lastAnswers)
 	defer rest.Stop()
@@ -225,7 +230,7 @@ func (s *Server) look(ctx context.Context, app string) (any, error) {
 
 // list is the list of all apps, to be only read, and what is left out of it.
 func (s *Server) list(ctx context.Context) (apps.Listing, error) {
-	return s.lists.get(ctx, "", func(ctx context.Context) (apps.Listing, error) {
+	return s.looks.lists.get(ctx, "", func(ctx context.Context) (apps.Listing, error) {
 		k, err := s.Lookup("")
 		if err != nil {
 			return apps.Listing{}, err
@@ -282,7 +287,7 @@ func statusOf(err error) int {
 // timeline answers what the events of an app tell of its run.
 func (s *Server) timeline(w http.ResponseWriter, r *http.Request) {
 	app := r.PathValue("app")
-	said, err := s.timelines.get(r.Context(), app, func(ctx context.Context) (timeline.Timeline, error) {
+	said, err := s.looks.timelines.get(r.Context(), app, func(ctx context.Context) (timeline.Timeline, error) {
 		return s.timelineOf(ctx, app)
 	})
 	if err != nil {

@@ -110,7 +110,7 @@ func Failure(code int, stderr string) error {
 		return fault.Definition(fmt.Errorf("CLASSPATH has not all of Hadoop's jars: %s; want those of its mapreduce "+
 			"folder too, below HADOOP_HOME or in HADOOP_CLASSPATH", last(stderr)))
 	}
-	return fmt.Errorf("Java ended with %d: %s", code, last(stderr))
+	return fmt.Errorf("the Java program ended with %d: %s", code, last(stderr))
 }
 
 // passing is a failure that another attempt may not meet: a cluster that is away, a file that was being written.

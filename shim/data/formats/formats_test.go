@@ -53,12 +53,16 @@ func TestFailure(t *testing.T) {
 		class  registry.Class
 		passes bool
 	}{
-		{65, "noise\nmuster: no class a.B in c.jar or Hadoop's CLASSPATH\n", "no class a.B in c.jar or Hadoop's CLASSPATH; --jars brings the jar that has it, and what that needs",
-			registry.ClassDefinition, false},
+		{
+			65, "noise\nmuster: no class a.B in c.jar or Hadoop's CLASSPATH\n", "no class a.B in c.jar or Hadoop's CLASSPATH; --jars brings the jar that has it, and what that needs",
+			registry.ClassDefinition, false,
+		},
 		{69, "java.io.IOException: x\n\tat y\nmuster: java.io.IOException: x\n", "java.io.IOException: x", "", true},
-		{1, "Error: Unable to initialize main class MusterFormats\nCaused by: java.lang.NoClassDefFoundError: org/apache/hadoop/mapred/InputFormat\n",
+		{
+			1, "Error: Unable to initialize main class MusterFormats\nCaused by: java.lang.NoClassDefFoundError: org/apache/hadoop/mapred/InputFormat\n",
 			"CLASSPATH has not all of Hadoop's jars: Caused by: java.lang.NoClassDefFoundError: org/apache/hadoop/mapred/InputFormat; want those of its mapreduce folder too, " +
-				"below HADOOP_HOME or in HADOOP_CLASSPATH", registry.ClassDefinition, false},
+				"below HADOOP_HOME or in HADOOP_CLASSPATH", registry.ClassDefinition, false,
+		},
 		{3, "one\ntwo\n", "Java ended with 3: two", "", false},
 	} {
 		err := Failure(tt.code, tt.stderr)

@@ -85,7 +85,7 @@ func (m *Manager) java(ctx context.Context, words []string, in io.Reader, out io
 	}
 	m.cfg.Log.Warn("a format in Java has failed", "class", words[1], "stderr", said.text())
 	if exit.Code == nil {
-		return fmt.Errorf("Java was ended by signal %d while it ran %s", exit.Signal, words[1])
+		return fmt.Errorf("the Java program was ended by signal %d while it ran %s", exit.Signal, words[1])
 	}
 	return formats.Failure(*exit.Code, said.text())
 }
