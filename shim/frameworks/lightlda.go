@@ -9,7 +9,8 @@ import (
 	"github.com/muster-agent/muster/shim/plan"
 )
 
-// HBox's list of servers for workers, `index host:port` per line, and the name that XLearning and the example of both have.
+// HBox's list of servers for workers, `index host:port` per line, and the name that XLearning and the example of both
+// have.
 const (
 	lightLDAEndPoints   = "lightLdaEndPoints.txt"
 	lightLDAEndPointsXL = "lightLDAEndPoints.txt"

@@ -63,7 +63,7 @@ func TestFailure(t *testing.T) {
 			"CLASSPATH has not all of Hadoop's jars: Caused by: java.lang.NoClassDefFoundError: org/apache/hadoop/mapred/InputFormat; want those of its mapreduce folder too, " +
 				"below HADOOP_HOME or in HADOOP_CLASSPATH", registry.ClassDefinition, false,
 		},
-		{3, "one\ntwo\n", "Java ended with 3: two", "", false},
+		{3, "one\ntwo\n", "the Java program ended with 3: two", "", false},
 	} {
 		err := Failure(tt.code, tt.stderr)
 		if err.Error() != tt.want || fault.ClassOf(err) != tt.class || store.Transient(err) != tt.passes {
