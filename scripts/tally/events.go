@@ -51,6 +51,7 @@ type Failure struct {
 	Package, Test string
 	Before        Counts // what the run counted of it
 	First         string // what it said first
+	Race          bool   // the race detector has seen one in it
 }
 
 // report gathers events and prints what matters of them.
@@ -238,15 +239,17 @@ func (r *report) close() {
 // note adds a failed test to the failure of its top-level test.
 func (r *report) note(pkg, test, output string) {
 	top, _, _ := strings.Cut(test, "/")
+	race := strings.Contains(output, "WARNING: DATA RACE")
 	for _, f := range r.failures {
 		if f.Package == pkg && f.Test == top {
+			f.Race = f.Race || race
 			if f.First == "" {
 				f.First = firstLine(reason(output))
 			}
 			return
 		}
 	}
-	r.failures = append(r.failures, &Failure{Package: pkg, Test: top, First: firstLine(reason(output))})
+	r.failures = append(r.failures, &Failure{Package: pkg, Test: top, First: firstLine(reason(output)), Race: race})
 }
 
 func firstLine(text string) string {

@@ -27,7 +27,10 @@ func retry(
 		fmt.Printf("%d tests failed, which is more than %d: none is run again\n", len(failures), mostFailures)
 	}
 	for _, f := range failures {
-		args := f.command(flags)
+		args, tries := f.command(flags), tries
+		if f.Race { // it is one, whatever a second run does
+			tries = 0
+		}
 		line := fmt.Sprintf("FAIL  %s: %s\n      %s", f.name(), f.First, shell(environ, args))
 		for try := 1; try <= tries; try++ {
 			fmt.Printf("again %s, alone, try %d of %d\n", f.name(), try, mostTries)

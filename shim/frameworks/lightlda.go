@@ -12,8 +12,8 @@ import (
 // HBox's list of servers for workers, `index host:port` per line, and the name that XLearning and the example of both
 // have.
 const (
-	lightLDAEndPoints   = "lightLdaEndPoints.txt"
-	lightLDAEndPointsXL = "lightLDAEndPoints.txt"
+	hboxEndPoints      = "lightLdaEndPoints.txt"
+	xlearningEndPoints = "lightLDAEndPoints.txt"
 )
 
 // noEndPoint is HBox's value for a worker's own address as a server.
@@ -29,8 +29,8 @@ func lightlda(p plan.Plan, r registry.Roster) (env, files map[string]string) {
 	} else if at, role = placeOf(workers, p), "worker"; at < 0 || len(ps) == 0 {
 		return env, files
 	} else {
-		files[lightLDAEndPoints] = endPoints(ps)
-		files[lightLDAEndPointsXL] = files[lightLDAEndPoints]
+		files[hboxEndPoints] = endPoints(ps)
+		files[xlearningEndPoints] = files[hboxEndPoints]
 	}
 	return tell(map[string]string{
 		"LIGHTLDA_WORKER_NUM": strconv.Itoa(len(workers)), "LIGHTLDA_SERVER_NUM": strconv.Itoa(len(ps)),

@@ -32,7 +32,7 @@ func FindFacts(conf string, environ map[string]string) *plan.HadoopFacts {
 	f.Jars = jarsIn(f.Classes)
 	f.Libhdfs = libhdfs != "" && f.JVM != "" && len(f.Jars) > 0
 	if f.Tickets = usesKerberos(conf); f.Tickets {
-		f.Krb5 = environ["KRB5_CONFIG"]
+		f.Krb5, f.Tokens = environ["KRB5_CONFIG"], environ[plan.TokensVariable] != ""
 	}
 	return f
 }

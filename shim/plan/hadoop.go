@@ -26,7 +26,7 @@ func (b *builder) hadoop() *Hadoop {
 	h := &Hadoop{Conf: facts.Conf, User: b.hadoopUser(), Classes: []string{}}
 	if facts.Tickets {
 		h.Tickets, h.Krb5 = path.Join(b.req.root(), ticketsFile), facts.Krb5
-		if b.req.Inherited[TokensVariable] != "" {
+		if facts.Tokens {
 			h.Tokens = path.Join(b.req.root(), tokensFile)
 		}
 	}

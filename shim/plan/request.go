@@ -142,8 +142,8 @@ type HadoopFacts struct {
 	Libhdfs bool
 	// Krb5 is Kerberos' own configuration file, if it is not in its usual folder.
 	Krb5 string
-	// Tickets: the agent has a Kerberos ticket, and each process gets a copy of it.
-	Tickets bool
+	// Tickets: the agent has a Kerberos ticket, and each process gets a copy of it. Tokens: it has a token file, too.
+	Tickets, Tokens bool
 }
 
 // ImageFacts are what only the pulled image knows (OCI image-spec, config.md).

@@ -71,7 +71,9 @@ func names(files map[string]string) []string {
 func hostLost(l *lab, stored func(worker int) map[string]string) {
 	t := l.t
 	l.ttl = time.Minute // the old agent saves what it is told to before it fences itself, however slow its successor is
-	first, old := l.agent(0, 0), l.agent(1, 1)
+	first := l.agent(0, 0)
+	l.says(0, 0, "agent.log", "msg=conducting on=true") // with that much time a conductor that is cut off is missed for long
+	old := l.agent(1, 1)
 	l.says(0, 0, "stdout.log", "host h0 generation 1 from \n")
 	l.says(1, 1, "stdout.log", "host h1 generation 1 from \n")
 	for _, step := range []int{10, 20} {

@@ -34,6 +34,8 @@ type app struct {
 
 	stays string // why an old one cannot be moved; empty: it can
 	word  string // of YARN, for one that is there: its state, once it was asked
+
+	unheard error // why the registry of one on YARN has said nothing; nil: it has
 }
 
 func (h home) app(c *call, name string) *app {

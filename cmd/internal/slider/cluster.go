@@ -106,15 +106,21 @@ func (a *app) service() (*yarnclient.Service, error) {
 	return yarnclient.OpenService(job.Request{Address: a.address(), Hadoop: y.Conf}, yarn.ServiceName(a.name), y.ID)
 }
 
-// standing is what the ResourceManager and the registry say of the app: the word of the first is kept.
+// standing is what the ResourceManager and the registry say of the app: the word of the first is kept, and why the other
+// says nothing.
 func (a *app) standing(ctx context.Context) (apps.Facts, error) {
 	f := apps.Facts{ID: a.name}
-	if a.word = yarnNew; a.record.Yarn.ID == "" {
+	if a.word = yarnNew; a.record.Yarn.Runs == 0 {
 		return f, nil
 	}
 	s, err := a.service()
 	if err != nil {
 		return f, err
+	}
+	if a.record.Yarn.ID == "" { // a submit that failed may have begun one
+		if a.record.Yarn.ID, err = s.Find(ctx, a.name); err != nil || a.record.Yarn.ID == "" {
+			return f, exit.Default(exit.Registry, err)
+		}
 	}
 	at, err := s.State(ctx)
 	if err != nil {
@@ -129,7 +135,10 @@ func (a *app) standing(ctx context.Context) (apps.Facts, error) {
 	case errors.Is(err, registry.ErrNoApp):
 		return f, nil
 	case err != nil:
-		fmt.Fprintf(a.Err, "%s: %v: this is what YARN says of it\n", a.name, err)
+		if a.unheard == nil || a.unheard.Error() != err.Error() {
+			fmt.Fprintf(a.Err, "%s: %v: this is what YARN says of it\n", a.name, err)
+		}
+		a.unheard = err
 		return f, nil
 	case known.Registry != nil && known.Registry.App.Run != a.record.Yarn.run(): // of the run before
 		return f, nil

@@ -68,6 +68,7 @@ func flex(ctx context.Context, c *call) error {
 	if err := a.grow(ctx, want); err != nil {
 		return err
 	}
+	defer a.keepGrowing(ctx, want)()
 	_ = lock.Release() // the wait may be long, and the record is written
 	return ask.Flex(ctx, c.Streams, a.lookup(), a.name, args, ask.FlexOptions{
 		Patience: *cmp.Or(limit, new(flexPatience)),

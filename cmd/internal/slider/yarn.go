@@ -11,12 +11,15 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/muster-agent/muster/cmd/internal/apps"
 	"github.com/muster-agent/muster/cmd/internal/ask"
 	"github.com/muster-agent/muster/registry"
+	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/hadoop"
 	"github.com/muster-agent/muster/shim/hostlock"
@@ -59,6 +62,9 @@ func (a *app) submit(ctx context.Context, lock *hostlock.Lock) error {
 		return err
 	}
 	y := a.record.Yarn
+	if y.Runs == 0 { // the registry may know runs of an app of that name
+		y.Runs = a.runBefore(ctx)
+	}
 	if y.Runs == 0 || !a.interrupted(ctx) {
 		y.Runs++
 	}
@@ -83,6 +89,19 @@ func (a *app) submit(ctx context.Context, lock *hostlock.Lock) error {
 		}
 	}
 	return a.writeReport(ctx)
+}
+
+// runBefore is the number of the run that the registry has under the app's name; 0: none.
+func (a *app) runBefore(ctx context.Context) int {
+	st, err := a.lookup().Status(ctx, a.lookup().Address, a.name)
+	if err != nil || st.Verdict == nil {
+		return 0
+	}
+	n, err := strconv.Atoi(st.App.Run)
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // submitArgs are the arguments of the app's `muster submit`.
@@ -133,8 +152,20 @@ func (a *app) runSubmit() (answer submit.Answer, err error) {
 	}
 	caught := make(chan os.Signal, 1)
 	signal.Notify(caught, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(caught)
-	err = cmd.Run()
+	defer func() {
+		signal.Stop(caught)
+		close(caught)
+	}()
+	if err = cmd.Start(); err == nil {
+		go func() {
+			for s := range caught {
+				if s == syscall.SIGTERM { // a terminal's Ctrl-C reaches it as well
+					_ = cmd.Process.Signal(s)
+				}
+			}
+		}()
+		err = cmd.Wait()
+	}
 	if ended, ok := errors.AsType[*exec.ExitError](err); ok {
 		return answer, exit.Silent{Code: max(ended.ExitCode(), 1)} // it has said why
 	}
@@ -151,16 +182,20 @@ func (a *app) awaitRunning(ctx context.Context, limit time.Duration) error {
 	var f apps.Facts
 	var err error
 	if !wait.Until(waiting, func() bool {
-		f, err = a.standing(waiting)
-		return err != nil || !isLive(a.word) || f.Phase() == "running" || f.Verdict() != nil
+		f, err = a.standing(waiting) // a manager that does not answer is asked again
+		return err == nil && (!isLive(a.word) || allRun(&f) || f.Verdict() != nil)
 	}) || waiting.Err() != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil && waiting.Err() == nil {
+			fmt.Fprintf(a.Err, "%s: %v\n", a.name, err)
+		}
 		fmt.Fprintf(a.Err, "%s: not running within %s; it goes on: muster slider status %s\n", a.name, limit, a.name)
 		return exit.Silent{Code: exit.Timeout}
 	}
 	v := f.Verdict()
 	switch {
-	case err != nil:
-		return err
 	case v != nil:
 		fmt.Fprintf(a.Out, "%s: %s\n", a.name, exit.VerdictText(*v))
 		if code := exit.Of(*v, ""); code != 0 {
@@ -175,6 +210,16 @@ func (a *app) awaitRunning(ctx context.Context, limit time.Duration) error {
 	return nil
 }
 
+// allRun tells that the run's instances have started and none is missing, as after a run that was interrupted.
+func allRun(f *apps.Facts) bool {
+	return f.Phase() == "running" && f.Registry != nil &&
+		!slices.ContainsFunc(f.Registry.Members, func(m consul.MemberStatus) bool {
+			return !m.Live && slices.Contains([]registry.Phase{
+				registry.PhaseJoined, registry.PhaseReady, registry.PhaseLost,
+			}, m.Member.Phase)
+		})
+}
+
 // endOnYarn stops the run in grace, and the service when its agents have ended. One that nobody has joined is ended by
 // YARN at once.
 func (a *app) endOnYarn(ctx context.Context, waits bool, options ask.StopOptions) error {
@@ -185,6 +230,10 @@ func (a *app) endOnYarn(ctx context.Context, waits bool, options ask.StopOptions
 	if !a.runs(&f) {
 		fmt.Fprintf(a.Out, "%s does not run\n", a.name)
 		return nil
+	}
+	if a.unheard != nil && options.Grace == nil {
+		return exit.With(exit.Registry, fmt.Errorf("%s: its agents cannot be told to end in grace, as the registry does "+
+			"not answer: stop it when it does, or with --force, and YARN kills them", a.name))
 	}
 	s, err := a.service()
 	if err != nil {
@@ -223,6 +272,35 @@ func (a *app) endOnYarn(ctx context.Context, waits bool, options ask.StopOptions
 
 // yarnPatience is how long YARN may take to end a service whose agents have ended.
 const yarnPatience = 2 * time.Minute
+
+// keepGrowing does so again and again until the function that it returns is called: agents of a flex before may still be
+// on their way out, and count until YARN has seen their end.
+func (a *app) keepGrowing(ctx context.Context, want map[string]int) (end func()) {
+	if a.record.Yarn == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var work sync.WaitGroup
+	work.Go(func() {
+		tick := time.NewTicker(growAgain)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				_ = a.grow(ctx, want) // the flex says what lacks at its end
+			}
+		}
+	})
+	return func() {
+		cancel()
+		work.Wait()
+	}
+}
+
+// growAgain is the time between two questions whether YARN has all that a flex needs.
+const growAgain = 3 * time.Second
 
 // grow has YARN start the agents that a flex needs.
 func (a *app) grow(ctx context.Context, want map[string]int) error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"os"
 	"time"
 
 	"github.com/muster-agent/muster/shim/files"
@@ -58,7 +57,7 @@ func (m *Manager) GiveTickets(p plan.Plan) {
 
 // tokenFile is the agent's.
 func tokenFile() (text []byte, until time.Time, err error) {
-	text, err = os.ReadFile(os.Getenv(plan.TokensVariable))
+	text, err = hdfs.TokenFile()
 	return text, until, err
 }
 

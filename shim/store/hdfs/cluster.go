@@ -280,14 +280,9 @@ func (c *cluster) byToken(w *wires) (owner string, ok bool, err error) {
 
 // tokenOf is the file's token for a cluster; none: there is none for it, and services are those that there are.
 func (c *cluster) tokenOf() (found *token, services []string, err error) {
-	const hint = tokensVariable + " names it; hdfs fetchdt, or YARN in a container, writes one"
-	text, err := readSmall(c.who.tokens)
+	_, all, err := readTokens(c.who.tokens)
 	if err != nil {
-		return nil, nil, refused(hint, "token file: %v", err)
-	}
-	all, err := parseTokens(text)
-	if err != nil {
-		return nil, nil, refused(hint, "token file %s: %v", c.who.tokens, err)
+		return nil, nil, err
 	}
 	for _, one := range all {
 		if one.fits(c.name, c.addresses, net.LookupHost) {

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"slices"
+	"syscall"
 	"time"
 )
 
@@ -71,6 +73,34 @@ func parseTokens(text []byte) (all []token, err error) {
 		return all, nil
 	}
 	return nil, fmt.Errorf("got version %d of a token file, want 0 or 1", version)
+}
+
+// TokenFile is the text of the agent's own token file, for a process of its own.
+func TokenFile() ([]byte, error) {
+	text, _, err := readTokens(os.Getenv(tokensVariable))
+	return text, err
+}
+
+// readTokens reads a token file. One of somebody else is not the agent's to use, or to hand on: a user may have named
+// it to an agent that is root.
+func readTokens(path string) (text []byte, all []token, err error) {
+	const hint = tokensVariable + " names it; hdfs fetchdt, or YARN in a container, writes one"
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, nil, refused(hint, "token file: %v", err)
+	}
+	of, ok := info.Sys().(*syscall.Stat_t)
+	if !info.Mode().IsRegular() || !ok || int(of.Uid) != os.Geteuid() {
+		return nil, nil, refused(hint, "token file %s: want a regular file that belongs to the agent's user, uid %d",
+			path, os.Geteuid())
+	}
+	if text, err = readSmall(path); err != nil {
+		return nil, nil, refused(hint, "token file: %v", err)
+	}
+	if all, err = parseTokens(text); err != nil {
+		return nil, nil, refused(hint, "token file %s: %v", path, err)
+	}
+	return text, all, nil
 }
 
 // tokenReader reads Hadoop's own encoding. It panics at the end of the text.

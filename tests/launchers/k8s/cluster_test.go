@@ -169,7 +169,13 @@ func TestClusterRunsGang(t *testing.T) {
 					}
 				}
 				for name := range s.Await("Pod", tt.evict+": runs", func(all map[string]kubernetesserver.Object) bool {
-					return len(all) >= 3
+					ours := 0
+					for name := range all {
+						if strings.HasPrefix(name, tt.evict) {
+							ours++
+						}
+					}
+					return ours > 0 && len(all) >= 3
 				}) {
 					if strings.HasPrefix(name, tt.evict) {
 						s.Evict(name)

@@ -202,6 +202,22 @@ func (s definition) app() string {
 	return app
 }
 
+// Find is the application of a service that a submit of this app began and has not told of; empty: there is none.
+func (y *Service) Find(ctx context.Context, app string) (id string, err error) {
+	if err := y.open(ctx); err != nil {
+		return "", err
+	}
+	now, err := y.look(ctx)
+	if err != nil && !job.Missing(err) {
+		return "", fmt.Errorf("yarn at %s: %w", y.api.Base, y.wanting(err))
+	}
+	if err != nil || now.app() != app {
+		return "", nil
+	}
+	y.id = now.ID
+	return now.ID, nil
+}
+
 // Start submits the service and returns its application's id. What is left of an earlier run of that name is
 // forgotten; one that runs is ErrRuns, one that was not ours is ErrForeign: it may only rest for a while.
 func (y *Service) Start(ctx context.Context) (id string, err error) {
