@@ -103,13 +103,16 @@ func TestHadoop(t *testing.T) {
 			r.Inherited, r.Given = map[string]string{"HADOOP_USER_NAME": "eve"}, map[string]string{"HADOOP_USER_NAME": "amy"}
 		}, but(func(h *Hadoop) { h.User = "amy" })},
 		{
-			"a token file", func(r *Request) { r.Inherited = map[string]string{"HADOOP_TOKEN_FILE_LOCATION": "/c/tokens"} },
+			"a token file", func(r *Request) {
+				f := *facts
+				f.Tokens = true
+				r.Hadoop = &f
+			},
 			but(func(h *Hadoop) { h.Tokens = "${WORK}/worker-0/app/run/hadoop-tokens" }),
 		},
 		{"no Kerberos", func(r *Request) {
-			r.Inherited = map[string]string{"HADOOP_TOKEN_FILE_LOCATION": "/c/tokens"}
 			f := *facts
-			f.Tickets = false
+			f.Tickets, f.Tokens = false, true
 			r.Hadoop = &f
 		}, but(func(h *Hadoop) { h.Tickets, h.Krb5 = "", "" })},
 	} {
