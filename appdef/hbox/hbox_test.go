@@ -127,6 +127,27 @@ func TestWriteThenParse(t *testing.T) {
 	}
 }
 
+// A role's own command is not lost, and parameter servers of a type that has none are told.
+func TestWriteRolesWithCommandsOfTheirOwn(t *testing.T) {
+	role := func(name, command string) appdef.Component {
+		c := appdef.Component{Name: name, MaxInstances: -1, Settings: appdef.ComponentSettings{Command: command}}
+		c.Instances = 1
+		return c
+	}
+	app := appdef.App{Name: "a", Components: []appdef.Component{role("ps", "echo ps"), role("worker", "echo work")}}
+	app.Settings.HBox.Type = "XFLOW"
+	args, unsupported := hbox.Write(app)
+	if got := strings.Join(args, " "); len(unsupported) > 0 || !strings.Contains(got, "--ps-num 1 ") ||
+		!strings.Contains(got, "--conf ps:muster.command=echo ps ") || !strings.HasSuffix(got, " echo work") {
+		t.Errorf("got %q, unsupported %q", got, unsupported)
+	}
+	app.Settings.HBox.Type = "HBOX"
+	args, unsupported = hbox.Write(app)
+	if !slices.Equal(unsupported, []string{"the component ps: the app type HBOX has no parameter servers"}) || slices.Contains(args, "--ps-num") {
+		t.Errorf("got %q, unsupported %q", args, unsupported)
+	}
+}
+
 // Options of every spelling are the same option.
 func TestSpellings(t *testing.T) {
 	want, _ := parse(t, []string{"--worker-num", "2", "--board-enable", "true", "--app-name", "n", "--hbox-cmd", "python a.py"})

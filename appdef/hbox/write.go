@@ -130,6 +130,10 @@ func count(c *appdef.Component) int {
 // sizes writes the numbers of each role.
 func (w *writer) sizes() {
 	worker, chief, evaluator, ps := w.role(roleWorker), w.role(roleChief), w.role(roleEvaluator), w.role(rolePS)
+	if count(ps) > 0 && !w.kind.ps {
+		w.cannot("the component ps: the app type " + w.kind.name + " has no parameter servers")
+		ps = nil
+	}
 	w.number("worker-num", count(worker)+count(chief)+count(evaluator), 1)
 	w.number("ps-num", count(ps), 0)
 	w.size("worker", worker)
@@ -179,6 +183,15 @@ func (w *writer) words() {
 		return
 	}
 	text := lead.Settings.Command
+	for _, c := range w.app.Components {
+		role := w.role(c.Name)
+		if role == nil || role.Instances == 0 || c.Name == rolePS && !w.kind.ps {
+			continue
+		}
+		if role.Settings.Command != text {
+			w.conf(c.Name+":muster.command", role.Settings.Command) // HBox starts the lead's in all containers
+		}
+	}
 	if w.kind.lives() {
 		if _, length, ok := strings.Cut(text, "sleep "); ok && durationForm.MatchString(length) {
 			w.option("duration", strings.Replace(length, forever, "0", 1))
