@@ -33,6 +33,7 @@ type Conversion struct {
 // To writes an App for one of Targets. files are those of its package.
 func To(target string, app appdef.App, files fs.FS) Conversion {
 	out := Conversion{Version: 1, Dialect: target, Files: map[string]string{}, Unsupported: []string{}}
+	app = withoutValues(app)
 	switch target {
 	case paiFormat:
 		text, unsupported := pai.Write(app)
@@ -49,12 +50,49 @@ func To(target string, app appdef.App, files fs.FS) Conversion {
 		out.Unsupported = append(out.Unsupported, unsupported...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(app.JobSecrets)) {
-		out.Unsupported = append(out.Unsupported, "the value of the secret "+name)
+		out.Unsupported = append(out.Unsupported, "the value of the secret "+name+": it is in no file; agents take it from their "+
+			"variable "+variableOf(name))
 	}
 	if entries, err := fs.ReadDir(files, "package"); err == nil && len(entries) > 0 {
 		out.Unsupported = append(out.Unsupported, "the files of package/: no definition holds them, take them along")
 	}
 	return out
+}
+
+// withoutValues is the app whose own secrets are variables of the agents: what is written has no place for the values.
+func withoutValues(app appdef.App) appdef.App {
+	refer := func(given map[string]string) map[string]string {
+		given = maps.Clone(given)
+		for key, ref := range given {
+			if name, ok := strings.CutPrefix(ref, appdef.JobSecret); ok {
+				if _, ours := app.JobSecrets[name]; ours {
+					given[key] = "env:" + variableOf(name)
+				}
+			}
+		}
+		return given
+	}
+	app.Config, app.Resources = refer(app.Config), refer(app.Resources)
+	app.Components = slices.Clone(app.Components)
+	for i := range app.Components {
+		c := &app.Components[i]
+		c.Config, c.Resources, c.Settings.Secrets = refer(c.Config), refer(c.Resources), refer(c.Settings.Secrets)
+		c.Limits.ImageAuth = refer(map[string]string{"": c.Limits.ImageAuth})[""]
+	}
+	return app
+}
+
+// variableOf is the agents' variable of a job's own secret.
+func variableOf(name string) string {
+	return "MUSTER_SECRET_" + strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' {
+			return r - 'a' + 'A'
+		}
+		if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '_'
+	}, name)
 }
 
 // commandLine is a command of hbox-submit for a shell: each option with its value on a line, the command to run on the
