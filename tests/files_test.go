@@ -48,7 +48,6 @@ var ownFiles = map[string]string{
 	"shim.lateFile.open":                "the agent's log folder",
 	"shim.stageRoom.giveSocket":         "the agent's socket in the state folder",
 	"shim/data/manager.Manager.ownCopy": "the agent's cache",
-	"shim/data/manager.tokenFile":       "the agent's token file",
 	"shim/journal.appendLine":           "the agent's log folder",
 	"shim/member.hostFacts":             "/proc",
 	"shim/openapp.Choices.Args":         "documents that the command line names",
