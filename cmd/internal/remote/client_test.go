@@ -194,13 +194,14 @@ func TestListedWarnings(t *testing.T) {
 
 // What the registry says arrives as it was, but for what its hosts alone may know.
 func TestSay(t *testing.T) {
+	properties := map[string]string{"fs.s3a.secret.key": "hunter2", "mapreduce.lab.end": ";"}
 	app := appdef.App{Name: "x", Config: map[string]string{"db.password": "hunter2", "db.host": "h", "muster.command": "train --key hunter2"}, Components: []appdef.Component{{
 		Name: "worker", Config: map[string]string{
 			"muster.command": "train --key hunter2", "muster.side.board": "board hunter2",
 			"muster.resume.args": "--key hunter2", "muster.tensorflow.args": "--key hunter2", "port": "80",
 		}, Settings: appdef.ComponentSettings{Role: appdef.RoleWorker, Command: "train --key hunter2", Env: map[string]string{
 			"API_TOKEN": "hunter2", "MODE": "fast",
-		}},
+		}, Inputs: appdef.Inputs{Conf: properties}, Outputs: appdef.Outputs{Conf: properties}},
 	}}}
 	app.Addons = []appdef.Addon{{Name: "hunter2"}}
 	def, err := appdef.Encode(app)
@@ -237,7 +238,8 @@ func TestSay(t *testing.T) {
 	shown, err := appdef.Decode(d.(definition).Definition)
 	plain, _ := json.Marshal(shown)
 	if err != nil || strings.Contains(string(plain), "hunter2") || shown.Config["db.host"] != "h" || shown.Components[0].Settings.Env["MODE"] != "fast" ||
-		shown.Components[0].Settings.Role != appdef.RoleWorker || shown.Components[0].Config["port"] != "80" {
+		shown.Components[0].Settings.Role != appdef.RoleWorker || shown.Components[0].Config["port"] != "80" ||
+		shown.Components[0].Settings.Inputs.Conf["mapreduce.lab.end"] != ";" || shown.Components[0].Settings.Outputs.Conf["mapreduce.lab.end"] != ";" {
 		t.Errorf("%v: %s", err, plain)
 	}
 	if none, err := Describe(registry.AppRecord{}); err != nil || none.(definition).Definition != "" {

@@ -128,6 +128,7 @@ func Describe(record registry.AppRecord) (any, error) {
 		s := &c.Settings
 		s.Command, s.ResumeArgs, s.TFArgs, s.Sides = "", "", nil, nil
 		s.Env, s.SecretSettings = mask.Values(s.Env), appdef.SecretSettings{}
+		s.Inputs.Conf, s.Outputs.Conf = mask.Values(s.Inputs.Conf), mask.Values(s.Outputs.Conf)
 	}
 	text, err := appdef.Encode(app)
 	return definition{Version: 1, Definition: text}, err
