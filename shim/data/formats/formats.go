@@ -2,6 +2,7 @@ package formats
 
 import (
 	_ "embed"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"maps"
@@ -27,49 +28,55 @@ const (
 // Lay adds the class to the files of a start.
 func Lay(start *plan.Start) { start.Files[path.Join(folder, name+".class")] = class }
 
-// Splits are the words that have an InputFormat list its splits: a line for each, which Read takes.
-func Splits(in *plan.Inputs) []string {
-	words := append([]string{"splits", plan.ClassName(in.Format), strconv.Itoa(max(in.Splits, 1))}, properties(in)...)
-	words = append(words, "--")
+// Splits are the words that have an InputFormat list its splits, a line for each, which Read takes; and what is given to
+// its stdin. Properties go there, since words are read by every user of the host.
+func Splits(in *plan.Inputs) (words []string, stdin string) {
+	words = []string{"splits", plan.ClassName(in.Format), strconv.Itoa(max(in.Splits, 1))}
 	for _, one := range in.From {
 		words = append(words, one.From...)
 	}
-	return words
+	return words, properties(in)
 }
 
-// Read are the words that have it read the splits of its stdin.
-func Read(in *plan.Inputs) []string {
-	return append([]string{"read", plan.ClassName(in.Format)}, properties(in)...)
+// Read are the words that have it read splits, and what stands before those on its stdin.
+func Read(in *plan.Inputs) (words []string, stdin string) {
+	return []string{"read", plan.ClassName(in.Format)}, properties(in)
 }
 
-// Write are the words that have an OutputFormat write the lines of its stdin below a URL, and commit them.
-func Write(out *plan.Outputs, url string) []string {
-	return append([]string{"write", plan.ClassName(out.Format), url}, pairs(out.Conf)...)
+// Write are the words that have an OutputFormat write lines below a URL, and commit them; and what stands before the
+// lines on its stdin.
+func Write(out *plan.Outputs, url string) (words []string, stdin string) {
+	return []string{"write", plan.ClassName(out.Format), url}, given(out.Conf)
 }
 
 // properties are what a definition says to Hadoop's own formats, which a user's may be made of, and to the user's.
-func properties(in *plan.Inputs) []string {
-	var all []string
+func properties(in *plan.Inputs) string {
+	all := map[string]string{}
 	if in.Lines > 0 {
-		all = append(all, "mapreduce.input.lineinputformat.linespermap="+strconv.Itoa(in.Lines))
+		all["mapreduce.input.lineinputformat.linespermap"] = strconv.Itoa(in.Lines)
 	}
 	if in.Separator != "" {
-		all = append(all, "mapreduce.input.keyvaluelinerecordreader.key.value.separator="+in.Separator)
+		all["mapreduce.input.keyvaluelinerecordreader.key.value.separator"] = in.Separator
 	}
-	return append(all, pairs(in.Conf)...)
+	maps.Copy(all, in.Conf)
+	return given(all)
 }
 
-func pairs(conf map[string]string) []string {
-	var all []string
+// given are properties as the program reads them: values may have any character.
+func given(conf map[string]string) string {
+	var all strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(conf)) {
-		all = append(all, name+"="+conf[name])
+		all.WriteString(base64.StdEncoding.EncodeToString([]byte(name+"="+conf[name])) + "\n")
 	}
-	return all
+	return all.String() + "\n"
 }
+
+const leastHeapMB = 64
 
 // Command is the program with its words, as a process with this environment would run it. The jars of the folder where
-// it starts are found as HBox's are, before Hadoop's own unless CLASSPATH has them at another place.
-func Command(env map[string]string, words []string) []string {
+// it starts are found as HBox's are, before Hadoop's own unless CLASSPATH has them at another place. Java gets half of the
+// instance's memory, if that has a limit: without one of its own it would go by the host's.
+func Command(env map[string]string, memoryMB int, words []string) []string {
 	java := "java"
 	if home := env["JAVA_HOME"]; home != "" {
 		java = path.Join(home, "bin/java")
@@ -80,6 +87,9 @@ func Command(env map[string]string, words []string) []string {
 		classes = append(classes, jars)
 	}
 	argv := []string{java, "-XX:+UseSerialGC", "-XX:-UsePerfData"}
+	if memoryMB > 0 {
+		argv = append(argv, "-Xmx"+strconv.Itoa(max(memoryMB/2, leastHeapMB))+"m")
+	}
 	if krb5 := env["KRB5_CONFIG"]; krb5 != "" { // Java reads no such variable
 		argv = append(argv, "-Djava.security.krb5.conf="+krb5)
 	}
@@ -90,10 +100,12 @@ func Command(env map[string]string, words []string) []string {
 const (
 	wrong  = 65
 	failed = 69
+	broken = 70
 )
 
 // Failure is why the program has ended with a code other than 0, by the end of its stderr. A class that cannot be used
-// is the definition's fault, which another attempt would meet again; data that cannot be read may be there later.
+// is the definition's fault, which another attempt would meet again; so would it a class that fails by itself, but data that cannot be read may be
+// there later.
 func Failure(code int, stderr string) error {
 	text := ""
 	for line := range strings.Lines(stderr) {
@@ -106,6 +118,10 @@ func Failure(code int, stderr string) error {
 		return fault.Definition(errors.New(text + "; --jars brings the jar that has it, and what that needs"))
 	case code == failed && text != "":
 		return passing(text)
+	case code == broken && strings.Contains(text, "OutOfMemoryError"):
+		return fault.Data(errors.New(text + "; Java has half of the instance's memory, of which more would do"))
+	case code == broken && text != "":
+		return fault.Data(errors.New(text + "; agent.log has the place in the class"))
 	case strings.Contains(stderr, "NoClassDefFoundError: org/apache/hadoop/"):
 		return fault.Definition(fmt.Errorf("CLASSPATH has not all of Hadoop's jars: %s; want those of its mapreduce "+
 			"folder too, below HADOOP_HOME or in HADOOP_CLASSPATH", last(stderr)))

@@ -43,7 +43,7 @@ const mostSaid = 16 << 10
 // formats.Failure, or out's own.
 func (m *Manager) java(ctx context.Context, words []string, in io.Reader, out io.Writer) error {
 	session, err := m.cfg.Process.Beside(ctx, func(env map[string]string) []string {
-		return formats.Command(env, words)
+		return formats.Command(env, m.cfg.Process.Plan().Limits.MemoryMB, words)
 	})
 	if err != nil {
 		return fmt.Errorf("run %s by Java: %w", words[1], err)
@@ -141,7 +141,8 @@ func (c *classes) Feed(ctx context.Context, to io.Writer, count *stream.Count) e
 		return nil
 	}
 	out := &feedCount{to: to, count: count}
-	err := c.m.java(ctx, formats.Read(in), strings.NewReader(strings.Join(c.own, "")), out)
+	words, properties := formats.Read(in)
+	err := c.m.java(ctx, words, strings.NewReader(properties+strings.Join(c.own, "")), out)
 	switch {
 	case out.err != nil:
 		return out.err
@@ -203,8 +204,8 @@ func (c *classes) list(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	words := formats.Splits(in)
-	sum := sha256.Sum256([]byte(strings.Join(words, "\x00")))
+	words, properties := formats.Splits(in)
+	sum := sha256.Sum256([]byte(strings.Join(words, "\x00") + "\x00" + properties))
 	l := sharedList{
 		store: opened, runs: at, app: c.m.cfg.Self.AppID, run: path.Join(at, c.m.outputsOwner()),
 		name: hex.EncodeToString(sum[:8]), turn: c.m.cfg.Self.Inc,
@@ -222,7 +223,8 @@ func (c *classes) list(ctx context.Context) (string, error) {
 
 func (c *classes) make(ctx context.Context) (string, error) {
 	out := &boundedText{}
-	err := c.m.java(ctx, formats.Splits(c.plan.Inputs), strings.NewReader(""), out)
+	words, properties := formats.Splits(c.plan.Inputs)
+	err := c.m.java(ctx, words, strings.NewReader(properties), out)
 	return out.String(), err
 }
 
@@ -368,7 +370,8 @@ func (m *Manager) leaveByClass(
 		var count stream.Count
 		to.CloseWithError(g.spool.Feed(ctx, to, &count))
 	}()
-	err := m.java(ctx, formats.Write(p.Outputs, url), said, io.Discard)
+	words, properties := formats.Write(p.Outputs, url)
+	err := m.java(ctx, words, io.MultiReader(strings.NewReader(properties), said), io.Discard)
 	_ = said.Close()
 	<-fed
 	if err != nil {

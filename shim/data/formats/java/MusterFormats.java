@@ -41,17 +41,19 @@ import org.apache.hadoop.util.ReflectionUtils;
  * Runs a user's InputFormat or OutputFormat of org.apache.hadoop.mapred for muster's agent, in the instance's own
  * confinement:
  *
- *   splits CLASS WANT [NAME=VALUE]… -- PATH…   writes a line for each split: its class, a blank, its bytes in base64
- *   read CLASS [NAME=VALUE]…                   reads such lines, writes the text of each record and a newline
- *   write CLASS DIR [NAME=VALUE]…              reads lines, has the class write them below DIR, and commits
+ *   splits CLASS WANT PATH…   writes a line for each split: its class, a blank, its bytes in base64
+ *   read CLASS                reads such lines, writes the text of each record and a newline
+ *   write CLASS DIR           reads lines, has the class write them below DIR, and commits
  *
+ * Stdin begins with the properties, which may be secret: a line for each, NAME=VALUE in base64, and an empty line.
  * Records and splits alone go to stdout. The last line of stderr that begins with "muster: " says why it has failed; it
- * ends with 65 if the words or the class are wrong, with 69 if data cannot be read or written. One class without others
- * inside, so that one file is all of it.
+ * ends with 65 if the words or the class are wrong, with 69 if data cannot be read or written, and with 70 if the class
+ * fails otherwise, as it would again. One class without others inside, so that one file is all of it.
  */
 public final class MusterFormats {
     private static final int WRONG = 65;
     private static final int FAILED = 69;
+    private static final int BROKEN = 70;
     private static final int UNHEARD = 1;
     private static final int BUFFER = 64 << 10;
     private static final OutputStream OUT =
@@ -78,9 +80,17 @@ public final class MusterFormats {
             if (!unheard) {
                 e.printStackTrace();
             }
-            code = unheard ? UNHEARD : end(FAILED, e.toString());
+            code = unheard ? UNHEARD : end(ofData(e) ? FAILED : BROKEN, e.toString());
         }
         System.exit(code); // threads of Hadoop's clients must not keep it
+    }
+
+    /** Whether it is what a filesystem said, under whatever other name: Hadoop's own classes wrap it too. */
+    private static boolean ofData(Throwable e) {
+        while (e != null && !(e instanceof IOException)) {
+            e = e.getCause();
+        }
+        return e != null;
     }
 
     private static int end(int code, String why) {
@@ -108,28 +118,31 @@ public final class MusterFormats {
         String name = words[1];
         JobConf conf = new JobConf();
         conf.setClassLoader(MusterFormats.class.getClassLoader());
-        int at = mode.equals("read") ? 2 : 3;
-        while (at < words.length && !words[at].equals("--")) {
-            String[] pair = words[at++].split("=", 2);
+        if (mode.equals("write")) { // as HBox, unless the properties say another thing
+            conf.setBoolean("mapreduce.output.fileoutputformat.compress", true);
+            conf.set("mapreduce.output.fileoutputformat.compress.codec", "org.apache.hadoop.io.compress.GzipCodec");
+        }
+        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8), BUFFER);
+        for (String line = in.readLine(); line != null && !line.isEmpty(); line = in.readLine()) {
+            String[] pair = new String(Base64.getDecoder().decode(line), StandardCharsets.UTF_8).split("=", 2);
             conf.set(pair[0], pair[1]);
         }
         if (mode.equals("write")) {
-            write(conf, format(conf, name, OutputFormat.class), words[2]);
+            write(conf, format(conf, name, OutputFormat.class), words[2], in);
             return 0;
         }
         InputFormat<?, ?> format;
         conf.setBoolean("mapreduce.input.fileinputformat.input.dir.recursive", true);
         if (mode.equals("splits")) {
-            Path[] paths = new Path[words.length - at - 1];
+            Path[] paths = new Path[words.length - 3];
             for (int i = 0; i < paths.length; i++) {
-                paths[i] = new Path(words[at + 1 + i]);
+                paths[i] = new Path(words[3 + i]);
             }
             FileInputFormat.setInputPaths(conf, paths);
             format = format(conf, name, InputFormat.class);
             splits(conf, format, Integer.parseInt(words[2]));
         } else {
             format = format(conf, name, InputFormat.class);
-            BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII));
             for (String line = in.readLine(); line != null; line = in.readLine()) {
                 read(conf, format, line);
             }
@@ -197,7 +210,8 @@ public final class MusterFormats {
         unheard = false;
     }
 
-    private static void write(JobConf conf, OutputFormat<?, ?> format, String dir) throws Exception {
+    private static void write(JobConf conf, OutputFormat<?, ?> format, String dir, BufferedReader in)
+            throws Exception {
         JobID job = new JobID("muster", 0);
         TaskAttemptID attempt = new TaskAttemptID(new TaskID(job, TaskType.REDUCE, 0), 0);
         conf.set("mapreduce.job.id", job.toString());
@@ -209,10 +223,6 @@ public final class MusterFormats {
         conf.setOutputKeyClass(Text.class);
         conf.setOutputValueClass(Text.class);
         conf.setOutputFormat(format.getClass().asSubclass(OutputFormat.class));
-        if (conf.get("mapreduce.output.fileoutputformat.compress") == null) { // as HBox
-            conf.setBoolean("mapreduce.output.fileoutputformat.compress", true);
-            conf.set("mapreduce.output.fileoutputformat.compress.codec", "org.apache.hadoop.io.compress.GzipCodec");
-        }
         Path place = new Path(dir);
         FileOutputFormat.setOutputPath(conf, place);
         OutputCommitter committer = conf.getOutputCommitter();
@@ -226,7 +236,7 @@ public final class MusterFormats {
             }
             conf.set("mapreduce.task.output.dir", work.toString());
             committer.setupTask(task);
-            lines(format.getRecordWriter(place.getFileSystem(conf), conf, "part-r", Reporter.NULL));
+            lines(format.getRecordWriter(place.getFileSystem(conf), conf, "part-r", Reporter.NULL), in);
             if (committer.needsTaskCommit(task)) {
                 committer.commitTask(task);
             }
@@ -244,9 +254,8 @@ public final class MusterFormats {
 
     /** Gives each line to the class: as a String, as HBox does, or as a Text where the class takes no String. */
     @SuppressWarnings("unchecked")
-    private static void lines(RecordWriter<?, ?> to) throws IOException {
+    private static void lines(RecordWriter<?, ?> to, BufferedReader in) throws IOException {
         RecordWriter<Object, Object> writer = (RecordWriter<Object, Object>) to;
-        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8), BUFFER);
         boolean texts = false;
         boolean first = true;
         for (String line = in.readLine(); line != null; line = in.readLine(), first = false) {
