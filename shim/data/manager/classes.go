@@ -19,6 +19,7 @@ import (
 	"github.com/muster-agent/muster/shim/data"
 	"github.com/muster-agent/muster/shim/data/formats"
 	"github.com/muster-agent/muster/shim/data/stream"
+	"github.com/muster-agent/muster/shim/data/transfer"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/store"
@@ -207,7 +208,7 @@ func (c *classes) list(ctx context.Context) (string, error) {
 	words, properties := formats.Splits(in)
 	sum := sha256.Sum256([]byte(strings.Join(words, "\x00") + "\x00" + properties))
 	l := sharedList{
-		store: opened, runs: at, app: c.m.cfg.Self.AppID, run: path.Join(at, c.m.outputsOwner()),
+		store: opened, runs: at, run: path.Join(at, c.m.outputsOwner()),
 		name: hex.EncodeToString(sum[:8]), turn: c.m.cfg.Self.Inc,
 	}
 	text, err := l.read(ctx)
@@ -242,9 +243,9 @@ func (b *boundedText) Write(p []byte) (int, error) {
 //	<runs>/<run>/half-<name>-<turn>/list  while it is written
 //	<runs>/<run>/<name>/list              then, by one rename, of whoever is first
 type sharedList struct {
-	store          store.Store
-	runs, app, run string // runs is the folder above the runs' own
-	name, turn     string
+	store      store.Store
+	runs, run  string // runs is the folder above the runs' own
+	name, turn string
 }
 
 func (l sharedList) explain(url string, err error) error {
@@ -264,15 +265,9 @@ func (l sharedList) read(ctx context.Context) (text string, err error) {
 	return string(b), err
 }
 
-// share gives the list to all, or returns that of the reader who was faster. Lists of the app's earlier runs go.
+// share gives the list to all, or returns that of the reader who was faster. It removes no other run's: one of the same
+// name in another registry may be at work.
 func (l sharedList) share(ctx context.Context, text string) (string, error) {
-	if entries, err := l.store.List(ctx, l.runs); err == nil {
-		for _, e := range entries {
-			if strings.HasPrefix(path.Base(e.Path), l.app+"@") && e.Path != l.run {
-				_ = l.store.Remove(ctx, e.Path) // the next run tries again
-			}
-		}
-	}
 	half := path.Join(l.run, "half-"+l.name+"-"+l.turn)
 	if err := l.store.Remove(ctx, half); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
@@ -329,8 +324,14 @@ func (s *Pipes) keep(ctx context.Context, g *gathered) (left data.Left, err erro
 		return left, err
 	}
 	g.spool = spool
-	left.Bytes, err = io.Copy(spool, untilDone{ctx, s.said})
-	return left, errors.Join(err, spool.Done())
+	if left.Bytes, err = io.Copy(spool, untilDone{ctx, s.said}); err == nil {
+		err = spool.Done()
+	}
+	if err != nil && ctx.Err() == nil {
+		at := s.plan.Process.Folder
+		err = fmt.Errorf("keep it in %s until the process has ended: %w", at, transfer.Explain(err, at))
+	}
+	return left, err
 }
 
 // untilDone ends a reading with its context.

@@ -227,7 +227,7 @@ func (s *Pipes) feedAll(ctx context.Context, f *feeding) {
 // cannotFeed ends the process: it must not take a part of its input for all of it.
 func (s *Pipes) cannotFeed(err error) {
 	why := "inputs: " + err.Error()
-	if !store.Transient(err) { // a transient error is not the file's fault
+	if !store.Transient(err) && !plan.InputByClass(s.plan.Inputs.Format) { // else it is not the file's fault
 		why += "; mend that file, or take it out of the inputs"
 	}
 	s.m.cfg.Process.Fail(why, err)

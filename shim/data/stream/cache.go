@@ -53,10 +53,10 @@ func (s *sizer) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Write keeps bytes. It never fails: an error only makes the cache unusable.
+// Write keeps bytes. After an error it keeps no more, and Done has the same error.
 func (c *Cache) Write(b []byte) (int, error) {
 	if c.off != nil {
-		return len(b), nil
+		return 0, c.off
 	}
 	_, err := c.zip.Write(b)
 	if err == nil && c.size.n > c.limit {
@@ -64,7 +64,16 @@ func (c *Cache) Write(b []byte) (int, error) {
 	}
 	if err != nil {
 		c.drop(err)
+		return 0, c.off
 	}
+	return len(b), nil
+}
+
+// spare writes to a cache that a stream can do without.
+type spare struct{ *Cache }
+
+func (s spare) Write(b []byte) (int, error) {
+	_, _ = s.Cache.Write(b) // Done has it
 	return len(b), nil
 }
 

@@ -243,7 +243,7 @@ func Repeat(
 ) error {
 	first := to
 	if cache != nil {
-		first = io.MultiWriter(to, cache)
+		first = io.MultiWriter(to, spare{cache})
 	}
 	if err := s.Feed(ctx, first, count); err != nil || times <= 1 {
 		return err
