@@ -215,6 +215,22 @@ func (b *builder) streamIn(in *Inputs) {
 	in.Conf = s.Conf
 	if in.Workers > 1 {
 		in.Shared, _ = inFilesystem(b.defaultFS(), b.hadoopUser(), sharedSplits)
+		if scheme := schemeOf(in.Shared); b.req.Hadoop != nil && (scheme == "" || scheme == "file") {
+			b.cannot(b.key("muster.inputs.format"), appdef.Quote(in.Format)+" with "+strconv.Itoa(in.Workers)+
+				" readers and the default filesystem "+appdef.Quote(b.defaultFS()), "one that all hosts have in common: "+
+				"fs.defaultFS, or --default-fs", "the readers share the list of the splits there ("+sharedSplits+")")
+		}
+	}
+}
+
+// unreadProperties warns of properties for formats where none is a class of the user's: muster's own take none.
+func (b *builder) unreadProperties() {
+	in, out := b.component.Settings.Inputs, b.component.Settings.Outputs
+	read := in.Strategy == appdef.StrategyStream && InputByClass(in.Format) ||
+		out.Strategy == appdef.StrategyStream && OutputByClass(out.Format)
+	if names := slices.Sorted(maps.Keys(in.Conf)); len(names) > 0 && !read {
+		b.warn(b.key("muster.formats.conf."+names[0]), strings.Join(names, ", "),
+			"a class of yours as muster.inputs.format or muster.outputs.format", "nothing else reads such properties")
 	}
 }
 

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/muster-agent/muster/appdef"
@@ -98,6 +100,63 @@ func TestStreamsByClass(t *testing.T) {
 		}
 		if len(problems) != 2 || problems[0].Severity != tt.severity || problems[0].Got != `"com.example.Mine"` && problems[0].Got != `"com.example.Yours"` {
 			t.Errorf("%+v: got %v, want two of severity %s", tt, problems, tt.severity)
+		}
+	}
+}
+
+// The readers of a class's splits need a filesystem in common; one alone needs none.
+func TestSplitsOnThisHost(t *testing.T) {
+	for _, tt := range []struct {
+		fs      string
+		readers int
+		got     string
+	}{
+		{"hdfs://nn:8020", 2, ""},
+		{"file:///", 1, ""},
+		{"file:///", 2, `"com.example.Mine" with 2 readers and the default filesystem "file:///"`},
+		{"file:///data", 2, `"com.example.Mine" with 2 readers and the default filesystem "file:///data"`},
+		{"", 2, `"com.example.Mine" with 2 readers and the default filesystem ""`},
+	} {
+		app := reading(func(s *appdef.ComponentSettings) {
+			from := map[string]string{"data": "hdfs://nn:8020/in"}
+			s.Inputs = appdef.Inputs{From: from, Strategy: appdef.StrategyStream, Format: "com.example.Mine"}
+			s.Outputs = appdef.Outputs{}
+		})
+		app = with(app, "worker", func(c *appdef.Component) { c.Instances = tt.readers })
+		req := request("worker", 0)
+		req.Starts, req.Hadoop, req.DefaultFS = true, &HadoopFacts{Conf: "/etc/hadoop/conf", Java: "/j"}, tt.fs
+		_, problems := Build(app, req)
+		if tt.got == "" && len(problems) > 0 || tt.got != "" && (len(problems) != 1 || problems[0].Got != tt.got) {
+			t.Errorf("%+v: got %v", tt, problems)
+		}
+	}
+}
+
+// Properties that no class of the user's reads are told.
+func TestUnreadProperties(t *testing.T) {
+	for _, tt := range []struct {
+		in, out string
+		stream  bool
+		told    bool
+	}{
+		{"TextInputFormat", "", true, true},
+		{"TextInputFormat", "com.example.Yours", true, false},
+		{"com.example.Mine", "", true, false},
+		{"com.example.Mine", "", false, true},
+	} {
+		app := reading(func(s *appdef.ComponentSettings) {
+			if tt.stream {
+				s.Inputs.Strategy, s.Outputs.Strategy = appdef.StrategyStream, appdef.StrategyStream
+			}
+			s.Inputs.Format, s.Outputs.Format = tt.in, tt.out
+			s.Inputs.Conf = map[string]string{"mapreduce.x": "y", "io.x": "z"}
+		})
+		p, _ := Build(app, withStore(request("worker", 0)))
+		told := slices.ContainsFunc(p.Warnings, func(w appdef.Problem) bool {
+			return w.Got == "io.x, mapreduce.x" && strings.HasPrefix(w.Want, "a class of yours")
+		})
+		if told != tt.told {
+			t.Errorf("%+v: got %v", tt, p.Warnings)
 		}
 	}
 }

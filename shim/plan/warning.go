@@ -14,6 +14,7 @@ func (b *builder) configWarnings() {
 	b.portWarnings()
 	b.clientWarnings()
 	b.addressWarning()
+	b.unreadProperties()
 }
 
 // addressWarning warns about a chief or worker that TensorFlow cannot find, while others have an address.
