@@ -223,15 +223,15 @@ func (b *builder) streamIn(in *Inputs) {
 	}
 }
 
-// unreadProperties warns of properties for formats where none is a class of the user's: muster's own take none.
-func (b *builder) unreadProperties() {
-	in, out := b.component.Settings.Inputs, b.component.Settings.Outputs
-	read := in.Strategy == appdef.StrategyStream && InputByClass(in.Format) ||
-		out.Strategy == appdef.StrategyStream && OutputByClass(out.Format)
-	if names := slices.Sorted(maps.Keys(in.Conf)); len(names) > 0 && !read {
-		b.warn(b.key("muster.formats.conf."+names[0]), strings.Join(names, ", "),
-			"a class of yours as muster.inputs.format or muster.outputs.format", "nothing else reads such properties")
+// UnreadProperties are the properties for formats of a component none of whose formats is a class of the user's:
+// muster's own read none.
+func UnreadProperties(c appdef.Component) []string {
+	in, out := c.Settings.Inputs, c.Settings.Outputs
+	if in.Strategy == appdef.StrategyStream && InputByClass(in.Format) ||
+		out.Strategy == appdef.StrategyStream && OutputByClass(out.Format) {
+		return nil
 	}
+	return slices.Sorted(maps.Keys(in.Conf))
 }
 
 // sharedSplits is where the readers of a class's splits find them, in the default filesystem.

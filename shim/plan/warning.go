@@ -14,7 +14,10 @@ func (b *builder) configWarnings() {
 	b.portWarnings()
 	b.clientWarnings()
 	b.addressWarning()
-	b.unreadProperties()
+	if names := UnreadProperties(*b.component); len(names) > 0 {
+		b.warn(b.key("muster.formats.conf."+names[0]), strings.Join(names, ", "),
+			"a class of yours as muster.inputs.format or muster.outputs.format", "nothing else reads such properties")
+	}
 }
 
 // addressWarning warns about a chief or worker that TensorFlow cannot find, while others have an address.

@@ -17,6 +17,7 @@ import (
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/launcher/known"
 	"github.com/muster-agent/muster/shim/openapp"
+	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/render"
 )
 
@@ -151,6 +152,16 @@ func (j *Job) carry(job hbox.Submission) (unsupported []string, err error) {
 				"G or M behind it",
 				name, job.Carried[name])
 		}
+	}
+	unread := map[string]bool{}
+	for _, c := range job.App.Components {
+		for _, name := range plan.UnreadProperties(c) {
+			unread[name] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(unread)) {
+		unsupported = append(unsupported, "hbox-submit: "+name+": no --inputformat or --outputformat is a class of "+
+			"yours, which alone would read it")
 	}
 	return unsupported, nil
 }
