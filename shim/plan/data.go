@@ -217,8 +217,9 @@ func (b *builder) streamIn(in *Inputs) {
 		in.Shared, _ = inFilesystem(b.defaultFS(), b.hadoopUser(), sharedSplits)
 		if scheme := schemeOf(in.Shared); b.req.Hadoop != nil && (scheme == "" || scheme == "file") {
 			b.cannot(b.key("muster.inputs.format"), appdef.Quote(in.Format)+" with "+strconv.Itoa(in.Workers)+
-				" readers and the default filesystem "+appdef.Quote(b.defaultFS()), "one that all hosts have in common: "+
-				"fs.defaultFS, or --default-fs", "the readers share the list of the splits there ("+sharedSplits+")")
+				" readers and the default filesystem "+appdef.Quote(b.defaultFS()),
+				"one that all hosts have in common: fs.defaultFS, or --default-fs",
+				"the readers share the list of the splits there ("+sharedSplits+")")
 		}
 	}
 }

@@ -28,8 +28,8 @@ const (
 // Lay adds the class to the files of a start.
 func Lay(start *plan.Start) { start.Files[path.Join(folder, name+".class")] = class }
 
-// Splits are the words that have an InputFormat list its splits, a line for each, which Read takes; and what is given to
-// its stdin. Properties go there, since words are read by every user of the host.
+// Splits are the words that have an InputFormat list its splits, a line for each, which Read takes; and what is given
+// to its stdin. Properties go there, since words are read by every user of the host.
 func Splits(in *plan.Inputs) (words []string, stdin string) {
 	words = []string{"splits", plan.ClassName(in.Format), strconv.Itoa(max(in.Splits, 1))}
 	for _, one := range in.From {
@@ -74,8 +74,8 @@ func given(conf map[string]string) string {
 const leastHeapMB = 64
 
 // Command is the program with its words, as a process with this environment would run it. The jars of the folder where
-// it starts are found as HBox's are, before Hadoop's own unless CLASSPATH has them at another place. Java gets half of the
-// instance's memory, if that has a limit: without one of its own it would go by the host's.
+// it starts are found as HBox's are, before Hadoop's own unless CLASSPATH has them at another place. Java gets half of
+// the instance's memory, if that has a limit: without one of its own it would go by the host's.
 func Command(env map[string]string, memoryMB int, words []string) []string {
 	java := "java"
 	if home := env["JAVA_HOME"]; home != "" {
@@ -104,8 +104,8 @@ const (
 )
 
 // Failure is why the program has ended with a code other than 0, by the end of its stderr. A class that cannot be used
-// is the definition's fault, which another attempt would meet again; so would it a class that fails by itself, but data that cannot be read may be
-// there later.
+// is the definition's fault, which another attempt would meet again, as it would one that fails by itself; data that
+// cannot be read may be there later.
 func Failure(code int, stderr string) error {
 	text := ""
 	for line := range strings.Lines(stderr) {
