@@ -57,7 +57,8 @@ func TestCommand(t *testing.T) {
 	}{
 		{map[string]string{"CLASSPATH": "/conf:/h.jar"}, 0, "java -XX:+UseSerialGC -XX:-UsePerfData -cp app/java:./*:/conf:/h.jar MusterFormats read a.B"},
 		{
-			map[string]string{"CLASSPATH": "/h.jar:./*", "JAVA_HOME": "/j", "KRB5_CONFIG": "/k"}, 512,
+			map[string]string{"CLASSPATH": "/h.jar:./*", "JAVA_HOME": "/j", "KRB5_CONFIG": "/k"},
+			512,
 			"/j/bin/java -XX:+UseSerialGC -XX:-UsePerfData -Xmx256m -Djava.security.krb5.conf=/k -cp app/java:/h.jar:./* MusterFormats read a.B",
 		},
 		{nil, 100, "java -XX:+UseSerialGC -XX:-UsePerfData -Xmx64m -cp app/java:./*: MusterFormats read a.B"},

@@ -52,7 +52,8 @@ func TestWriteByJava(t *testing.T) {
 			map[string]string{"lab.fails": "null"}, "", "java.lang.NullPointerException: no ü; agent.log has the place in the class", broken,
 		},
 		"of the heap": {
-			map[string]string{"lab.fails": "heap"}, "",
+			map[string]string{"lab.fails": "heap"},
+			"",
 			"java.lang.OutOfMemoryError: Java heap space; Java has half of the instance's memory, of which more would do", broken,
 		},
 	} {
