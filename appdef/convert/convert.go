@@ -50,8 +50,8 @@ func To(target string, app appdef.App, files fs.FS) Conversion {
 		out.Unsupported = append(out.Unsupported, unsupported...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(app.JobSecrets)) {
-		out.Unsupported = append(out.Unsupported, "the value of the secret "+name+": it is in no file; agents take it from their "+
-			"variable "+variableOf(name))
+		out.Unsupported = append(out.Unsupported, "the value of the secret "+name+": it is in no file; "+
+			"agents take it from their variable "+variableOf(name))
 	}
 	if entries, err := fs.ReadDir(files, "package"); err == nil && len(entries) > 0 {
 		out.Unsupported = append(out.Unsupported, "the files of package/: no definition holds them, take them along")

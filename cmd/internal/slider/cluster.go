@@ -106,8 +106,8 @@ func (a *app) service() (*yarnclient.Service, error) {
 	return yarnclient.OpenService(job.Request{Address: a.address(), Hadoop: y.Conf}, yarn.ServiceName(a.name), y.ID)
 }
 
-// standing is what the ResourceManager and the registry say of the app: the word of the first is kept, and why the other
-// says nothing.
+// standing is what the ResourceManager and the registry say of the app: the word of the first is kept, and why the
+// other says nothing.
 func (a *app) standing(ctx context.Context) (apps.Facts, error) {
 	f := apps.Facts{ID: a.name}
 	if a.word = yarnNew; a.record.Yarn.Runs == 0 {

@@ -232,8 +232,8 @@ func (a *app) endOnYarn(ctx context.Context, waits bool, options ask.StopOptions
 		return nil
 	}
 	if a.unheard != nil && options.Grace == nil {
-		return exit.With(exit.Registry, fmt.Errorf("%s: its agents cannot be told to end in grace, as the registry does "+
-			"not answer: stop it when it does, or with --force, and YARN kills them", a.name))
+		return exit.With(exit.Registry, fmt.Errorf("%s: its agents cannot be told to end in grace, as the registry "+
+			"does not answer: stop it when it does, or with --force, and YARN kills them", a.name))
 	}
 	s, err := a.service()
 	if err != nil {
@@ -273,8 +273,8 @@ func (a *app) endOnYarn(ctx context.Context, waits bool, options ask.StopOptions
 // yarnPatience is how long YARN may take to end a service whose agents have ended.
 const yarnPatience = 2 * time.Minute
 
-// keepGrowing does so again and again until the function that it returns is called: agents of a flex before may still be
-// on their way out, and count until YARN has seen their end.
+// keepGrowing does so again and again until the function that it returns is called: agents of a flex before may
+// still be on their way out, and count until YARN has seen their end.
 func (a *app) keepGrowing(ctx context.Context, want map[string]int) (end func()) {
 	if a.record.Yarn == nil {
 		return func() {}
