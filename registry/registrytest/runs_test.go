@@ -128,7 +128,7 @@ func askedAgain(t *testing.T, s server) {
 			t.Errorf("%s %s of run %s: asked again %t, %v; want %t", ask.Kind, ask.ID, ask.Run, got, err, want)
 		}
 	}
-	gone := registry.Ask{Kind: registry.AskGone, ID: "there", By: "stop", Run: "1"} // nobody takes that away
+	gone := registry.Ask{Kind: registry.AskGone, ID: "there", By: "stop", Run: "1", Args: map[string]string{"instance": "worker-9", "inc": "x"}} // nobody takes that away
 	must(t, client.Ask(soon(t), a.facts.App, gone))
 	again(gone, false)
 	again(registry.Ask{Kind: registry.AskStop, ID: "other", By: "stop", Run: "2"}, false)

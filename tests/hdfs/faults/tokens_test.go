@@ -53,7 +53,7 @@ func byToken(t *testing.T, c *hadoop.Cluster, dir string) {
 		}
 		return s
 	}
-	if _, err := open(false).Stat(t.Context(), dir); !errors.Is(err, hdfs.ErrKerberos) || !strings.Contains(err.Error(), "token file: open "+file) {
+	if _, err := open(false).Stat(t.Context(), dir); !errors.Is(err, hdfs.ErrKerberos) || !strings.Contains(err.Error(), "token file: stat "+file) {
 		t.Errorf("without the file: got %v", err)
 	}
 	run(fetcher, "--renewer", "tina", file)
