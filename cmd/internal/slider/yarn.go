@@ -19,7 +19,6 @@ import (
 	"github.com/muster-agent/muster/cmd/internal/apps"
 	"github.com/muster-agent/muster/cmd/internal/ask"
 	"github.com/muster-agent/muster/registry"
-	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/hadoop"
 	"github.com/muster-agent/muster/shim/hostlock"
@@ -212,12 +211,21 @@ func (a *app) awaitRunning(ctx context.Context, limit time.Duration) error {
 
 // allRun tells that the run's instances have started and none is missing, as after a run that was interrupted.
 func allRun(f *apps.Facts) bool {
-	return f.Phase() == "running" && f.Registry != nil &&
-		!slices.ContainsFunc(f.Registry.Members, func(m consul.MemberStatus) bool {
-			return !m.Live && slices.Contains([]registry.Phase{
-				registry.PhaseJoined, registry.PhaseReady, registry.PhaseLost,
-			}, m.Member.Phase)
-		})
+	if f.Phase() != "running" || f.Registry == nil {
+		return false
+	}
+	d, there := f.Registry.Directive, map[string]int{}
+	for _, m := range f.Registry.Members {
+		if m.Live || m.Member.Phase == registry.PhaseEnded && m.Member.Gen == d.Gen {
+			there[m.Instance.Component]++
+		}
+	}
+	for name, wanted := range d.Counts {
+		if there[name] < wanted {
+			return false
+		}
+	}
+	return true
 }
 
 // endOnYarn stops the run in grace, and the service when its agents have ended. One that nobody has joined is ended by
