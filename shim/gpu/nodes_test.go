@@ -99,7 +99,7 @@ func TestNodesAlone(t *testing.T) {
 func TestNodesClosedByACgroup(t *testing.T) {
 	const devices = "/sys/fs/cgroup/devices"
 	if _, err := os.Stat(filepath.Join(devices, "tasks")); err != nil {
-		t.Skip("needs the devices of cgroup v1: " + err.Error())
+		need.Skip(t, "needs the devices of cgroup v1: "+err.Error())
 	}
 	root := driverRoot(t)
 	group, err := os.MkdirTemp(devices, "muster-test-") //nolint:usetesting // a cgroup

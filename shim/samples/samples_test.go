@@ -173,6 +173,31 @@ func TestKeeper(t *testing.T) {
 	})
 }
 
+// Of many samples some are left, evenly spread, with the newest; columns stay beside each other.
+func TestThin(t *testing.T) {
+	var all []sample
+	for at := range int64(7) {
+		all = append(all, sample{At: at, Memory: at, Cores: float64(at), GPUs: []GPU{{"G", float64(at), at, 9}}})
+	}
+	for most, want := range map[int][]int64{7: {0, 1, 2, 3, 4, 5, 6}, 6: {0, 2, 4, 6}, 3: {0, 3, 6}, 2: {2, 6}, 1: {6}} {
+		got := tableOf(all).Thin(most)
+		if !reflect.DeepEqual(got.At, want) || len(got.Memory) != len(want) || len(got.Cores) != len(want) {
+			t.Errorf("%d at most: got %+v, want %v", most, got, want)
+			continue
+		}
+		for i, at := range want {
+			if g := got.GPUs[0]; *got.Memory[i] != at || *got.Cores[i] != float64(at) || *g.Use[i] != float64(at) || *g.Memory[i] != at {
+				t.Errorf("%d at most: the columns of %d: %+v", most, at, got)
+			}
+		}
+	}
+	short := tableOf(all)
+	short.Memory = short.Memory[:1] // a file of somebody else's
+	if got := short.Thin(3); len(got.At) != 3 || len(got.Memory) != 1 {
+		t.Errorf("a column that is too short: got %+v", got)
+	}
+}
+
 func TestAfter(t *testing.T) {
 	all := tableOf([]sample{
 		{At: 5, Memory: 1, Cores: 1}, {At: 10, Memory: 2, Cores: 2, GPUs: []GPU{{"G", 50, 5, 9}}}, {At: 15, Memory: 3, Cores: 3},

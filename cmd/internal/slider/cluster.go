@@ -131,14 +131,15 @@ func (a *app) standing(ctx context.Context) (apps.Facts, error) {
 		a.word = yarnFinished
 	}
 	known, err := a.lookup().App(ctx, a.name)
+	before := a.unheard
+	a.unheard = nil
 	switch {
 	case errors.Is(err, registry.ErrNoApp):
 		return f, nil
 	case err != nil:
-		if a.unheard == nil || a.unheard.Error() != err.Error() {
+		if a.unheard = err; before == nil || before.Error() != err.Error() {
 			fmt.Fprintf(a.Err, "%s: %v: this is what YARN says of it\n", a.name, err)
 		}
-		a.unheard = err
 		return f, nil
 	case known.Registry != nil && known.Registry.App.Run != a.record.Yarn.run(): // of the run before
 		return f, nil

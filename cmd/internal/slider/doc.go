@@ -7,7 +7,8 @@
 // kept in muster/slider/NAME are moved there when they are next asked for and do not run. Of an app that was created
 // with a Hadoop configuration the record lies there alone: it is a service of YARN (cluster.go: what is known of it,
 // yarn.go: what is done to it). The package starts nothing but `muster run` (by cmd/internal/detach), and `muster
-// submit` and the INSTALL of client, which it waits for, and has no goroutine.
+// submit` and the INSTALL of client, which it waits for. It has no goroutine but, of an app on YARN, one that asks YARN
+// again while a flex waits, and one that hands a signal on to the submit.
 //
 // Caller: cmd/muster, which makes a command of each Verb.
 package slider

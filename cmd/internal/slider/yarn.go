@@ -290,15 +290,8 @@ func (a *app) keepGrowing(ctx context.Context, want map[string]int) (end func())
 	ctx, cancel := context.WithCancel(ctx)
 	var work sync.WaitGroup
 	work.Go(func() {
-		tick := time.NewTicker(growAgain)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-				_ = a.grow(ctx, want) // the flex says what lacks at its end
-			}
+		for wait.For(ctx, growAgain) == nil {
+			_ = a.grow(ctx, want) // the flex says what lacks at its end
 		}
 	})
 	return func() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -52,6 +53,14 @@ func TestShared(t *testing.T) {
 		t.Errorf("%d looks for one crowd", looks.Load())
 	}
 	until(t, func() bool { s.mu.Lock(); defer s.mu.Unlock(); return len(s.all) == 0 }) // it is kept for a moment only
+}
+
+// A look that panics fails, of a feed as well: it would end the server. What it panicked with is for the log alone.
+func TestLookThatPanics(t *testing.T) {
+	f := feeds{look: func(context.Context, string) (any, error) { panic("hunter2") }}
+	if _, err := f.see(t.Context(), "d1"); err == nil || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("got %v", err)
+	}
 }
 
 // A look whose callers have all left is given up, and the next one looks again.

@@ -324,7 +324,7 @@ func (s *Pipes) keep(ctx context.Context, g *gathered) (left data.Left, err erro
 		return left, err
 	}
 	g.spool = spool
-	if left.Bytes, err = io.Copy(spool, untilDone{ctx, s.said}); err == nil {
+	if left.Bytes, err = io.Copy(spool, store.Reader(ctx, s.said)); err == nil {
 		err = spool.Done()
 	}
 	if err != nil && ctx.Err() == nil {
@@ -332,19 +332,6 @@ func (s *Pipes) keep(ctx context.Context, g *gathered) (left data.Left, err erro
 		err = fmt.Errorf("keep it in %s until the process has ended: %w", at, transfer.Explain(err, at))
 	}
 	return left, err
-}
-
-// untilDone ends a reading with its context.
-type untilDone struct {
-	ctx  context.Context //nolint:containedctx // Read takes none; it ends with the reading
-	from io.Reader
-}
-
-func (u untilDone) Read(b []byte) (int, error) {
-	if u.ctx.Err() != nil {
-		return 0, context.Cause(u.ctx)
-	}
-	return u.from.Read(b)
 }
 
 // drop frees what was kept.
