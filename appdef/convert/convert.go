@@ -85,14 +85,11 @@ func withoutValues(app appdef.App) appdef.App {
 // variableOf is the agents' variable of a job's own secret.
 func variableOf(name string) string {
 	return "MUSTER_SECRET_" + strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' {
-			return r - 'a' + 'A'
-		}
 		if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
 			return r
 		}
 		return '_'
-	}, name)
+	}, strings.ToUpper(name))
 }
 
 // commandLine is a command of hbox-submit for a shell: each option with its value on a line, the command to run on the
