@@ -207,7 +207,7 @@ var rooms = []room{
 	{path: "cmd/internal/hboxjob", may: []string{"appdef", "appdef/hbox", "cmd/internal/madeapp", "packages", "registry", "shim/exit", "shim/status", "shim/submit"}},
 	{path: "cmd/internal/run", may: []string{
 		"cmd/internal/apps", "cmd/internal/console", "cmd/internal/detach", "cmd/internal/flags", "appdef", "appdef/pai", "registry", "registry/consul", "shim/mask", "shim/wording",
-		"registry/embedded", "shim", "shim/data", "shim/exit", "shim/fault", "shim/files", "shim/hadoop", "shim/journal", "shim/launcher", "shim/machine",
+		"cmd/internal/troubles", "registry/embedded", "shim", "shim/data", "shim/exit", "shim/fault", "shim/files", "shim/hadoop", "shim/journal", "shim/launcher", "shim/machine",
 		"shim/openapp", "shim/plan", "shim/policy", "shim/prepare", "shim/progress", "shim/signals", "shim/status", "shim/tail", "shim/paireport", "shim/wait", "shim/workdir",
 	}},
 	{path: "cmd/internal/troubles", may: []string{"registry", "shim/exit", "shim/wording"}, pure: true},
@@ -241,7 +241,7 @@ var rooms = []room{
 	{path: "cmd/internal/top", may: []string{
 		"cmd/internal/apps", "cmd/internal/console", "cmd/internal/view", "shim/samples", "shim/status",
 	}},
-	{path: "cmd/internal/view", may: []string{"cmd/internal/apps", "cmd/internal/console", "appdef", "registry", "registry/consul", "shim/exit", "shim/machine", "shim/member", "shim/plan", "shim/status", "shim/wording"}},
+	{path: "cmd/internal/view", may: []string{"cmd/internal/apps", "cmd/internal/console", "cmd/internal/troubles", "appdef", "registry", "registry/consul", "shim/exit", "shim/machine", "shim/member", "shim/plan", "shim/status", "shim/wording"}},
 	{path: "cmd/internal/detach", may: []string{
 		"cmd/internal/apps", "cmd/internal/console", "cmd/internal/flags", "appdef", "registry", "shim/exit", "shim/fault", "shim/machine", "shim/mask", "shim/status",
 		"shim/tail", "shim/workdir",

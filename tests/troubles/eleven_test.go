@@ -82,7 +82,7 @@ func TestElevenSituations(t *testing.T) {
 		}, 137, `worker-0 ran out of memory.*: killed at the limit of 64 MB`, `raise yarn.memory of worker`, "killed at the limit of … MB"},
 		{"exit 1 at start", func(*one) []string {
 			return line("--", "python3", "-c", "import nosuchmodule")
-		}, 1, `worker-0 exited with 1`, `No module named 'nosuchmodule'`, "… exited with 1"},
+		}, 1, `worker-0 exited with 1`, `help: muster help errors No module named`, "… exited with 1"},
 		{"one never arrives", func(o *one) []string {
 			s := consulserver.Start(o.t, consulserver.Options{})
 			o.do("run", "--framework", "none", "-n", "2", "--save", "app", "--", "true")

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/muster-agent/muster/cmd/internal/troubles"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/progress"
@@ -27,8 +28,14 @@ func (r *runner) report(e end, f status.ResultFile) bool {
 	if f.Advice != "" {
 		r.say("  %s", f.Advice)
 	}
-	if f.Class != nil && *f.Class != string(registry.ClassApp) { // the program's own words say more of its failures
+	switch v := f.Verdict; {
+	case f.Class == nil:
+	case *f.Class != string(registry.ClassApp):
 		r.say("  help: muster help errors %s", *f.Class)
+	case v != nil && v.Exit != nil: // the program's own words say more of its failures
+		if said := troubles.Heard(v.Exit.LastOutput); said != "" {
+			r.say("  help: muster help errors %s", said)
+		}
 	}
 	if f.First != nil {
 		r.lastWords(e, filepath.Join(r.logDir, *f.First), *f.First)

@@ -179,6 +179,33 @@ var catalogue = []group{
 				"--dir.",
 		},
 		{
+			heard: []string{
+				"CUDA out of memory", "CUDA_ERROR_OUT_OF_MEMORY", "cudaErrorMemoryAllocation",
+				"OOM when allocating tensor", "ran out of memory trying to allocate",
+			},
+			class: registry.ClassApp,
+			because: "The memory of a GPU did not suffice: the batch or the model is too large, or another " +
+				"process is on the GPU. A process of TensorFlow takes all memory of its GPUs by default.",
+			fix: "Make the batch smaller. muster top APP shows what each instance has of it, nvidia-smi who " +
+				"else is on the GPU. For TensorFlow set muster.env.TF_FORCE_GPU_ALLOW_GROWTH=true, for PyTorch " +
+				"muster.env.PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
+		},
+		{
+			heard: []string{
+				"Loaded runtime CuDNN library", "CUDNN_STATUS_VERSION_MISMATCH", "CUDNN_STATUS_NOT_INITIALIZED",
+				"CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH", "Could not load dynamic library", "libcudnn.so",
+				"libcudart.so", "libcublas.so", "CUDA driver version is insufficient",
+				"no kernel image is available for execution",
+			},
+			class: registry.ClassApp,
+			because: "The framework was built for another CUDA or cuDNN than it has found, or finds none: the " +
+				"wrong one stands first in LD_LIBRARY_PATH, or the host's driver is older than the program's CUDA.",
+			fix: "Bring the CUDA and cuDNN that the framework's own table of versions names, as an image " +
+				"(--image), or as an archive (HBox: --cacheArchive cuda-cudnn.tgz#cuda) with " +
+				"muster.env.LD_LIBRARY_PATH=cuda/lib64. muster doctor says the driver's version, nvidia-smi " +
+				"the newest CUDA that it takes.",
+		},
+		{
 			says:  []string{"… was killed by", "killed by …"},
 			codes: []int{128, 134, 136, 137, 139},
 			class: registry.ClassApp,

@@ -142,3 +142,28 @@ func isClass(text string) bool {
 		return slices.ContainsFunc(g.rows, func(r row) bool { return string(r.class) == text })
 	})
 }
+
+// Heard is the symptom with a row that stands in the last words of a program: the first of the last line that has one.
+// They are words for Help; empty: no line has any.
+func Heard(words string) string {
+	for _, line := range slices.Backward(strings.Split(words, "\n")) {
+		first, at := "", len(line)
+		for _, g := range catalogue {
+			for _, r := range g.rows {
+				if r.class == registry.ClassRegistry || r.class == registry.ClassNotPermitted {
+					continue // what Consul says to muster
+				}
+				for _, s := range r.heard {
+					place := pattern(s).FindStringIndex(line)
+					if len(s) > general && place != nil && place[0] < at {
+						first, at = s, place[0]
+					}
+				}
+			}
+		}
+		if first != "" {
+			return first
+		}
+	}
+	return ""
+}

@@ -220,6 +220,44 @@ func TestHelpFitsATerminal(t *testing.T) {
 	}
 }
 
+// What programs say at their end, and the words that lead to its row.
+func TestHeard(t *testing.T) {
+	tests := []struct{ name, words, want string }{
+		{"a module", "  import nosuch\nModuleNotFoundError: No module named 'nosuch'", "No module named"},
+		{
+			"PyTorch", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 1.95 GiB",
+			"CUDA out of memory",
+		},
+		{
+			"TensorFlow", "W bfc_allocator.cc:497] Allocator (GPU_0_bfc) ran out of memory trying to allocate 4.00GiB\n" +
+				"OP_REQUIRES failed: RESOURCE_EXHAUSTED: OOM when allocating tensor with shape[65536,16384]",
+			"OOM when allocating tensor",
+		},
+		{
+			"another cuDNN", "E cuda_dnn.cc:319] Loaded runtime CuDNN library: 7.1.4 but source was compiled with: 7.4.1.",
+			"Loaded runtime CuDNN library",
+		},
+		{
+			"no cuDNN", "ImportError: libcudnn.so.6: cannot open shared object file: No such file or directory",
+			"libcudnn.so",
+		},
+		{"the last line that has one", "No module named 'a'\nAddress already in use\nbye", "Address already in use"},
+		{"nothing known", "Killed\nnot found\n", ""},
+		{"nothing", "", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := Heard(tt.words)
+			if got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+			if got != "" && len(find(got)) == 0 {
+				t.Errorf("muster help errors %s finds nothing", got)
+			}
+		})
+	}
+}
+
 func TestFind(t *testing.T) {
 	tests := []struct {
 		text string

@@ -12,6 +12,7 @@ import (
 
 	"github.com/muster-agent/muster/cmd/internal/apps"
 	"github.com/muster-agent/muster/cmd/internal/console"
+	"github.com/muster-agent/muster/cmd/internal/troubles"
 	"github.com/muster-agent/muster/shim/exit"
 	"github.com/muster-agent/muster/shim/status"
 	"github.com/muster-agent/muster/shim/wording"
@@ -84,6 +85,9 @@ func (v *App) lines() [][2]string {
 		if x := v.Verdict.Exit; x != nil && x.LastOutput != "" {
 			for line := range strings.SplitSeq(x.LastOutput, "\n") {
 				add("last output", line)
+			}
+			if said := troubles.Heard(x.LastOutput); said != "" {
+				add("help", "muster help errors "+said)
 			}
 		}
 		add("advice", v.Verdict.Advice)
