@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -30,8 +31,27 @@ func Main() int {
 		fmt.Fprintln(s.Err, message(err))
 		return exit.Internal
 	}
+	if verb := linkedAs(os.Args[0]); verb != "" {
+		args = append([]string{verb}, args...)
+	}
 	// The root of all contexts: signals reach the agent as events.
 	return execute(context.Background(), args, s)
+}
+
+// linkedAs is the verb of a link to this program that bears another system's name, so that scripts that call
+// $HBOX_HOME/bin/hbox-submit, xl-submit or slider run as they are; empty: called by another name. A copy is muster under any
+// name: agents are started by their program's own path.
+func linkedAs(name string) string {
+	if program, err := os.Executable(); err != nil || filepath.Base(program) == filepath.Base(name) {
+		return ""
+	}
+	switch called := filepath.Base(name); called {
+	case "hbox-submit", "slider":
+		return called
+	case "xl-submit":
+		return "hbox-submit"
+	}
+	return ""
 }
 
 func execute(ctx context.Context, args []string, s console.Streams) int {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"syscall"
 	"testing"
 )
@@ -25,6 +26,21 @@ func TestMessage(t *testing.T) {
 	for _, tt := range tests {
 		if got := message(tt.err); got != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestLinkedAs(t *testing.T) {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"hbox-submit": "hbox-submit", "/usr/local/hbox/bin/hbox-submit": "hbox-submit", "bin/xl-submit": "hbox-submit",
+		"/opt/slider/bin/slider": "slider", "muster": "", "hbox-submit.sh": "", program: "",
+	} {
+		if got := linkedAs(name); got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
 	}
 }
