@@ -23,12 +23,13 @@ type commandFlags struct {
 func newCommand(s console.Streams) *cobra.Command {
 	f := commandFlags{}
 	cmd := &cobra.Command{
-		Use: "command [APP/]INSTANCE NAME", Short: "Run a command of the package's scripts in an instance on this host",
+		Use: "command [APP/]INSTANCE NAME", Short: "Run a command of the package's scripts in an instance",
 		Args: exactly("[APP/]INSTANCE", "NAME"),
 		Long: `Has the instance's agent run a command of its package in the instance's container: a method of the
 commandScript, or one of metainfo's commands, with the configuration that START was given. Prints the
 output of the command and exits with its exit code. GET_CONFIG prints that configuration. The whole
-output is kept in the instance's log folder, as output-N.txt and errors-N.txt.`,
+output is kept in the instance's log folder, as output-N.txt and errors-N.txt. From another host it
+takes the right to write the app's keys in its registry.`,
 		Example:           "  muster command hb1/MASTER-0 GET_CONFIG\n  muster command worker-1 REBALANCE --json",
 		ValidArgsFunction: completeSignal(&f.ask),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -37,7 +37,7 @@ func newLogs(s console.Streams) *cobra.Command {
 to its standard error, in the order of time: all attempts in its last container on its host. The
 agents of other hosts send theirs (--registry, where this host does not know the app).
 --stdout or --stderr prints one of them on standard output, --agent the log of its agent,
---side NAME the output of a side process of this host. With APP alone all instances are printed
+--side NAME the output of a side process. With APP alone all instances are printed
 together, each line after the instance's name and | (standard output) or ! (standard error).
 -f prints lines as they come, over restarts and rotations until the run ends. --tail, --since and
 --grep leave out lines; with several of them a line must pass each. Times are known to the second.
@@ -97,9 +97,6 @@ func (f *logsFlags) logs(ctx context.Context, s console.Streams, what string) er
 	}
 	if f.side != "" && l.Facts.Past != nil {
 		return exit.Usagef("logs: --side %s: the history store keeps no logs of side processes", f.side)
-	}
-	if f.side != "" {
-		l.Elsewhere = nil // they are read on the instance's own host alone
 	}
 	if t.Instance != nil {
 		return l.One(ctx, t.Instance.String())

@@ -364,7 +364,7 @@ func (p *Process) sideLog(name, stream string) *sideLog {
 }
 
 // SideLogName is the file of a side process's stream in an instance's log folder.
-func SideLogName(name, stream string) string { return "side-" + name + "." + stream + ".log" }
+func SideLogName(name, stream string) string { return status.SidePrefix + name + "." + stream + ".log" }
 
 // Write never fails.
 func (l *sideLog) Write(b []byte) (int, error) {

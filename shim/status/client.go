@@ -152,7 +152,7 @@ func (c *Client) Stop(ctx context.Context, grace *float64) error {
 // Logs copies a log (stdout, stderr, agent) from offset on.
 func (c *Client) Logs(ctx context.Context, name string, offset int64, follow bool, to io.Writer) error {
 	query := url.Values{"offset": {strconv.FormatInt(offset, 10)}, "follow": {strconv.FormatBool(follow)}}
-	r, err := c.send(ctx, http.MethodGet, "/v1/logs/"+name+"?"+query.Encode(), nil)
+	r, err := c.send(ctx, http.MethodGet, "/v1/logs/"+url.PathEscape(name)+"?"+query.Encode(), nil)
 	if err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func (c *Client) Logs(ctx context.Context, name string, offset int64, follow boo
 // it goes on until ctx is done or the agent ends.
 func (c *Client) Tail(ctx context.Context, name string, lines int, follow bool, to io.Writer) error {
 	query := url.Values{"tail": {strconv.Itoa(lines)}, "follow": {strconv.FormatBool(follow)}}
-	r, err := c.send(ctx, http.MethodGet, "/v1/logs/"+name+"?"+query.Encode(), nil)
+	r, err := c.send(ctx, http.MethodGet, "/v1/logs/"+url.PathEscape(name)+"?"+query.Encode(), nil)
 	if err != nil {
 		return err
 	}

@@ -164,7 +164,7 @@ func (c *Client) Lines(ctx context.Context, name string, q LogQuery, show func(L
 	if !q.Since.IsZero() {
 		ask.Set("since", q.Since.UTC().Format(time.RFC3339Nano))
 	}
-	r, err := c.send(ctx, http.MethodGet, "/v1/logs/"+name+"?"+ask.Encode(), nil)
+	r, err := c.send(ctx, http.MethodGet, "/v1/logs/"+url.PathEscape(name)+"?"+ask.Encode(), nil)
 	if err != nil {
 		return err
 	}

@@ -228,6 +228,8 @@ func TestOtherHostsNeedTheToken(t *testing.T) {
 		{"logs", "GET", "/v1/logs/stdout", "Bearer " + token, http.StatusOK},
 		{"logs without", "GET", "/v1/logs/stdout", "", http.StatusUnauthorized},
 		{"another file", "GET", "/v1/logs/..%2fexit.json", "Bearer " + token, http.StatusNotFound},
+		{"another folder's side", "GET", "/v1/logs/side-x%2f..%2f..%2fworker-1%2fside-x.stdout", "Bearer " + token, http.StatusNotFound},
+		{"no stream of a side", "GET", "/v1/logs/side-x.stdout.times", "Bearer " + token, http.StatusNotFound},
 		{"no number of lines", "GET", "/v1/logs/stdout?tail=-7", "Bearer " + token, http.StatusBadRequest},
 		{"stop", "POST", "/v1/stop", "Bearer " + token, http.StatusNotFound},
 		{"by a detour", "POST", "/v1/peer/exec/../../stop", "Bearer " + token, http.StatusTemporaryRedirect},

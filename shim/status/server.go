@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/muster-agent/muster/shim/samples"
@@ -99,7 +100,7 @@ func Listen(path string) (net.Listener, error) {
 
 // The routes that the local API and that for other hosts have in common.
 const (
-	logsRoute    = "GET /v1/logs/{name}" // stdout, stderr, agent or events
+	logsRoute    = "GET /v1/logs/{name}" // as logFile knows them
 	signalRoute  = "POST /v1/signal"
 	execRoute    = "POST /v1/exec"
 	commandRoute = "POST /v1/command"
@@ -123,7 +124,7 @@ func Handler(s Source) http.Handler {
 	mux.HandleFunc(commandRoute, s.command)
 	mux.HandleFunc(holdRoute, s.hold)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		notFound(w, r, "GET /v1/state, /v1/samples, /v1/metrics, /v1/view, /v1/logs/{stdout|stderr|agent|events}; "+
+		notFound(w, r, "GET /v1/state, /v1/samples, /v1/metrics, /v1/view, /v1/logs/{stdout|stderr|agent|events|side-NAME.stdout}; "+
 			"POST /v1/signal, /v1/stop, /v1/adopt, /v1/exec, /v1/command, /v1/hold")
 	})
 	return mux
@@ -257,13 +258,29 @@ func (s Source) peerLogs(w http.ResponseWriter, r *http.Request) {
 	s.sendLog(w, r, knownPatience)
 }
 
+// logFile is where a log of that name stands in the log folder. A side process's begins with SidePrefix and is below no other
+// folder, whatever it is called.
+func logFile(name string) (file string, known bool) {
+	switch name {
+	case "stdout", "stderr", "agent":
+		return name + ".log", true
+	case "events":
+		return "events.jsonl", true
+	}
+	side := strings.HasPrefix(name, SidePrefix) && !strings.ContainsAny(name, "/\x00") &&
+		(strings.HasSuffix(name, ".stdout") || strings.HasSuffix(name, ".stderr"))
+	return name + ".log", side
+}
+
+// SidePrefix begins the names of a side process's logs: side-NAME.stdout.log.
+const SidePrefix = "side-"
+
 func (s Source) sendLog(w http.ResponseWriter, r *http.Request, patience time.Duration) {
 	name := r.PathValue("name")
-	file, ok := map[string]string{
-		"stdout": "stdout.log", "stderr": "stderr.log", "agent": "agent.log", "events": "events.jsonl",
-	}[name]
+	file, ok := logFile(name)
 	if !ok {
-		refuse(w, http.StatusNotFound, "no log "+strconv.Quote(name), "stdout, stderr, agent or events")
+		const hint = "stdout, stderr, agent, events, or side-NAME.stdout, side-NAME.stderr"
+		refuse(w, http.StatusNotFound, "no log "+strconv.Quote(name), hint)
 		return
 	}
 	query := r.URL.Query()

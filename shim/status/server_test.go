@@ -141,7 +141,7 @@ func TestLogs(t *testing.T) {
 			t.Errorf("got %q, %v, want two", out.String(), err)
 		}
 	}
-	if err := a.client.Logs(t.Context(), "passwd", 0, false, &out); err == nil || !strings.Contains(err.Error(), "stdout, stderr, agent or events") {
+	if err := a.client.Logs(t.Context(), "passwd", 0, false, &out); err == nil || !strings.Contains(err.Error(), "stdout, stderr, agent, events, or side-NAME.stdout") {
 		t.Errorf("got %v, want the names that there are", err)
 	}
 	if err := a.client.Logs(t.Context(), "stderr", -1, false, &out); err == nil {

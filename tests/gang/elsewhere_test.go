@@ -30,9 +30,10 @@ func (g *gang) elsewhereAs(env []string, verb string, args ...string) *process {
 	return start(g.t, verb+" elsewhere", g.environment(env...), words...)
 }
 
-// logsElsewhere: the agents send their logs to whoever may read their registry, one or all, also as they grow.
+// logsElsewhere: the agents send their logs, and those of their side processes, to whoever may read their registry, one or all, also
+// as they grow.
 func logsElsewhere(t *testing.T, at place) {
-	g := newGang(t, at, workers(2, nil))
+	g := newGang(t, at, workers(2, map[string]string{"muster.side.probe": "echo beside $MUSTER_INSTANCE; exec sleep 1000"}))
 	cast := g.begin("--api-listen", "127.0.0.1:0")
 	for in, a := range cast {
 		a.do(cue{Do: "say", Text: "one of " + in})
@@ -46,6 +47,10 @@ func logsElsewhere(t *testing.T, at place) {
 	if code := timed.wait(); code != 0 || !strings.Contains(timed.out(), `"stream":"stderr","at":"20`) {
 		t.Errorf("logs --since --json: code %d\n%s%s", code, timed.out(), timed.err())
 	}
+	await(t, "the output of a side process", func() bool {
+		side := g.elsewhere("logs", g.app+"/worker-1", "--side", "probe", "--stdout")
+		return side.wait() == 0 && side.out() == "beside worker-1\n"
+	})
 	all := g.elsewhere("logs", g.app, "--stderr")
 	code := all.wait()
 	for _, line := range []string{"worker-0     | one of worker-0\n", "worker-1     | two of worker-1\n"} {
