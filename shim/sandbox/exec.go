@@ -82,8 +82,10 @@ func (g *Guard) exec(ctx context.Context, e ExecSpec) (*Session, error) {
 		return s, nil
 	case <-ctx.Done():
 		g.work.Go(func() { // the guard answers, or ends
-			err := <-s.started
-			_ = errors.Join(err, s.Close()) // the caller already has an error
+			if <-s.started == nil {
+				s.giveUp()
+			}
+			_ = s.Close() // the caller already has an error
 		})
 		return nil, context.Cause(ctx)
 	}

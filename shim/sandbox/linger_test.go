@@ -150,6 +150,13 @@ func TestStarterThatLingers(t *testing.T) {
 			asks(t, g, env, "echo >$D/end2; while kill -0 $(cat $D/second) 2>/dev/null; do :; done; echo >$D/end")
 			deserted(t, g, 3)
 		}, 0, 0, false},
+		{"the last ends, after an exec was given up", `daemon : "read x <$D/end; exit 3" pid`, 1, func(t *testing.T, g *Guard, env []string) {
+			s := run(t, g, ExecSpec{}, "(sleep 1000; true) & echo up; wait")
+			wantLine(t, s, "up")
+			s.giveUp() // the end of its parts is no end of the app's
+			asks(t, g, env, "echo >$D/end")
+			deserted(t, g, 3)
+		}, 0, 0, false},
 		{"killed", stays, 1, func(t *testing.T, g *Guard, _ []string) {
 			if err := g.Kill(); err != nil {
 				t.Error(err)

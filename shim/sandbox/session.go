@@ -188,6 +188,10 @@ func (s *Session) Kill() error {
 	}
 }
 
+// giveUp kills a program that nobody waits for, with all that it has started: what were left of it would be taken for a
+// part of the app, and its end for the app's.
+func (s *Session) giveUp() { _ = s.Kill() } // a guard that is busy or gone says so, and its end ends the program
+
 // Done is closed at the program's end.
 func (s *Session) Done() <-chan struct{} { return s.done }
 
