@@ -67,6 +67,7 @@ func (a *app) submit(ctx context.Context, lock *hostlock.Lock) error {
 	if y.Runs == 0 || !a.interrupted(ctx) {
 		y.Runs++
 	}
+	y.ID = "" // the one before is over; what a submit that fails has begun is found by its name
 	if err := a.record.write(a.kept()); err != nil {
 		return exit.With(exit.Forbidden, err)
 	}
@@ -317,7 +318,7 @@ func (a *app) grow(ctx context.Context, want map[string]int) error {
 
 // forgetOnYarn has YARN and the registry forget the app.
 func (a *app) forgetOnYarn(ctx context.Context) error {
-	if a.record.Yarn.ID == "" { // none was accepted
+	if a.record.Yarn.Runs == 0 { // none was submitted
 		return nil
 	}
 	s, err := a.service()

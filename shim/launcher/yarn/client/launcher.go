@@ -128,10 +128,8 @@ func readSite(hadoop string) (map[string]string, error) {
 // webOf is the web application's address of the ResourceManager whose RPC has this address: Hadoop's clients are told
 // the RPC's. Empty: the site does not know it.
 func webOf(site map[string]string, rpc string) string {
-	const address = rmKey + "address"
-	for key, value := range site {
-		id, is := strings.CutPrefix(key, address)
-		if is && value == rpc {
+	for _, id := range managerIDs(site) {
+		if configured(site, "address", id, rpcPort) == rpc {
 			for _, web := range managersNamed(site, []string{id}) {
 				return web
 			}
@@ -141,37 +139,49 @@ func webOf(site map[string]string, rpc string) string {
 }
 
 // resourceManagers are the addresses of the web applications of all ResourceManagers that a yarn-site.xml names.
-func resourceManagers(site map[string]string) []string {
-	ids := []string{""}
-	if site[rmKey+"ha.enabled"] == "true" {
-		ids = nil
-		for id := range strings.SplitSeq(site[rmKey+"ha.rm-ids"], ",") {
-			ids = append(ids, "."+strings.TrimSpace(id))
-		}
+func resourceManagers(site map[string]string) []string { return managersNamed(site, managerIDs(site)) }
+
+// managerIDs are what stands behind the keys of each ResourceManager.
+func managerIDs(site map[string]string) []string {
+	if site[rmKey+"ha.enabled"] != "true" {
+		return []string{""}
 	}
-	return managersNamed(site, ids)
+	var ids []string
+	for id := range strings.SplitSeq(site[rmKey+"ha.rm-ids"], ",") {
+		ids = append(ids, "."+strings.TrimSpace(id))
+	}
+	return ids
 }
 
 // rmKey begins the settings of ResourceManagers; of a pair, .ID is behind each.
 const rmKey = "yarn.resourcemanager."
 
+// rpcPort is the port of a ResourceManager's RPC where none is configured (yarn-default.xml).
+const rpcPort = "8032"
+
 func managersNamed(site map[string]string, ids []string) []string {
-	web, port, scheme := "webapp.address", "8088", "http://"
+	key, port, scheme := "webapp.address", "8088", "http://"
 	if site["yarn.http.policy"] == "HTTPS_ONLY" {
-		web, port, scheme = "webapp.https.address", "8090", "https://"
+		key, port, scheme = "webapp.https.address", "8090", "https://"
 	}
 	var all []string
 	for _, id := range ids {
-		address := site[rmKey+web+id]
-		if host := site[rmKey+"hostname"+id]; host != "" {
-			if address == "" {
-				address = net.JoinHostPort(host, port)
-			}
-			address = strings.ReplaceAll(address, "${"+rmKey+"hostname}", host)
-		}
-		if address != "" {
+		if address := configured(site, key, id, port); address != "" {
 			all = append(all, scheme+address)
 		}
 	}
 	return all
+}
+
+// configured is an address of the ResourceManager ID: that of the key, or its host with the usual port; empty: neither
+// is there.
+func configured(site map[string]string, key, id, port string) string {
+	address, host := site[rmKey+key+id], site[rmKey+"hostname"+id]
+	switch {
+	case host == "":
+		return address
+	case address == "":
+		return net.JoinHostPort(host, port)
+	}
+	return strings.ReplaceAll(address, "${"+rmKey+"hostname}", host)
 }

@@ -161,6 +161,11 @@ func TestWebOf(t *testing.T) {
 		"yarn.resourcemanager.address.b": "two:8032", "yarn.resourcemanager.hostname.b": "two",
 	}
 	alone := map[string]string{"yarn.resourcemanager.address": "rm:8032", "yarn.resourcemanager.webapp.address": "rm:9000"}
+	named := map[string]string{"yarn.resourcemanager.hostname": "rm"}
+	secure := map[string]string{
+		"yarn.resourcemanager.hostname": "rm", "yarn.resourcemanager.address": "${yarn.resourcemanager.hostname}:8032",
+		"yarn.http.policy": "HTTPS_ONLY",
+	}
 	for _, tt := range []struct {
 		site      map[string]string
 		rpc, want string
@@ -170,6 +175,9 @@ func TestWebOf(t *testing.T) {
 		{pair, "one:8032", "http://one:8188"},
 		{pair, "two:8032", "http://two:8088"},
 		{nil, "rm:8032", ""},
+		{named, "rm:8032", "http://rm:8088"},
+		{named, "rm:8088", ""},
+		{secure, "rm:8032", "https://rm:8090"},
 	} {
 		if got := webOf(tt.site, tt.rpc); got != tt.want {
 			t.Errorf("%s in %v: got %q, want %q", tt.rpc, tt.site, got, tt.want)
