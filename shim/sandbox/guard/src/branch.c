@@ -28,6 +28,32 @@ static struct job {
 	int pass, empty;
 } jobs[GUARD_EXECS];
 
+/* What was found in branches, newest at killed_at - 1: their ends are no ends of the app's. */
+#define KILLED 1024
+static struct {
+	pid_t pid;
+	uint64_t until; /* later the number may be another's */
+} killed[KILLED];
+static unsigned killed_at;
+
+bool branch_killed(pid_t pid)
+{
+	unsigned i;
+
+	for (i = 0; i < KILLED; i++)
+		if (killed[i].pid == pid && now_ms() < killed[i].until)
+			return true;
+	return false;
+}
+
+static void note_killed(pid_t pid)
+{
+	if (branch_killed(pid))
+		return;
+	killed[killed_at % KILLED].pid = pid;
+	killed[killed_at++ % KILLED].until = now_ms() + 2 * GIVE_UP_MS;
+}
+
 bool branch_kill(int64_t request, int64_t exec, const char *mark)
 {
 	int i;
@@ -141,6 +167,7 @@ static size_t stop(struct tree *t, const struct job *j, pid_t leader)
 			if (!p->execs)
 				continue;
 			n++;
+			note_killed(p->pid);
 			if (p->state != 'T' && p->state != 't' && p->state != 'D' && tree_signal(p, SIGSTOP) == 0)
 				fresh++;
 		}

@@ -340,10 +340,10 @@ static int weight(int status)
 	return by == SIGHUP || by == SIGINT || by == SIGKILL || by == SIGPIPE || by == SIGTERM ? 1 : 2;
 }
 
-/* What an exec has left is not told apart, but for what is being killed with it. */
-static void note_left(int status)
+/* What an exec has left is not told apart, but for what was killed with it. */
+static void note_left(pid_t pid, int status)
 {
-	if (branch_next() != UINT64_MAX)
+	if (branch_killed(pid))
 		return;
 	if (!app.left_ended || app.left_status == 0 || weight(status) > weight(app.left_status))
 		app.left_status = status;
@@ -421,7 +421,7 @@ static bool reap(bool *some)
 			continue;
 		note_ended(pid, status, usage.ru_maxrss);
 		if (pid != app.pid || app.reaped) {
-			note_left(status);
+			note_left(pid, status);
 			continue;
 		}
 		take_status(&ring.all[(ring.at - 1) % GUARD_RING]);
