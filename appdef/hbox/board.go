@@ -33,12 +33,11 @@ func (j *job) board() {
 	if strings.HasPrefix(dir, "/") { // HBox's client puts the default filesystem before it
 		logs = ` --logdir="$` + appdef.DefaultFSVariable + `"` + shellwords.Word(dir)
 	}
-	command := "visualDL" + where + logs + " --cache_timeout=" + strconv.Itoa(cache)
-	switch model := j.text("board-modelpb"); {
-	case j.kind.tensorflow(), j.kind.name == "TENSORNET":
+	var command string
+	if j.kind.tensorflow() || j.kind.name == "TENSORNET" {
 		command = j.tensorboard() + where + " --reload_interval=" + strconv.Itoa(reload) + logs
-	case model != "":
-		command += " --model_pb=" + shellwords.Word(model)
+	} else {
+		command = visualDL(where+logs, cache, j.text("board-modelpb"))
 	}
 	j.own(r.name, boardKey, command, at)
 	j.own(r.name, boardKey+".port", "true", at)
@@ -48,6 +47,17 @@ func (j *job) board() {
 	if !j.said(r.name, boardKey+".port") { // the instance beside it publishes its URL
 		j.draft.Export(r.name, "board", "http://${"+r.name+"_HOST}:${site."+appdef.SidePort("board")+"}")
 	}
+}
+
+// visualDL is the program of VisualDL 1, or where there is none that of VisualDL 2, which has other names for both.
+func visualDL(options string, cache int, model string) string {
+	first := "visualDL" + options + " --cache_timeout=" + strconv.Itoa(cache)
+	second := "visualdl" + options + " --cache-timeout=" + strconv.Itoa(cache)
+	if model != "" {
+		first += " --model_pb=" + shellwords.Word(model)
+		second += " --model=" + shellwords.Word(model)
+	}
+	return "if command -v visualDL >/dev/null; then exec " + first + "; else exec " + second + "; fi"
 }
 
 // boardHistory keeps the folder of a board after the run. One that lies in a filesystem stays there anyway.
