@@ -3,6 +3,7 @@
 package login_test
 
 import (
+	"bufio"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -11,6 +12,8 @@ import (
 	"io"
 	"maps"
 	"net"
+	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,6 +27,7 @@ import (
 	"github.com/muster-agent/muster/tests/binary"
 	"github.com/muster-agent/muster/tests/folder"
 	"github.com/muster-agent/muster/tests/need"
+	"github.com/muster-agent/muster/tests/servers/ports"
 )
 
 // watchdog bounds every wait.
@@ -260,6 +264,50 @@ func TestForward(t *testing.T) {
 	}
 	if _, _, code := j.ssh("-o", "ExitOnForwardFailure=yes", "-N", "-R", "0:127.0.0.1:1", "worker-0"); code == 0 {
 		t.Error("the server listens for its client")
+	}
+}
+
+// TestEditor: an editor's remote part, as VS Code starts it: a shell reads its script, starts a server at the
+// instance's loopback, and the editor reaches it by the same connection's SOCKS proxy.
+func TestEditor(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		need.Skip(t, "needs a Python 3")
+	}
+	j := begin(t, nil).configure()
+	socks := fmt.Sprintf("127.0.0.1:%d", ports.Claim(t, 1)[0])
+	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
+	defer cancel()
+	client := exec.CommandContext(ctx, "ssh", "-T", "-D", socks, "-o", "ExitOnForwardFailure=yes", "-F", j.config, j.app+"-worker-0", "sh")
+	client.Stdin = strings.NewReader("uname -sm; mkdir site && cd site && echo of $MUSTER_INSTANCE >who && " +
+		"exec python3 -u -m http.server --bind 127.0.0.1 0\n")
+	out, err := client.StdoutPipe()
+	j.must(err)
+	j.must(client.Start())
+	defer func() { cancel(); _ = client.Wait() }()
+	lines := bufio.NewScanner(out)
+	var said []string
+	for len(said) < 2 && lines.Scan() {
+		said = append(said, lines.Text())
+	}
+	if len(said) < 2 || !strings.HasPrefix(said[0], "Linux ") {
+		t.Fatalf("the shell says %q", said)
+	}
+	var port int
+	if _, err := fmt.Sscanf(said[1], "Serving HTTP on 127.0.0.1 port %d", &port); err != nil {
+		t.Fatalf("%q: %v", said[1], err)
+	}
+	through := http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(&url.URL{Scheme: "socks5", Host: socks})}}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/who", port), nil)
+	j.must(err)
+	answer, err := through.Do(r)
+	j.must(err)
+	defer answer.Body.Close()
+	if text, err := io.ReadAll(answer.Body); err != nil || string(text) != "of worker-0\n" {
+		t.Errorf("%s, %v: %s", answer.Status, err, text)
+	}
+	address := fmt.Sprintf("127.0.0.1:%d", port)
+	if got := j.events("worker-0"); !strings.Contains(got, "connection to "+address+" for ") {
+		t.Errorf("the events name no connection to %s:\n%s", address, got)
 	}
 }
 
