@@ -139,7 +139,7 @@ func await(t testing.TB, what string, see func() bool) {
 }
 
 // A person follows a gang on three hosts from one page: sees a failure and what it cost, reads a log, opens a shell,
-// changes the counts, stops it.
+// stops it.
 func TestPage(t *testing.T) {
 	l := newLab(t)
 	b := newBrowser(t)
