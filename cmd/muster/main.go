@@ -39,8 +39,8 @@ func Main() int {
 }
 
 // linkedAs is the verb of a link to this program that bears another system's name, so that scripts that call
-// $HBOX_HOME/bin/hbox-submit, xl-submit or slider run as they are; empty: called by another name. A copy is muster under any
-// name: agents are started by their program's own path.
+// $HBOX_HOME/bin/hbox-submit, xl-submit or slider run as they are; empty: called by another name. A copy is muster
+// under any name: agents are started by their program's own path.
 func linkedAs(name string) string {
 	if program, err := os.Executable(); err != nil || filepath.Base(program) == filepath.Base(name) {
 		return ""

@@ -124,7 +124,8 @@ func Handler(s Source) http.Handler {
 	mux.HandleFunc(commandRoute, s.command)
 	mux.HandleFunc(holdRoute, s.hold)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		notFound(w, r, "GET /v1/state, /v1/samples, /v1/metrics, /v1/view, /v1/logs/{stdout|stderr|agent|events|side-NAME.stdout}; "+
+		notFound(w, r, "GET /v1/state, /v1/samples, /v1/metrics, /v1/view, "+
+			"/v1/logs/{stdout|stderr|agent|events|side-NAME.stdout}; "+
 			"POST /v1/signal, /v1/stop, /v1/adopt, /v1/exec, /v1/command, /v1/hold")
 	})
 	return mux
@@ -258,8 +259,8 @@ func (s Source) peerLogs(w http.ResponseWriter, r *http.Request) {
 	s.sendLog(w, r, knownPatience)
 }
 
-// logFile is where a log of that name stands in the log folder. A side process's begins with SidePrefix and is below no other
-// folder, whatever it is called.
+// logFile is where a log of that name stands in the log folder. A side process's begins with SidePrefix and is below no
+// other folder, whatever it is called.
 func logFile(name string) (file string, known bool) {
 	switch name {
 	case "stdout", "stderr", "agent":
