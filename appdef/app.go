@@ -333,6 +333,8 @@ type Side struct {
 	Restart bool   `json:"restart"`        // it restarts after any end
 	Port    bool   `json:"port,omitempty"` // it gets a port, called side.NAME
 	HTTP    bool   `json:"http,omitempty"` // it serves HTTP there: one that does not answer is warned of, and restarts
+	// Key: the agent asks for a key at that port, and passes on to the one called side.NAME.inner, at the loopback
+	Key bool `json:"key,omitempty"`
 	// Folder is what it shows, below the folder where the process starts; it is copied to History at the run's end
 	Folder  string `json:"folder,omitempty"`
 	History string `json:"history,omitempty"` // path or URL; empty: it is not copied

@@ -89,8 +89,9 @@ func surroundingKeys() []Key {
 			Meaning: "muster.side.NAME: the shell text of a process beside the main one; it is supervised, and its " +
 				"end does not affect the verdict. NAME.index: the only instance to run beside; NAME.port=true: " +
 				"allocate a port, MUSTER_PORT_SIDE_NAME; NAME.http=true: it serves HTTP there, and is started again " +
-				"when it does not answer; NAME.restart=false: do not restart it; NAME.history: the path or URL where " +
-				"its folder NAME.folder is kept after the run, as HISTORY/APP-ID",
+				"when it does not answer; NAME.key=true: the agent asks for a key at that port, and the process " +
+				"listens at 127.0.0.1, MUSTER_PORT_SIDE_NAME_INNER; NAME.restart=false: do not restart it; " +
+				"NAME.history: the path or URL where its folder NAME.folder is kept after the run, as HISTORY/APP-ID",
 			component: (*Component).setSide,
 		},
 		{
@@ -197,6 +198,8 @@ func (c *Component) setSide(name, text string) error {
 		side.Port, err = parseBool(text)
 	case "http":
 		side.HTTP, err = parseBool(text)
+	case "key":
+		side.Key, err = parseBool(text)
 	case "restart":
 		side.Restart, err = parseBool(text)
 	case "folder":
@@ -207,7 +210,8 @@ func (c *Component) setSide(name, text string) error {
 		side.History, err = text, notEmpty(text)
 	default:
 		return wanted{got: quote(name), want: base + ", " + base + ".index, " + base + ".port, " + base +
-			".http, " + base + ".restart, " + base + ".folder or " + base + ".history after muster.side."}
+			".http, " + base + ".key, " + base + ".restart, " + base + ".folder or " + base +
+			".history after muster.side."}
 	}
 	if err != nil {
 		return err

@@ -34,6 +34,9 @@ const sideDict = "side"
 // SidePort is the name of a side process's port, in plans and in rows of the roster.
 func SidePort(side string) string { return sideDict + "." + side }
 
+// SideInnerPort is the name of the port at which a side process listens behind its key.
+func SideInnerPort(side string) string { return SidePort(side) + ".inner" }
+
 // CutSidePort is the side process of a port, by the port's name.
 func CutSidePort(port string) (side string, ok bool) { return strings.CutPrefix(port, sideDict+".") }
 
@@ -44,6 +47,8 @@ func (v *validation) portBeside(component int, side string) bool {
 		components = components[component : component+1]
 	}
 	return side == FrameworkSide(v.app.Settings.Framework) || slices.ContainsFunc(components, func(c Component) bool {
-		return slices.ContainsFunc(c.Settings.Sides, func(s Side) bool { return s.Name == side && s.Port })
+		return slices.ContainsFunc(c.Settings.Sides, func(s Side) bool {
+			return s.Port && s.Name == side || s.Key && SideInnerPort(s.Name) == SidePort(side)
+		})
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/muster-agent/muster/shim/checkpoint"
 	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/files"
+	"github.com/muster-agent/muster/shim/gate"
 	"github.com/muster-agent/muster/shim/journal"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
@@ -42,7 +43,10 @@ func (r stageRoom) begin(ctx context.Context, p plan.Plan, in registry.Instance)
 		Ended:   r.over,
 		WorkDir: r.workDir, User: files.As(r.container.Owner()),
 		Secrets: r.container.Secrets(p).Read,
-		Login:   ssh, Roster: r.member.Roster, Fence: r.member.Fence(), GPUs: r.gpus, Data: processData{r.agent, p},
+		SideKey: func(side string) (string, error) {
+			return gate.Key(r.member.Membership().Token(), r.id.appID, in.String(), side)
+		},
+		Login: ssh, Roster: r.member.Roster, Fence: r.member.Fence(), GPUs: r.gpus, Data: processData{r.agent, p},
 		Checkpoints: processCheckpoints{r.checkpoints, r.agent},
 	})
 	ssh.exec = made.Exec

@@ -69,6 +69,7 @@ var rooms = []room{
 	{path: "shim/frameworks", may: []string{"shim/plan", "registry"}, pure: true},
 	{path: "shim/render", may: []string{"appdef", "registry", "shim/plan", "shim/launcher"}, pure: true},
 	{path: "shim/submit", may: []string{
+		"shim/gate",
 		"appdef", "appdef/hbox", "packages", "shim/store", "registry", "registry/consul", "shim/exit", "shim/gpu", "shim/launcher", "shim/launcher/job",
 		"shim/launcher/known", "shim/openapp", "shim/ownfolder", "shim/plan", "shim/render", "shim/status",
 	}},
@@ -147,7 +148,8 @@ var rooms = []room{
 		"shim/wording", "shim/wait",
 	}},
 	{path: "shim/prepare", may: []string{"appdef", "packages", "packages/cachedir", "shim/store", "packages/image", "packages/slidershell", "registry", "shim/exit", "shim/fault", "shim/files", "shim/gpu", "shim/gpu/grant", "shim/hadoop", "shim/hostlock", "shim/openapp", "shim/ownfolder", "shim/plan", "shim/policy", "shim/ports", "shim/sandbox", "shim/sandbox/cgroup", "shim/sandbox/container", "shim/sandbox/guard", "shim/sandbox/proc", "shim/secret", "shim/status", "shim/workdir"}},
-	{path: "shim/process", may: []string{"shim/tail", "shim/files", "shim/plan", "registry", "registry/conductor", "shim/exit", "shim/fault", "shim/frameworks", "shim/machine", "shim/ports", "shim/sandbox", "shim/sandbox/cgroup", "shim/sandbox/proc", "shim/script", "shim/side", "shim/status", "packages/slidershell", "shim/wait"}},
+	{path: "shim/gate", may: []string{"appdef"}},
+	{path: "shim/process", may: []string{"shim/gate", "shim/tail", "shim/files", "shim/plan", "registry", "registry/conductor", "shim/exit", "shim/fault", "shim/frameworks", "shim/machine", "shim/ports", "shim/sandbox", "shim/sandbox/cgroup", "shim/sandbox/proc", "shim/script", "shim/side", "shim/status", "packages/slidershell", "shim/wait"}},
 	{path: "shim/machine", may: []string{"shim/plan", "registry", "registry/conductor", "shim/exit"}}, // the rest through the interfaces it declares
 	{path: "shim/launcher", may: []string{"shim/plan", "registry"}, pure: true},
 	{path: "shim/launcher/job", may: []string{"shim/render", "shim/store"}},
@@ -204,7 +206,7 @@ var rooms = []room{
 
 	{path: "cmd/internal/madeapp", may: []string{"appdef", "appdef/slider", "shim/exit", "shim/workdir"}},
 	{path: "cmd/internal/oneline", may: []string{"appdef", "appdef/program", "cmd/internal/flags", "cmd/internal/madeapp", "packages", "shim/exit", "shim/wording", "shim/workdir"}},
-	{path: "cmd/internal/hboxjob", may: []string{"appdef", "appdef/hbox", "cmd/internal/madeapp", "packages", "registry", "shim/exit", "shim/status", "shim/submit"}},
+	{path: "cmd/internal/hboxjob", may: []string{"cmd/internal/apps", "shim/gate", "appdef", "appdef/hbox", "cmd/internal/madeapp", "packages", "registry", "shim/exit", "shim/status", "shim/submit"}},
 	{path: "cmd/internal/run", may: []string{
 		"cmd/internal/apps", "cmd/internal/console", "cmd/internal/detach", "cmd/internal/flags", "appdef", "appdef/pai", "registry", "registry/consul", "shim/mask", "shim/wording",
 		"cmd/internal/troubles", "registry/embedded", "shim", "shim/data", "shim/exit", "shim/fault", "shim/files", "shim/hadoop", "shim/journal", "shim/launcher", "shim/machine",
@@ -219,7 +221,7 @@ var rooms = []room{
 		"shim/workdir",
 	}},
 	{path: "cmd/internal/ui", may: []string{
-		"appdef", "cmd/internal/apps", "cmd/internal/ask", "cmd/internal/console", "cmd/internal/logs", "cmd/internal/view",
+		"shim/gate", "appdef", "cmd/internal/apps", "cmd/internal/ask", "cmd/internal/console", "cmd/internal/logs", "cmd/internal/view",
 		"cmd/internal/remote", "cmd/internal/seeds", "cmd/internal/ssh", "registry", "shim/exit", "shim/journal", "shim/journal/timeline", "shim/metrics", "shim/publisher",
 		"shim/samples", "shim/status",
 	}},
@@ -241,7 +243,7 @@ var rooms = []room{
 	{path: "cmd/internal/top", may: []string{
 		"cmd/internal/apps", "cmd/internal/console", "cmd/internal/view", "shim/samples", "shim/status",
 	}},
-	{path: "cmd/internal/view", may: []string{"cmd/internal/apps", "cmd/internal/console", "cmd/internal/troubles", "appdef", "registry", "registry/consul", "shim/exit", "shim/machine", "shim/member", "shim/plan", "shim/status", "shim/wording"}},
+	{path: "cmd/internal/view", may: []string{"shim/gate", "cmd/internal/apps", "cmd/internal/console", "cmd/internal/troubles", "appdef", "registry", "registry/consul", "shim/exit", "shim/machine", "shim/member", "shim/plan", "shim/status", "shim/wording"}},
 	{path: "cmd/internal/detach", may: []string{
 		"cmd/internal/apps", "cmd/internal/console", "cmd/internal/flags", "appdef", "registry", "shim/exit", "shim/fault", "shim/machine", "shim/mask", "shim/status",
 		"shim/tail", "shim/workdir",

@@ -28,7 +28,7 @@ func (j *job) board() {
 			"no board runs")
 		return
 	}
-	where := ` --host="$MUSTER_HOST" --port="$MUSTER_PORT_SIDE_BOARD"`
+	where := ` --host=127.0.0.1 --port="$MUSTER_PORT_SIDE_BOARD_INNER"`
 	logs := " --logdir=" + shellwords.Word(dir)
 	if strings.HasPrefix(dir, "/") { // HBox's client puts the default filesystem before it
 		logs = ` --logdir="$` + appdef.DefaultFSVariable + `"` + shellwords.Word(dir)
@@ -42,6 +42,7 @@ func (j *job) board() {
 	j.own(r.name, boardKey, command, at)
 	j.own(r.name, boardKey+".port", "true", at)
 	j.own(r.name, boardKey+".http", "true", at)
+	j.own(r.name, boardKey+".key", "true", at)
 	j.own(r.name, boardKey+".index", strconv.Itoa(local), j.at("board-index"))
 	j.boardHistory(r.name, dir)
 	if !j.said(r.name, boardKey+".port") { // the instance beside it publishes its URL

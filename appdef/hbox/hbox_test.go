@@ -288,11 +288,11 @@ func TestMeanings(t *testing.T) {
 		{"--app-type tensorflow --worker-num 3 --chiefworker-memory 2g --output /a --output-index 2 a", "chiefworker", "muster.output.output", ""},
 		{"--output /a --create-containerid-dir false a", "worker", "muster.outputs.flat", "true"},
 		{"--worker-num 2 --output /a --create-containerid-dir false a", "worker", "muster.outputs.flat", ""},
-		{"--app-type tensorflow --board-enable true --board-logdir l a", "worker", "muster.side.board", `tensorboard --host="$MUSTER_HOST" --port="$MUSTER_PORT_SIDE_BOARD" --reload_interval=1 --logdir=l`},
-		{"--app-type tensorflow --board-enable true --board-logdir /tmp/l a", "worker", "muster.side.board", `tensorboard --host="$MUSTER_HOST" --port="$MUSTER_PORT_SIDE_BOARD" --reload_interval=1 --logdir="$MUSTER_DEFAULT_FS"/tmp/l`},
+		{"--app-type tensorflow --board-enable true --board-logdir l a", "worker", "muster.side.board", `tensorboard --host=127.0.0.1 --port="$MUSTER_PORT_SIDE_BOARD_INNER" --reload_interval=1 --logdir=l`},
+		{"--app-type tensorflow --board-enable true --board-logdir /tmp/l a", "worker", "muster.side.board", `tensorboard --host=127.0.0.1 --port="$MUSTER_PORT_SIDE_BOARD_INNER" --reload_interval=1 --logdir="$MUSTER_DEFAULT_FS"/tmp/l`},
 		{"--board-enable true --board-modeldb m a", "worker", "muster.side.board", `if command -v visualDL >/dev/null; then ` +
-			`exec visualDL --host="$MUSTER_HOST" --port="$MUSTER_PORT_SIDE_BOARD" --logdir=eventLog --cache_timeout=20 --model_pb=m; else ` +
-			`exec visualdl --host="$MUSTER_HOST" --port="$MUSTER_PORT_SIDE_BOARD" --logdir=eventLog --cache-timeout=20 --model=m; fi`},
+			`exec visualDL --host=127.0.0.1 --port="$MUSTER_PORT_SIDE_BOARD_INNER" --logdir=eventLog --cache_timeout=20 --model_pb=m; else ` +
+			`exec visualdl --host=127.0.0.1 --port="$MUSTER_PORT_SIDE_BOARD_INNER" --logdir=eventLog --cache-timeout=20 --model=m; fi`},
 		{"--app-type tensorflow --worker-num 3 --chiefworker-memory 2g --board-enable true --board-index 2 a", "worker", "muster.side.board.index", "1"},
 		{"--conf hbox.app.max.attempts=3 a", "worker", "muster.retry", "2"},
 		{"--conf hbox.job.exec.timeout=1500 a", "worker", "muster.timeout", "1500ms"},

@@ -76,6 +76,7 @@ func (f *statusFlags) status(ctx context.Context, s console.Streams, app string)
 	}
 	facts.AskPeers(ctx)
 	v := view.Of(facts)
+	v.ShowKeys(facts)
 	show := func() error { return v.Print(s.Out) }
 	if f.json {
 		show = func() error { return console.PrintJSON(s.Out, v) }

@@ -89,6 +89,9 @@ func sidePorts(app *appdef.App, component string, index int) []Port {
 				Allowed: allowedPorts(app, c),
 			})
 		}
+		if s.Key {
+			ports = append(ports, Port{Name: appdef.SideInnerPort(s.Name), Allowed: allowedPorts(app, c)})
+		}
 	}
 	return ports
 }

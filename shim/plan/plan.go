@@ -279,12 +279,15 @@ type Discovery struct {
 
 // Side is a process beside the instance's own.
 type Side struct {
-	Name    string            `json:"name"`
-	Argv    []string          `json:"argv"`
-	Env     map[string]string `json:"env,omitempty"`  // over that of the process
-	Port    string            `json:"port,omitempty"` // name of its port among Ports; empty: none
-	HTTP    bool              `json:"http,omitempty"` // it serves HTTP there: one that does not answer is started again
-	Restart bool              `json:"restart"`
+	Name string            `json:"name"`
+	Argv []string          `json:"argv"`
+	Env  map[string]string `json:"env,omitempty"`  // over that of the process
+	Port string            `json:"port,omitempty"` // name of its port among Ports; empty: none
+	// Inner is the name of the port at which it listens on the loopback, where the agent asks for a key at Port; empty:
+	// it listens at Port itself.
+	Inner   string `json:"inner,omitempty"`
+	HTTP    bool   `json:"http,omitempty"` // it serves HTTP there: one that does not answer is started again
+	Restart bool   `json:"restart"`
 	// an end with 0 is its last one, and the instance waits for it after the process has ended with 0
 	Finishes bool `json:"finishes,omitempty"`
 	// Folder is below the folder where the process starts; it is copied to History, a URL, at the run's end

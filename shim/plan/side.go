@@ -36,6 +36,14 @@ func (b *builder) side(p Plan, s beside) Side {
 	if s.Port {
 		out.Port, out.HTTP = appdef.SidePort(s.Name), s.HTTP
 	}
+	switch {
+	case s.Key && s.framework:
+		b.problem(b.key(key+".key"), key+".key=true of the framework's own", "no value", "its processes know no key")
+	case s.Key && !s.HTTP:
+		b.problem(b.key(key+".key"), key+".key=true without .http", key+".http=true, too", "a browser shows the key")
+	case s.Key:
+		out.Inner = appdef.SideInnerPort(s.Name)
+	}
 	if s.HTTP && !s.Port {
 		b.problem(b.key(key+".http"), key+".http=true without a port", key+".port=true, too", "")
 	}

@@ -207,7 +207,7 @@ func (h *Held) ReleaseOnly(chosen func(name string) bool) error {
 }
 
 // Listen makes a port the agent's own: it listens there until the listener is closed, through all starts of the
-// process. A host that is not this machine's own address means all addresses.
+// process; then Rebind takes the port back. A host that is not this machine's own address means all addresses.
 func (h *Held) Listen(name, host string) (net.Listener, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -223,10 +223,29 @@ func (h *Held) Listen(name, host string) (net.Listener, error) {
 		if err != nil {
 			l, err = net.Listen("tcp", ":"+number)
 		}
-		p.own = err == nil
-		return l, err
+		if err != nil {
+			return nil, err
+		}
+		p.own = true
+		return &ownListener{l, func() {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			p.own = false
+		}}, nil
 	}
 	return nil, fmt.Errorf("port %s: %w", name, ErrNone)
+}
+
+// ownListener says when it is closed.
+type ownListener struct {
+	net.Listener
+	closed func()
+}
+
+func (l *ownListener) Close() error {
+	err := l.Listener.Close()
+	l.closed()
+	return err
 }
 
 // Rebind takes the ports back after an exit, whatever connections the process had. The error names those that

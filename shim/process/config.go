@@ -44,7 +44,8 @@ type Config struct {
 
 	// Roster is the sealed roster that was read last, and its text.
 	Roster      func() (registry.Roster, []byte)
-	Login       login // where the plan has an ssh server
+	Login       login                             // where the plan has an ssh server
+	SideKey     func(side string) (string, error) // that the page of a side process asks for
 	Fence       fence
 	GPUs        devices
 	Data        data

@@ -1,11 +1,13 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +18,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/frameworks"
+	"github.com/muster-agent/muster/shim/gate"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/ports"
 	"github.com/muster-agent/muster/shim/sandbox"
@@ -41,6 +44,7 @@ type sideGroup struct {
 	ports *ports.Instance
 	guard *sandbox.Guard
 	host  string // the instance's address
+	key   func(side string) (string, error)
 	// warn and mended have status tell of one that serves HTTP and does not answer.
 	warn, mended func(kind, text string)
 	all          []*sideProcess
@@ -78,7 +82,7 @@ func (p *Process) beginSides(
 	p.endSides()
 	g := &sideGroup{
 		life: p.life, log: p.Log, ports: p.Ports, guard: guard, over: make(chan struct{}),
-		leave: make(chan struct{}), host: p.Reach.Host, warn: p.Warn, mended: p.Mended,
+		leave: make(chan struct{}), host: p.Reach.Host, key: p.SideKey, warn: p.Warn, mended: p.Mended,
 	}
 	for _, s := range p.Plan.Sides {
 		argv, env := plan.FinishSide(p.Plan, s, r, facts, start, frameworks.SideEnv)
@@ -154,6 +158,7 @@ func (s *sideProcess) live() {
 	defer s.out.close()
 	defer s.err.close()
 	defer s.tellMended("the process beside it has ended")
+	defer s.askForKey()()
 	rule, past := side.Rule{Restart: s.plan.Restart, Finishes: s.plan.Finishes}, side.State{}
 	for {
 		if isClosed(s.group.over) {
@@ -246,7 +251,11 @@ func (s *sideProcess) watchHTTP(session *sandbox.Session) (unwatch func() error)
 	ctx, cancel := context.WithCancel(s.group.life)
 	failed := make(chan error, 1)
 	go func() {
-		err := probeOf(s.group.host, s.group.ports.Numbers()[s.plan.Port]).watch(ctx, func() {
+		host := s.group.host
+		if s.plan.Inner != "" {
+			host = "127.0.0.1"
+		}
+		err := probeOf(host, s.group.ports.Numbers()[s.binds()]).watch(ctx, func() {
 			s.tellMended(s.plan.Name + " answers again")
 		})
 		if err != nil {
@@ -322,12 +331,49 @@ func (s *sideProcess) hold() {
 	}
 }
 
-func (s *sideProcess) owns(port string) bool { return port == s.plan.Port }
+// binds is the port that the program itself binds.
+func (s *sideProcess) binds() string { return cmp.Or(s.plan.Inner, s.plan.Port) }
+
+func (s *sideProcess) owns(port string) bool { return port == s.binds() }
+
+// askForKey has the agent ask for the key at the side process's port, until the function that it returns is called.
+func (s *sideProcess) askForKey() (end func()) {
+	if s.plan.Inner == "" {
+		return func() {}
+	}
+	key, err := s.group.key(s.plan.Name)
+	var at net.Listener
+	if err == nil {
+		at, err = s.group.ports.Listen(s.plan.Port, s.group.host)
+	}
+	if err != nil {
+		s.group.warn(s.warning(), s.plan.Name+" is shown to nobody: "+err.Error())
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(s.group.life)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		err := gate.Serve(ctx, at, gate.Page{
+			Name: s.plan.Name, Port: s.group.ports.Numbers()[s.plan.Inner], Key: key, Log: s.group.log,
+		})
+		if err != nil {
+			s.group.log.Warn("page of a side process not served", "side", s.plan.Name, "err", err)
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+		if err := s.group.ports.Hold(func(port string) bool { return port == s.plan.Port }); err != nil {
+			s.group.log.Warn("port of a side process not held", "side", s.plan.Name, "err", err)
+		}
+	}
+}
 
 // ofProcess chooses the ports that the instance's own process binds.
 func ofProcess(p plan.Plan) func(port string) bool {
 	return func(port string) bool {
-		return !slices.ContainsFunc(p.Sides, func(s plan.Side) bool { return s.Port == port }) &&
+		return !slices.ContainsFunc(p.Sides, func(s plan.Side) bool { return s.Port == port || s.Inner == port }) &&
 			(p.Login == nil || p.Login.Port != port)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/gate"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -230,7 +231,8 @@ func (w *watcher) pages() {
 		if !w.hbox || !m.Live {
 			continue
 		}
-		for i, line := range HBoxPages(m.Instance.String(), m.Exports) {
+		exports := gate.Shown(w.st.App.Token, w.st.ID, m.Instance.String(), m.Ports, m.Exports)
+		for i, line := range HBoxPages(m.Instance.String(), exports) {
 			w.report(fmt.Sprintf("page %d of %s", i, m.Instance), line)
 		}
 	}

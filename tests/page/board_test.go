@@ -27,7 +27,7 @@ const said = (name, text) => document.body.append(name + ": " + text + "; ");
 </script>`
 
 // A board opens from the page of its app, in a browser that goes to a name of its own for it, and its script gets
-// nothing of the ui with the session of who looks at it.
+// nothing of the ui with the session of who looks at it. The key that its agent asks for is shown by the ui.
 func TestBoard(t *testing.T) {
 	h := newHost(t)
 	lay := func(v any) string {
@@ -46,7 +46,8 @@ func TestBoard(t *testing.T) {
 		}}),
 		"app/appConfig.json": lay(object{"schema": schema, "metadata": object{}, "components": object{}, "global": object{
 			"muster.framework": "none", "muster.command": "echo begun; exec sleep 600", "muster.side.board.port": "true", "muster.side.board.http": "true",
-			"muster.side.board": `exec python3 -m http.server --directory "${AGENT_WORK_ROOT}/app/definition/package/files" --bind "$MUSTER_HOST" "$MUSTER_PORT_SIDE_BOARD"`,
+			"muster.side.board.key": "true",
+			"muster.side.board":     `exec python3 -m http.server --directory "${AGENT_WORK_ROOT}/app/definition/package/files" --bind 127.0.0.1 "$MUSTER_PORT_SIDE_BOARD_INNER"`,
 		}}),
 		"app/resources.json": lay(object{"schema": schema, "metadata": object{}, "global": object{}, "components": object{
 			"worker": object{"yarn.role.priority": "1", "yarn.component.instances": "1", "yarn.memory": "128"},

@@ -5,11 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/muster-agent/muster/cmd/internal/apps"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/gate"
 	"github.com/muster-agent/muster/shim/status"
 	"github.com/muster-agent/muster/shim/submit"
 )
@@ -24,6 +28,7 @@ type Progress struct {
 	Workers []registry.Instance
 	last    string
 	told    map[string]bool // lines about pages
+	token   string          // of the run; empty: not known yet
 }
 
 // pollEvery is how often the agents are asked.
@@ -66,11 +71,27 @@ func (p *Progress) ask(ctx context.Context) map[string]float64 {
 			said[in.String()] = *st.Progress
 		}
 		if err == nil {
-			p.tellPages(submit.HBoxPages(in.String(), st.Exports))
+			p.tellPages(submit.HBoxPages(in.String(), p.shown(ctx, in, st)))
 		}
 		client.Close()
 	}
 	return said
+}
+
+// shown are an instance's exports, with the keys of its pages. A registry that does not answer is asked again.
+func (p *Progress) shown(ctx context.Context, in registry.Instance, st status.State) map[string]string {
+	keyed := func(at string) bool { return gate.Asks(st.Ports, at) != "" }
+	if !slices.ContainsFunc(slices.Collect(maps.Values(st.Exports)), keyed) {
+		return st.Exports
+	}
+	if p.token == "" {
+		facts, err := apps.Lookup{State: p.State, Warn: io.Discard}.App(ctx, p.App)
+		if err != nil || facts.Registry == nil {
+			return nil
+		}
+		p.token = facts.Registry.App.Token
+	}
+	return gate.Shown(p.token, p.App, in.String(), st.Ports, st.Exports)
 }
 
 // read is what they have said in the end.

@@ -29,6 +29,7 @@ func Of(f apps.Facts) App {
 	if f.Registry == nil {
 		return a
 	}
+	a.view.ShowKeys(f)
 	counts := f.Registry.App.Counts
 	if d := f.Registry.Directive.Counts; d != nil {
 		counts = d

@@ -25,6 +25,7 @@ import (
 	"github.com/muster-agent/muster/cmd/internal/view"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/gate"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -75,6 +76,7 @@ type knownPage struct {
 type target struct {
 	*url.URL
 	dial string // host:port
+	key  string // that the instance's agent asks for; empty: none
 }
 
 // opening is a browser that may see a page, by a key or by the cookie that it was changed for.
@@ -208,15 +210,30 @@ func (s *Server) targetNow(ctx context.Context, p page) (to target, err error) {
 	if err != nil {
 		return to, err
 	}
-	u, err := exported(view.Of(facts), p)
+	v := view.Of(facts)
+	u, err := exported(v, p)
 	if err != nil {
 		return to, err
 	}
-	to = target{u, u.Host}
+	to = target{URL: u, dial: u.Host}
+	if side := gate.Asks(portsOf(v, p.instance), u.String()); side != "" && facts.Registry != nil {
+		if to.key, err = gate.Key(facts.Registry.App.Token, p.app, p.instance, side); err != nil {
+			return to, err
+		}
+	}
 	if at.IsValid() {
 		to.dial = net.JoinHostPort(at.String(), u.Port())
 	}
 	return to, nil
+}
+
+func portsOf(v view.App, instance string) map[string]int {
+	for _, in := range v.Instances {
+		if in.Instance == instance {
+			return in.Ports
+		}
+	}
+	return nil
 }
 
 // openPage leads a browser to a page's own host name.
@@ -346,6 +363,9 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request, label string, p
 				to.Out.Header.Set("Referer", there+from)
 			}
 			withoutCookies(to.Out)
+			if p.target.key != "" {
+				to.Out.Header.Set("Authorization", "Bearer "+p.target.key)
+			}
 		},
 		ModifyResponse: func(answer *http.Response) error {
 			mend(answer.Header, there, own)

@@ -318,7 +318,7 @@ func TestForwardDialsTheAgentsAddress(t *testing.T) {
 	named := *there
 	named.Host = "metadata.example:" + there.Port()
 	s.forward(w, httptest.NewRequest(http.MethodGet, "http://p.localhost:1/x/", nil), "p",
-		knownPage{page: page{"d1", "ps-0", "x"}, target: target{&named, there.Host}})
+		knownPage{page: page{"d1", "ps-0", "x"}, target: target{URL: &named, dial: there.Host}})
 	if want := "host=" + named.Host; w.Code != 200 || !strings.Contains(w.Body.String(), want) {
 		t.Errorf("%d %s, want %s", w.Code, w.Body, want)
 	}

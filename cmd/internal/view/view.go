@@ -10,6 +10,7 @@ import (
 	"github.com/muster-agent/muster/cmd/internal/apps"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
+	"github.com/muster-agent/muster/shim/gate"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/status"
@@ -355,4 +356,14 @@ func whole(row status.Instance) status.Instance {
 		row.ExitInfo = &x
 	}
 	return row
+}
+
+// ShowKeys puts the keys of pages into the URLs that lead to them: whoever may read the app's keys has the run's token.
+func (v *App) ShowKeys(f apps.Facts) {
+	if f.Registry == nil || v.Verdict != nil {
+		return
+	}
+	for i, row := range v.Instances {
+		v.Instances[i].Exports = gate.Shown(f.Registry.App.Token, f.ID, row.Instance, row.Ports, row.Exports)
+	}
 }

@@ -1,0 +1,198 @@
+package gate
+
+import (
+	"context"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"html/template"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/net/netutil"
+
+	"github.com/muster-agent/muster/appdef"
+)
+
+// parameter is the part of a URL's query that shows the key.
+const parameter = "token"
+
+// keySize is the size of a key, bytes; it is written as hexadecimal digits.
+const keySize = 20
+
+// Key is the key of a side process. The error says that the run has no token.
+func Key(token, app, instance, side string) (string, error) {
+	if token == "" {
+		return "", errors.New("key of a page: the run has no token")
+	}
+	info := "muster page\x00" + app + "\x00" + instance + "\x00" + side
+	key, err := hkdf.Key(sha256.New, []byte(token), nil, info, keySize)
+	if err != nil {
+		return "", fmt.Errorf("key of a page: %w", err)
+	}
+	return hex.EncodeToString(key), nil
+}
+
+// Page is a program that answers HTTP at the loopback of this host.
+type Page struct {
+	Name string // of the side process, for people
+	Port int
+	Key  string
+	Log  *slog.Logger
+}
+
+const (
+	// mostConnections bounds those of browsers: whoever reaches the host may make some.
+	mostConnections = 256
+	headPatience    = 10 * time.Second
+	idlePatience    = 2 * time.Minute
+)
+
+// Serve answers at l until ctx is done, and closes l. Connections are broken off then: the program has ended.
+func Serve(ctx context.Context, l net.Listener, p Page) error {
+	server := &http.Server{
+		Handler: p.handler(), ReadHeaderTimeout: headPatience, IdleTimeout: idlePatience,
+		ErrorLog:    slog.NewLogLogger(p.Log.Handler(), slog.LevelDebug),
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer stop()
+	err := server.Serve(netutil.LimitListener(l, mostConnections))
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// cookie is where a browser keeps the key. Cookies are of a host, whatever the port.
+func (p Page) cookie() string { return fmt.Sprintf("muster_key_%d", p.Port) }
+
+// handler asks for the key: as the parameter of a link, which becomes a cookie, as a bearer's token, or as the password
+// of any user.
+func (p Page) handler() http.Handler {
+	to := &url.URL{Scheme: "http", Host: fmt.Sprintf("127.0.0.1:%d", p.Port)}
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(to)
+			r.Out.Host = r.In.Host // links that the program makes of it lead back here
+			p.forget(r.Out)
+		},
+		ErrorLog: slog.NewLogLogger(p.Log.Handler(), slog.LevelDebug),
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) {
+			http.Error(w, p.Name+" does not answer: it may be about to start, or have ended", http.StatusBadGateway)
+		},
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		query := r.URL.Query()
+		switch {
+		case p.shown(r):
+			proxy.ServeHTTP(w, r)
+		case p.is(query.Get(parameter)) && (r.Method == http.MethodGet || r.Method == http.MethodHead):
+			query.Del(parameter)
+			http.SetCookie(w, &http.Cookie{
+				Name: p.cookie(), Value: p.Key, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode,
+			})
+			w.Header().Set("Cache-Control", "no-store")
+			w.Header().Set("Referrer-Policy", "no-referrer")
+			at := url.URL{Path: "/" + strings.TrimLeft(r.URL.Path, "/"), RawQuery: query.Encode()}
+			http.Redirect(w, r, at.String(), http.StatusSeeOther)
+		default:
+			p.refuse(w)
+		}
+	})
+}
+
+func (p Page) is(key string) bool { return subtle.ConstantTimeCompare([]byte(key), []byte(p.Key)) == 1 }
+
+// shown tells that a request has the key in a header.
+func (p Page) shown(r *http.Request) bool {
+	if bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && p.is(bearer) {
+		return true
+	}
+	if _, password, ok := r.BasicAuth(); ok && p.is(password) {
+		return true
+	}
+	c, err := r.Cookie(p.cookie())
+	return err == nil && p.is(c.Value)
+}
+
+// forget takes the key out of a request that the program gets.
+func (p Page) forget(r *http.Request) {
+	if _, password, ok := r.BasicAuth(); ok && p.is(password) || r.Header.Get("Authorization") == "Bearer "+p.Key {
+		r.Header.Del("Authorization")
+	}
+	others := r.Cookies()
+	r.Header.Del("Cookie")
+	for _, c := range others {
+		if c.Name != p.cookie() {
+			r.AddCookie(c)
+		}
+	}
+}
+
+var refusal = template.Must(template.New("").Parse(`<!doctype html><html lang="en"><title>{{.}}</title>
+<p>{{.}} asks for its key: open it by the link that <code>muster status</code> prints, or from <code>muster ui</code>.
+`))
+
+func (p Page) refuse(w http.ResponseWriter) {
+	w.Header().Set("WWW-Authenticate", `Basic realm="muster"`)
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Security-Policy", "default-src 'none'")
+	w.WriteHeader(http.StatusUnauthorized)
+	_ = refusal.Execute(w, p.Name) // nobody reads any more
+}
+
+// Asks is the side process before whose page an agent asks for a key at a URL, by the ports of its instance; empty:
+// none.
+func Asks(ports map[string]int, at string) (side string) {
+	u, err := url.Parse(at)
+	if err != nil {
+		return ""
+	}
+	for name, port := range ports {
+		side, ok := appdef.CutSidePort(name)
+		if _, keyed := ports[appdef.SideInnerPort(side)]; ok && keyed && u.Port() == strconv.Itoa(port) {
+			return side
+		}
+	}
+	return ""
+}
+
+// Shown are an instance's exports with the keys of the pages to which they lead, for who may have them.
+func Shown(token, app, instance string, ports map[string]int, exports map[string]string) map[string]string {
+	shown := maps.Clone(exports)
+	for name, value := range exports {
+		side := Asks(ports, value)
+		if side == "" {
+			continue
+		}
+		if key, err := Key(token, app, instance, side); err == nil {
+			shown[name] = withKey(value, key)
+		}
+	}
+	return shown
+}
+
+func withKey(at, key string) string {
+	u, err := url.Parse(at)
+	if err != nil {
+		return at
+	}
+	query := u.Query()
+	query.Set(parameter, key)
+	u.RawQuery = query.Encode()
+	if u.Path == "" {
+		u.Path = "/"
+	}
+	return u.String()
+}

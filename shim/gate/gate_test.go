@@ -1,0 +1,196 @@
+package gate
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const key = "0123456789abcdef"
+
+// behind starts a program that tells what it was asked, and the gate before it.
+func behind(t *testing.T) (at string, port int) {
+	t.Helper()
+	program := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Upgrade") != "" {
+			conn, both, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				return
+			}
+			defer conn.Close()
+			_, _ = both.WriteString("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+			_ = both.Flush()
+			line, _ := both.ReadString('\n')
+			_, _ = conn.Write([]byte("echo " + line))
+			return
+		}
+		fmt.Fprintf(w, "%s %s auth=%q cookies=%q", r.Method, r.URL.RequestURI(), r.Header.Get("Authorization"), r.Header.Get("Cookie"))
+	}))
+	t.Cleanup(program.Close)
+	u, err := url.Parse(program.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err = strconv.Atoi(u.Port())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		ended <- Serve(ctx, l, Page{Name: "board", Port: port, Key: key, Log: slog.New(slog.DiscardHandler)})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-time.After(30 * time.Second):
+			t.Error("the gate has not ended")
+		}
+	})
+	return "http://" + l.Addr().String(), port
+}
+
+func TestGate(t *testing.T) {
+	at, port := behind(t)
+	cookie := fmt.Sprintf("muster_key_%d=", port)
+	for _, tt := range []struct {
+		name, method, path string
+		head               map[string]string
+		code               int
+		want               string // in the body, or where a redirect leads
+	}{
+		{"nothing", "GET", "/", nil, 401, "board asks for its key"},
+		{"a wrong key", "GET", "/?token=0123", nil, 401, "asks for its key"},
+		{"no key", "GET", "/?token=", nil, 401, "asks for its key"},
+		{"a wrong bearer", "GET", "/", map[string]string{"Authorization": "Bearer x"}, 401, ""},
+		{"a wrong cookie", "GET", "/", map[string]string{"Cookie": cookie + "x"}, 401, ""},
+		{"the link", "GET", "/runs/1?token=" + key + "&a=b", nil, 303, "/runs/1?a=b"},
+		{"a link elsewhere", "GET", "//example.org/x?token=" + key, nil, 303, "/example.org/x"},
+		{"an act with the link", "POST", "/?token=" + key, nil, 401, ""},
+		{"bearer", "GET", "/x?y=z", map[string]string{"Authorization": "Bearer " + key}, 200, `GET /x?y=z auth="" cookies=""`},
+		{"bearer, an act", "POST", "/x", map[string]string{"Authorization": "Bearer " + key}, 200, "POST /x"},
+		{"a cookie, and the program's own", "GET", "/", map[string]string{"Cookie": "own=1; " + cookie + key}, 200, `auth="" cookies="own=1"`},
+		{"a cookie, and the program's password", "GET", "/", map[string]string{"Cookie": cookie + key, "Authorization": "Basic YTpi"}, 200, `auth="Basic YTpi"`},
+		{"a password", "GET", "/", map[string]string{"Authorization": "Basic " + basic("any", key)}, 200, `auth=""`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r, err := http.NewRequestWithContext(t.Context(), tt.method, at+tt.path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, value := range tt.head {
+				r.Header.Set(name, value)
+			}
+			client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+			answer, err := client.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer answer.Body.Close()
+			text, err := io.ReadAll(answer.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := string(text)
+			if tt.code == http.StatusSeeOther {
+				got = answer.Header.Get("Location")
+				if c := answer.Cookies(); len(c) != 1 || c[0].Value != key || !c[0].HttpOnly {
+					t.Errorf("cookies %v, want the key's", c)
+				}
+			}
+			if answer.StatusCode != tt.code || !strings.Contains(got, tt.want) {
+				t.Errorf("got %d, %q, want %d, %q", answer.StatusCode, got, tt.code, tt.want)
+			}
+			if strings.Contains(got, key) {
+				t.Errorf("the key is in %q", got)
+			}
+		})
+	}
+}
+
+func basic(user, password string) string {
+	r := http.Request{Header: http.Header{}}
+	r.SetBasicAuth(user, password)
+	_, word, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	return word
+}
+
+// A connection that is upgraded goes both ways.
+func TestGateUpgrades(t *testing.T) {
+	at, _ := behind(t)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(at, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(30 * time.Second))
+	fmt.Fprintf(conn, "GET /ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: echo\r\nAuthorization: Bearer %s\r\n\r\n", key)
+	in := bufio.NewReader(conn)
+	answer, err := http.ReadResponse(in, nil)
+	if err != nil || answer.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatalf("%v, %v", answer, err)
+	}
+	defer answer.Body.Close()
+	fmt.Fprintln(conn, "hello")
+	if line, err := in.ReadString('\n'); err != nil || line != "echo hello\n" {
+		t.Errorf("got %q, %v", line, err)
+	}
+}
+
+func TestKey(t *testing.T) {
+	one, err := Key("t", "d1", "worker-0", "board")
+	if err != nil || len(one) != 2*keySize {
+		t.Errorf("got %q, %v", one, err)
+	}
+	for _, other := range [][4]string{{"u", "d1", "worker-0", "board"}, {"t", "d2", "worker-0", "board"}, {"t", "d1", "worker-1", "board"}, {"t", "d1", "worker-0", "b"}} {
+		if got, err := Key(other[0], other[1], other[2], other[3]); err != nil || got == one {
+			t.Errorf("%q: got %q, %v, want another", other, got, err)
+		}
+	}
+	if _, err := Key("", "d1", "worker-0", "board"); err == nil {
+		t.Error("no token: got a key")
+	}
+}
+
+// Keys stand in those URLs alone that lead to a side process behind one.
+func TestShown(t *testing.T) {
+	key, err := Key("t", "d1", "worker-0", "board")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ports := map[string]int{"side.board": 7001, "side.board.inner": 7002, "side.open": 7003, "global.worker.port": 7004}
+	exports := map[string]string{
+		"worker.board": "http://h:7001", "worker.run": "http://h:7001/a?b=c#d", "worker.open": "http://h:7003/", "worker.host_port": "h:7001",
+		"worker.inner": "http://h:7002",
+	}
+	want := map[string]string{
+		"worker.board": "http://h:7001/?token=" + key, "worker.run": "http://h:7001/a?b=c&token=" + key + "#d", "worker.open": "http://h:7003/",
+		"worker.host_port": "h:7001", "worker.inner": "http://h:7002",
+	}
+	if diff := cmp.Diff(Shown("t", "d1", "worker-0", ports, exports), want); diff != "" {
+		t.Errorf("(-got +want):\n%s", diff)
+	}
+	if diff := cmp.Diff(Shown("", "d1", "worker-0", ports, exports), exports); diff != "" {
+		t.Errorf("without a token (-got +want):\n%s", diff)
+	}
+}
