@@ -26,7 +26,7 @@ type siteValue struct {
 }
 
 // ReadSite reads an hbox-site.xml, or XLearning's xlearning-site.xml, by the rules of Hadoop's Configuration. getenv
-// gives the client's variables.
+// gives the client's variables, and Java's user.name and user.home.
 func ReadSite(file string, text []byte, getenv func(string) string) (Site, error) {
 	s := Site{file: file}
 	properties, err := s.properties(text)
@@ -174,10 +174,8 @@ func (s Site) variable(name string, getenv func(string) string) (string, bool) {
 		return fallback, true
 	}
 	switch name {
-	case "user.name":
-		return getenv("USER"), true
-	case "user.home":
-		return getenv("HOME"), true
+	case "user.name", "user.home":
+		return getenv(name), true
 	}
 	return s.value(spelt(name))
 }

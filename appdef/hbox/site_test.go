@@ -21,7 +21,7 @@ func siteOf(t *testing.T, properties ...string) hbox.Site {
 		text += fmt.Sprintf("<property><name>%s</name><value>%s</value><final>%t</final></property>\n", name, value, final)
 	}
 	s, err := hbox.ReadSite("hbox-site.xml", []byte(text+"</configuration>\n"), func(name string) string {
-		return map[string]string{"USER": "ann", "HOME": "/home/ann", "REGION": "lycc"}[name]
+		return map[string]string{"user.name": "ann", "user.home": "/home/ann", "REGION": "lycc"}[name]
 	})
 	if err != nil {
 		t.Fatal(err)

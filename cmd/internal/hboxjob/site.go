@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/user"
 	"path/filepath"
 
 	"github.com/muster-agent/muster/appdef/hbox"
@@ -31,11 +32,27 @@ func Site(named string) (hbox.Site, error) {
 		if err != nil {
 			return hbox.Site{}, exit.With(exit.Usage, fmt.Errorf("hbox-submit: %w", err))
 		}
-		return hbox.ReadSite(path, text, os.Getenv)
+		return hbox.ReadSite(path, text, getenv)
 	}
 	if named != "" {
 		return hbox.Site{}, exit.Usagef("hbox-submit: --conf-dir %s: want a folder with %s or %s", named, siteFiles[0],
 			siteFiles[1])
 	}
 	return hbox.Site{}, nil
+}
+
+// getenv is a variable, or what Java calls user.name and user.home: both are the user database's, whatever USER and
+// HOME say.
+func getenv(name string) string {
+	if name != "user.name" && name != "user.home" {
+		return os.Getenv(name)
+	}
+	me, err := user.Current()
+	switch {
+	case err != nil:
+		return ""
+	case name == "user.home":
+		return me.HomeDir
+	}
+	return me.Username
 }
