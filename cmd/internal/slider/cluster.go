@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/user"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -26,9 +27,11 @@ type yarnRecord struct {
 	Conf    string `json:"hadoop_conf,omitempty"` // HADOOP_CONF_DIR; empty: none
 	Manager string `json:"manager,omitempty"`     // of --manager; empty: yarn-site.xml's
 	Queue   string `json:"queue,omitempty"`
-	Store   string `json:"store"`        // URL of a folder for what the hosts need
-	Runs    int    `json:"runs"`         // how many were submitted; the last one's name
-	ID      string `json:"id,omitempty"` // of the last application
+	Store   string `json:"store"` // URL of a folder for what the hosts need
+	// TokenFile is the file on the hosts with Consul's token.
+	TokenFile string `json:"token_file,omitempty"`
+	Runs      int    `json:"runs"`         // how many were submitted; the last one's name
+	ID        string `json:"id,omitempty"` // of the last application
 }
 
 // run is the name of the last run.
@@ -60,6 +63,7 @@ func (y *yarnRecord) take(c *call) error {
 		}
 	}
 	y.Queue = cmp.Or(c.one("--queue"), y.Queue)
+	y.TokenFile = cmp.Or(c.one("--token-file"), y.TokenFile)
 	if c.has("--filesystem") || c.has("--basepath") || y.Store == "" {
 		return y.takeStore(c)
 	}
@@ -93,6 +97,12 @@ func (y *yarnRecord) takeStore(c *call) error {
 // the port of the web application that belongs to it, that is the usual one.
 func (a *app) address() string {
 	manager := cmp.Or(a.one("--manager"), a.record.Yarn.Manager)
+	if a.verb == "update" { // --manager is the next one: what runs is where it was started
+		there, _ := yarnclient.Configured(a.record.Yarn.Conf)
+		if manager = a.record.Yarn.Manager; manager == "" && !there {
+			manager = a.one("--manager")
+		}
+	}
 	host, _, err := net.SplitHostPort(manager)
 	if err != nil {
 		return manager
@@ -100,9 +110,44 @@ func (a *app) address() string {
 	return manager + "," + net.JoinHostPort(host, "8088")
 }
 
+// hasManager refuses an app whose ResourceManager nobody names any more.
+func (a *app) hasManager() error {
+	if a.address() != "" {
+		return nil
+	}
+	there, err := yarnclient.Configured(a.record.Yarn.Conf)
+	if err == nil && !there {
+		err = exit.Usagef("%s: %s names no ResourceManager: mend it, or say --manager HOST:PORT", a.name,
+			filepath.Join(a.record.Yarn.Conf, "yarn-site.xml"))
+	}
+	return err
+}
+
+// mayMove refuses that an app which runs on YARN is looked for elsewhere: stop and destroy would miss it.
+func (r *record) mayMove(next *record) error {
+	if r.Yarn == nil {
+		return nil
+	}
+	for _, f := range [][3]string{
+		{"ResourceManager", r.Yarn.Manager, next.Yarn.Manager},
+		{"queue", r.Yarn.Queue, next.Yarn.Queue},
+		{"store", r.Yarn.Store, next.Yarn.Store},
+		{"registry", r.Run.Registry, next.Run.Registry},
+	} {
+		if f[1] != f[2] {
+			return exit.With(exit.Held, fmt.Errorf("%s runs on YARN as %s: its %s is %s, which cannot become %s "+
+				"before muster slider stop %s", r.App, r.Yarn.ID, f[0], cmp.Or(f[1], "the default"), f[2], r.App))
+		}
+	}
+	return nil
+}
+
 // service is the app at YARN.
 func (a *app) service() (*yarnclient.Service, error) {
 	y := a.record.Yarn
+	if err := a.hasManager(); err != nil {
+		return nil, err
+	}
 	return yarnclient.OpenService(job.Request{Address: a.address(), Hadoop: y.Conf}, yarn.ServiceName(a.name), y.ID)
 }
 

@@ -126,6 +126,9 @@ func update(ctx context.Context, c *call) error {
 	next := a.record
 	next.Set, next.Instances = slices.Clone(next.Set), slices.Clone(next.Instances)
 	err = next.fill(ctx, a.kept(), c, status.Stamp(time.Now()))
+	if err == nil && a.runs(&facts) {
+		err = a.record.mayMove(&next)
+	}
 	if err == nil {
 		_, err = next.check(ctx, c.Streams, a.kept())
 	}

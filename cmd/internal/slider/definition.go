@@ -72,6 +72,11 @@ func (r *record) fill(ctx context.Context, dir string, c *call, now time.Time) e
 	}
 	r.Set = append(r.Set, set...)
 	for _, w := range c.given["--addon"] {
+		if c.verb != "update" {
+			if err := r.lacksAddon(ctx, dir, w[0], w[1]); err != nil {
+				return fmt.Errorf("slider %s: --addon %s %s: %w", c.verb, w[0], w[1], err)
+			}
+		}
 		at, err := r.fillAddon(dir, w[0], w[1])
 		if err != nil {
 			return fmt.Errorf("slider %s: --addon %s: %w", c.verb, w[0], err)
@@ -229,6 +234,22 @@ func (r *record) fillPackage(ctx context.Context, dir string, c *call) error {
 		}
 	}
 	return putMetainfo(to, metainfo)
+}
+
+// lacksAddon refuses an add-on whose name the definition has for another one.
+func (r *record) lacksAddon(ctx context.Context, dir, name, from string) error {
+	choices := r.appFlags(dir)
+	l, _, err := choices.Read(ctx, filepath.Join(dir, r.Definition))
+	if err != nil { // the definition's check says it
+		return nil
+	}
+	defer l.Close()
+	i := slices.IndexFunc(l.Addons, func(a appdef.Addon) bool { return a.Name == name })
+	if i < 0 || filepath.Clean(l.Addons[i].Path) == filepath.Clean(from) {
+		return nil
+	}
+	return exit.With(exit.Usage, fmt.Errorf("the app has an add-on of that name, %s: choose another name, or "+
+		"replace it by muster slider update", l.Addons[i].Path))
 }
 
 // fillAddon copies an add-on into the package of the newest revision, and returns its path there. One that the package

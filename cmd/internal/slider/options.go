@@ -120,6 +120,7 @@ func ignoredOptions() []Option {
 		{"--package", "URI", "an installed package", "--appdef names the package"},
 		{"--manager, --m, --rm", "HOST:PORT", "YARN's resource manager", "the app is not on YARN"},
 		{"--queue", "QUEUE", "YARN's queue", "the app is not on YARN"},
+		{"--token-file", "FILE", "file on the hosts with Consul's token", "the app is not on YARN"},
 		{"-D", "KEY=VALUE", "Hadoop's configuration", "there is no Hadoop"},
 		{"-S", "KEY=VALUE", "Java's system properties", "there is no Java"},
 		{"--user", "USER", "whose application", "apps are those of who asks"},
@@ -132,7 +133,7 @@ func ignoredOptions() []Option {
 }
 
 // ofYarn are those of them that act where the app is on YARN.
-var ofYarn = []string{"--filesystem", "--basepath", "--manager", "--queue"}
+var ofYarn = []string{"--filesystem", "--basepath", "--manager", "--queue", "--token-file"}
 
 // What the verbs take, by name.
 var (
@@ -144,6 +145,7 @@ var (
 	}
 	running = []string{
 		"--registry", "--engine", "--require-limits", "--policy", "--userns", "--host", "--ports", "--env",
+		"--token-file",
 	}
 	launching = []string{"--wait", "--out"}
 	stopping  = []string{"--wait", "--force", "--message"}

@@ -101,18 +101,27 @@ func isFlag(variable string) bool { return strings.HasPrefix(variable, "MUSTER_A
 // rotated; in the run's own output it would grow without end.
 func (a *app) runArgs() ([]string, error) {
 	r := a.record.Run
-	args := []string{
-		"run", filepath.Join(a.kept(), a.record.Definition), "--app-id", a.name, "--work-dir", a.work(),
-		"--state-dir", r.StateDir, "--output", run.OutputEvents, fmt.Sprintf("--require-limits=%t", r.Strict),
-	}
-	for _, f := range [][2]string{
+	return a.args([]string{"run"}, [][2]string{
+		{"--work-dir", a.work()},
+		{"--state-dir", r.StateDir},
+		{"--output", run.OutputEvents},
+		{"--userns", r.Userns},
+		{"--host", r.Host},
+	})
+}
+
+// args are the arguments of a verb that takes the app as it is kept: its own flags, those that have a value, and what
+// `muster run` and `muster submit` take alike.
+func (a *app) args(verb []string, own [][2]string) ([]string, error) {
+	r := a.record.Run
+	args := append(verb, filepath.Join(a.kept(), a.record.Definition), "--app-id", a.name,
+		fmt.Sprintf("--require-limits=%t", r.Strict))
+	for _, f := range append(own, [][2]string{
 		{"--registry", r.Registry},
 		{"--engine", r.Engine},
 		{"--policy", r.Policy},
-		{"--userns", r.Userns},
-		{"--host", r.Host},
 		{"--ports", r.Ports},
-	} {
+	}...) {
 		if f[1] != "" {
 			args = append(args, f[0], f[1])
 		}

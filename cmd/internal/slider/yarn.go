@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
@@ -30,6 +29,11 @@ import (
 // withoutEffect are the options that have none on YARN, and why.
 func (c *call) withoutEffect() []Option {
 	rest := slices.DeleteFunc(c.ignored, func(o Option) bool { return slices.Contains(ofYarn, o.Name()) })
+	for i, o := range rest {
+		if reason, ok := yarnReasons[o.Name()]; ok {
+			rest[i].ignored = reason
+		}
+	}
 	for _, o := range runOptions() {
 		if c.has(o.Name()) && slices.Contains([]string{"--userns", "--host"}, o.Name()) {
 			o.ignored = "it is of a run on this host"
@@ -37,6 +41,12 @@ func (c *call) withoutEffect() []Option {
 		}
 	}
 	return rest
+}
+
+// yarnReasons are why options have no effect on YARN, where it is for another reason than on this host.
+var yarnReasons = map[string]string{
+	"-D":        "the files in HADOOP_CONF_DIR say it",
+	"--appconf": "the definition is kept on this host",
 }
 
 // onYarn finds out whether this command line is about an app on YARN.
@@ -58,6 +68,9 @@ func (c *call) onYarn() bool {
 func (a *app) submit(ctx context.Context, lock *hostlock.Lock) error {
 	limit, err := a.wait()
 	if err != nil {
+		return err
+	}
+	if err := a.hasManager(); err != nil {
 		return err
 	}
 	y := a.record.Yarn
@@ -106,30 +119,14 @@ func (a *app) runBefore(ctx context.Context) int {
 
 // submitArgs are the arguments of the app's `muster submit`.
 func (a *app) submitArgs() ([]string, error) {
-	r, y := a.record.Run, a.record.Yarn
-	args := []string{
-		"submit", "yarn", filepath.Join(a.kept(), a.record.Definition), "--app-id", a.name, "--run", y.run(), "--json",
-		fmt.Sprintf("--require-limits=%t", r.Strict),
-	}
-	for _, f := range [][2]string{
-		{"--registry", r.Registry},
+	y := a.record.Yarn
+	return a.args([]string{"submit", "yarn", "--json"}, [][2]string{
+		{"--run", y.run()},
 		{"--address", a.address()},
 		{"--queue", y.Queue},
 		{"--store", y.Store},
-		{"--engine", r.Engine},
-		{"--policy", r.Policy},
-		{"--ports", r.Ports},
-	} {
-		if f[1] != "" {
-			args = append(args, f[0], f[1])
-		}
-	}
-	for _, e := range r.Env {
-		args = append(args, "--env", e)
-	}
-	choices := a.record.appFlags(a.kept())
-	more, err := choices.Args()
-	return append(args, more...), err
+		{"--token-file", y.TokenFile},
+	})
 }
 
 // runSubmit runs `muster submit`. Ctrl-C is for it: it takes back what it has begun.

@@ -80,8 +80,8 @@ func (r *restClient) wanting(err error) error {
 	if _, failed := r.way.said(); failed != nil {
 		return fmt.Errorf("%w: the cluster wants a ticket: %w", err, failed)
 	}
-	return fmt.Errorf("%w: the cluster wants another login than ours: --format shell submits by Hadoop's own "+
-		"client, after kinit", err)
+	return fmt.Errorf("%w: the cluster wants another login than ours: muster submit yarn --format shell submits by "+
+		"Hadoop's own client, after kinit", err)
 }
 
 // application is how one stands.
