@@ -119,8 +119,9 @@ func (l *loading) addon(c cursor, read appdef.Addon, files fs.FS) {
 	of := &loading{fsys: files, found: nil}
 	for _, part := range c.objects("components") {
 		part.knows(fields[AddonComponent]())
+		name := part.required("name")
 		read.Components = append(read.Components, appdef.AddonComponent{
-			Name: part.required("name"), Script: of.addonScript(part), Commands: of.commands(part),
+			Name: name, Script: of.addonScript(part, l.addonRuns(name)), Commands: of.commands(part),
 		})
 	}
 	if len(read.Components) == 0 {
@@ -131,15 +132,28 @@ func (l *loading) addon(c cursor, read appdef.Addon, files fs.FS) {
 	l.addonComponents(c, read)
 }
 
-// addonScript reads the script of an add-on's component, which the add-on must have.
-func (l *loading) addonScript(part cursor) *appdef.CommandScript {
+// addonScript reads the script of an add-on's component. The add-on must have it where its INSTALL runs; where it does
+// not, in a CLIENT and in components that the app does not have, Slider never asked for it.
+func (l *loading) addonScript(part cursor, runs bool) *appdef.CommandScript {
 	read := l.commandScript(part)
-	if read != nil && read.Missing && fs.ValidPath(read.Script) {
-		if script, ok := part.object("commandScript"); ok {
-			script.doc.add(l.noScript(script.at("script"), read.Script))
+	if read == nil || !read.Missing || !fs.ValidPath(read.Script) {
+		return read
+	}
+	if script, ok := part.object("commandScript"); ok {
+		missing := l.noScript(script.at("script"), read.Script)
+		if !runs {
+			missing.Severity = appdef.SeverityWarning
 		}
+		script.doc.add(missing)
 	}
 	return read
+}
+
+// addonRuns tells whether a component that runs has the add-on's part of that name.
+func (l *loading) addonRuns(name string) bool {
+	return name == everyComponent || slices.ContainsFunc(l.app.Components, func(c appdef.Component) bool {
+		return c.Name == name && c.Category != "CLIENT"
+	})
 }
 
 // addonComponents reports what of the add-on does not run, and names of components that the app does not have.

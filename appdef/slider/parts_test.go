@@ -152,6 +152,22 @@ func TestAddons(t *testing.T) {
 	}
 }
 
+// An add-on's script that no component runs may be missing, as under Slider.
+func TestAddonWithoutItsScript(t *testing.T) {
+	for name, refused := range map[string]bool{"web": true, "ALL": true, "side": false, "elsewhere": false} {
+		files := small(`"commands": [{"exec": "true"}]`, `"category": "CLIENT"`, `"global": {"application.addon.A": "a"}`,
+			map[string]string{
+				"a/metainfo.json": `{"schemaVersion": "2.1", "applicationPackage": {"name": "a", "components": [
+					{"name": "` + name + `", "commandScript": {"script": "scripts/none.py"}}]}}`,
+			})
+		_, found := slider.Load(files, slider.Options{})
+		at := slices.IndexFunc(found, func(p appdef.Problem) bool { return p.Got == "no file package/scripts/none.py" })
+		if at < 0 || (found[at].Severity == appdef.SeverityWarning) == refused {
+			t.Errorf("%s: got %v, want the missing script told, as an error: %t", name, found, refused)
+		}
+	}
+}
+
 // A package may be an application and an add-on at once; Slider then runs the application.
 func TestAddonBesideAnApplication(t *testing.T) {
 	files := small(`"commands": [{"exec": "true"}]`, `"commands": [{"exec": "true"}]`, `"global": {}`, nil)
