@@ -190,7 +190,7 @@ var rooms = []room{
 		"appdef", "packages", "packages/cachedir", "registry", "registry/conductor", "registry/consul", "shim/data",
 		"shim/data/formats", "shim/data/stores", "shim/data/stream", "shim/data/transfer", "shim/fault", "shim/files", "shim/journal",
 		"shim/machine", "shim/openapp", "shim/plan", "shim/sandbox", "shim/status", "shim/store", "shim/store/cache",
-		"shim/store/file", "shim/store/hdfs", "shim/wait", "shim/wording", "shim/workdir",
+		"shim/store/file", "shim/store/hdfs", "shim/tail", "shim/wait", "shim/wording", "shim/workdir",
 	}},
 	{path: "shim/data/formats", may: []string{"registry", "shim/fault", "shim/plan", "shim/store"}},
 	{path: "shim/data/stores", may: []string{

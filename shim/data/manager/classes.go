@@ -23,6 +23,7 @@ import (
 	"github.com/muster-agent/muster/shim/files"
 	"github.com/muster-agent/muster/shim/plan"
 	"github.com/muster-agent/muster/shim/store"
+	"github.com/muster-agent/muster/shim/tail"
 	"github.com/muster-agent/muster/shim/wait"
 )
 
@@ -37,9 +38,6 @@ func (m *Manager) layClasses(start *plan.Start) {
 	}
 }
 
-// mostSaid is how much is kept of the end of what Java says on stderr, in bytes.
-const mostSaid = 16 << 10
-
 // java runs a format with these words. What it says on stderr goes to the agent's log when it fails. Its error is
 // formats.Failure, or out's own.
 func (m *Manager) java(ctx context.Context, words []string, in io.Reader, out io.Writer) error {
@@ -52,7 +50,7 @@ func (m *Manager) java(ctx context.Context, words []string, in io.Reader, out io
 	defer func() { _ = session.Close() }() // it has ended
 	var unread, unwritten error
 	var streams sync.WaitGroup
-	said := &lastBytes{}
+	said := &tail.Buffer{}
 	streams.Go(func() {
 		_, unread = io.Copy(session.Stdin, in) // a program that has ended reads no more
 		_ = session.Stdin.Close()
@@ -84,28 +82,16 @@ func (m *Manager) java(ctx context.Context, words []string, in io.Reader, out io
 		}
 		return unread
 	}
-	m.cfg.Log.Warn("a format in Java has failed", "class", words[1], "stderr", said.text())
+	stderr := strings.ToValidUTF8(said.String(), "?")
+	m.cfg.Log.Warn("a format in Java has failed", "class", words[1], "stderr", stderr)
 	if exit.Code == nil {
 		return fmt.Errorf("the Java program was ended by signal %d while it ran %s", exit.Signal, words[1])
 	}
-	return formats.Failure(*exit.Code, said.text())
+	return formats.Failure(*exit.Code, stderr)
 }
 
 // endsWithin is how long after the programs beside it the end of a process is known.
 const endsWithin = 5 * time.Second
-
-// lastBytes keeps the end of what is written.
-type lastBytes struct{ kept []byte }
-
-func (l *lastBytes) Write(b []byte) (int, error) {
-	l.kept = append(l.kept, b...)
-	if extra := len(l.kept) - mostSaid; extra > 0 {
-		l.kept = append(l.kept[:0], l.kept[extra:]...)
-	}
-	return len(b), nil
-}
-
-func (l *lastBytes) text() string { return strings.ToValidUTF8(string(l.kept), "?") }
 
 // classes are the splits that a class of the user's has made, and this instance's share of them.
 type classes struct {

@@ -108,15 +108,3 @@ func TestCannotFeed(t *testing.T) {
 		}
 	}
 }
-
-func TestLastBytes(t *testing.T) {
-	l := &lastBytes{}
-	for range 3 {
-		if n, err := l.Write([]byte(strings.Repeat("x", mostSaid-3) + "end")); n != mostSaid || err != nil {
-			t.Fatal(n, err)
-		}
-	}
-	if got := l.text(); len(got) != mostSaid || !strings.HasSuffix(got, "end") {
-		t.Errorf("kept %d bytes", len(got))
-	}
-}
