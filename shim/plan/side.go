@@ -39,8 +39,8 @@ func (b *builder) side(p Plan, s beside) Side {
 	switch {
 	case s.Key && s.framework:
 		b.problem(b.key(key+".key"), key+".key=true of the framework's own", "no value", "its processes know no key")
-	case s.Key && !s.HTTP:
-		b.problem(b.key(key+".key"), key+".key=true without .http", key+".http=true, too", "a browser shows the key")
+	case s.Key && !s.Port:
+		b.problem(b.key(key+".key"), key+".key=true without a port", key+".port=true, too", "")
 	case s.Key:
 		out.Inner = appdef.SideInnerPort(s.Name)
 	}
