@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,6 +47,21 @@ func TestSideThatServes(t *testing.T) {
 		found := len(problems) > 0 && strings.Contains(problems.Error(), "muster.side.board.http")
 		if found == port || len(p.Sides) != 1 || p.Sides[0].HTTP != port {
 			t.Errorf("with a port %t: %+v, %v", port, p.Sides, problems)
+		}
+	}
+}
+
+// Behind a key it listens at a second port; without a port there is nothing to ask for the key at.
+func TestSideBehindAKey(t *testing.T) {
+	for _, port := range []bool{true, false} {
+		app := with(trainingApp(), "worker", func(c *appdef.Component) {
+			c.Settings.Sides = []appdef.Side{{Name: "board", Command: "b {{port.side.board.inner}}", Index: appdef.EveryIndex, Port: port, Key: true}}
+		})
+		p, problems := Build(app, Request{AppID: "a", Component: "worker"})
+		found := len(problems) > 0 && strings.Contains(problems.Error(), "muster.side.board.key=true without a port")
+		inner := slices.ContainsFunc(p.Ports, func(one Port) bool { return one.Name == "side.board.inner" })
+		if found == port || port && (!inner || len(p.Sides) != 1 || p.Sides[0].Inner != "side.board.inner") {
+			t.Errorf("with a port %t: %+v, %+v, %v", port, p.Sides, p.Ports, problems)
 		}
 	}
 }
