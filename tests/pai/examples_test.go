@@ -78,8 +78,15 @@ func TestExampleTrains(t *testing.T) {
 			t.Errorf("%s wrote %q, want %q in it", task, got, want)
 		}
 	}
+	leftOfTraining(t, j.store)
+}
+
+// leftOfTraining wants of the distributed example a model and curves, of its first worker alone.
+func leftOfTraining(t *testing.T, store string) {
+	t.Helper()
 	for _, pattern := range []string{"model-*.index", "events.out.tfevents.*"} {
-		if left, err := filepath.Glob(filepath.Join(j.store, "output/tensorflow-distributed-example", pattern)); err != nil || len(left) != 1 {
+		left, err := filepath.Glob(filepath.Join(store, "output/tensorflow-distributed-example", pattern))
+		if err != nil || len(left) != 1 {
 			t.Errorf("the job has left %v as %s: %v", left, pattern, err)
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/muster-agent/muster/tests/need"
 )
 
-// Two of the examples run in the image that scripts/images makes: one trains, and TensorBoard shows what it has left. Of the
-// others TestExampleTrains runs one and TestExamplesPlan plans the other: CNTK cannot be had.
+// Three of the examples run in the image that scripts/images makes: one trains alone, one trains as a gang of a parameter
+// server and two workers, and TensorBoard shows what the first has left. TestExamplesPlan plans the fourth: CNTK cannot be had.
 func TestExamplesInTheirImage(t *testing.T) {
 	need.Root(t)
 	tensorflow(t)
@@ -45,6 +45,14 @@ func TestExamplesInTheirImage(t *testing.T) {
 	}
 	h.Do("stop", "tensorboard-example")
 	board.Wait()
+
+	folder.OfAll(t, filepath.Join(store, "output")) // made for the first job, whose processes had other ids of the host
+	gang := begin("tensorflow-distributed-example")
+	for _, worker := range []string{"0", "1"} {
+		gang.Await(t, 0, `^worker-`+worker+` +\| worker `+worker+` ended at step 20\d, loss 0\.\d`)
+	}
+	gang.Succeed()
+	leftOfTraining(t, store)
 }
 
 func body(t *testing.T, url string) string {
