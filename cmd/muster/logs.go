@@ -37,7 +37,7 @@ func newLogs(s console.Streams) *cobra.Command {
 to its standard error, in the order of time: all attempts in its last container on its host. The
 agents of other hosts send theirs (--registry, where this host does not know the app).
 --stdout or --stderr prints one of them on standard output, --agent the log of its agent,
---side NAME the output of a side process. With APP alone all instances are printed
+--side NAME the output of a side process, whose lines have no times. With APP alone all instances are printed
 together, each line after the instance's name and | (standard output) or ! (standard error).
 -f prints lines as they come, over restarts and rotations until the run ends. --tail, --since and
 --grep leave out lines; with several of them a line must pass each. Times are known to the second.

@@ -23,7 +23,8 @@ submit yarn: its registry is a Consul (--registry), its files lie in --basepath.
   muster slider start tf1
   muster slider destroy tf1 --force
 
-All lies in the run's work folder, ${XDG_STATE_HOME:-~/.local/state}/muster/NAME. Options that muster does
+All lies in the run's work folder, ${XDG_STATE_HOME:-~/.local/state}/muster/NAME, or for root
+/var/lib/muster/apps/NAME. Options that muster does
 not support are ignored with a note; muster slider COMMAND --help says which a command takes. Exits with
 muster's exit codes (muster help exit-codes): 64 also for an app that is not there, 65 for a bad
 definition, 75 where the name is taken or the app runs, 76 when --wait is over, and with 255 where exists

@@ -61,13 +61,14 @@ type report struct {
 	output   map[key]*strings.Builder // of tests and packages that have not ended
 	failures []*Failure
 	skipped  []string
+	raced    map[string]bool // packages in which the race detector has seen one, in whichever test's output it stands
 }
 
 type key struct{ pkg, test string }
 
 // Read takes all events from r and reports on w. Lines that are no events go to w as they are.
 func Read(r io.Reader, w io.Writer) (Counts, []*Failure, error) {
-	rep := &report{w: w, counted: map[key]Counts{}, output: map[key]*strings.Builder{}}
+	rep := &report{w: w, counted: map[key]Counts{}, output: map[key]*strings.Builder{}, raced: map[string]bool{}}
 	lines := bufio.NewReader(r)
 	for {
 		line, err := lines.ReadString('\n')
@@ -97,6 +98,7 @@ func (r *report) take(e event) {
 			r.output[k] = &strings.Builder{}
 		}
 		r.output[k].WriteString(e.Output)
+		r.raced[e.Package] = r.raced[e.Package] || strings.Contains(e.Output, "WARNING: DATA RACE")
 	case "pass", "fail", "skip":
 		if e.Test == "" {
 			r.endPackage(e)
@@ -141,7 +143,7 @@ func (r *report) endPackage(e event) {
 // brokenOff makes one failure of a package: of its failed tests, and of those that have not ended, whose output it prints.
 // text is the output of the package itself. Paused tests have not ended either: the one that panicked is named.
 func (r *report) brokenOff(pkg, text string) {
-	f := &Failure{Package: pkg, First: firstLine(reason(text))}
+	f := &Failure{Package: pkg, First: firstLine(reason(text)), Race: r.raced[pkg]}
 	r.failures = slices.DeleteFunc(r.failures, func(other *Failure) bool {
 		if other.Package != pkg {
 			return false
@@ -239,7 +241,7 @@ func (r *report) close() {
 // note adds a failed test to the failure of its top-level test.
 func (r *report) note(pkg, test, output string) {
 	top, _, _ := strings.Cut(test, "/")
-	race := strings.Contains(output, "WARNING: DATA RACE")
+	race := r.raced[pkg]
 	for _, f := range r.failures {
 		if f.Package == pkg && f.Test == top {
 			f.Race = f.Race || race

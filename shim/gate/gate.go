@@ -75,7 +75,9 @@ func Serve(ctx context.Context, l net.Listener, p Page) error {
 }
 
 // cookie is where a browser keeps the key. Cookies are of a host, whatever the port.
-func (p Page) cookie() string { return fmt.Sprintf("muster_key_%d", p.Port) }
+func (p Page) cookie() string { return fmt.Sprint(cookiePrefix, p.Port) }
+
+const cookiePrefix = "muster_key_"
 
 // handler asks for the key: as the parameter of a link, which becomes a cookie, as a bearer's token, or as the password
 // of any user.
@@ -95,7 +97,7 @@ func (p Page) handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		query := r.URL.Query()
 		switch {
-		case p.shown(r):
+		case p.shown(r) && !query.Has(parameter):
 			proxy.ServeHTTP(w, r)
 		case p.is(query.Get(parameter)) && (r.Method == http.MethodGet || r.Method == http.MethodHead):
 			query.Del(parameter)
@@ -106,6 +108,8 @@ func (p Page) handler() http.Handler {
 			w.Header().Set("Referrer-Policy", "no-referrer")
 			at := url.URL{Path: "/" + strings.TrimLeft(r.URL.Path, "/"), RawQuery: query.Encode()}
 			http.Redirect(w, r, at.String(), http.StatusSeeOther)
+		case p.shown(r):
+			proxy.ServeHTTP(w, r)
 		default:
 			p.refuse(w)
 		}
@@ -134,7 +138,7 @@ func (p Page) forget(r *http.Request) {
 	others := r.Cookies()
 	r.Header.Del("Cookie")
 	for _, c := range others {
-		if c.Name != p.cookie() {
+		if !strings.HasPrefix(c.Name, cookiePrefix) { // a browser sends those of all ports of the host
 			r.AddCookie(c)
 		}
 	}

@@ -89,8 +89,9 @@ func TestGate(t *testing.T) {
 		{"an act with the link", "POST", "/?token=" + key, nil, 401, ""},
 		{"bearer", "GET", "/x?y=z", map[string]string{"Authorization": "Bearer " + key}, 200, `GET /x?y=z auth="" cookies=""`},
 		{"bearer, an act", "POST", "/x", map[string]string{"Authorization": "Bearer " + key}, 200, "POST /x"},
-		{"a cookie, and the program's own", "GET", "/", map[string]string{"Cookie": "own=1; " + cookie + key}, 200, `auth="" cookies="own=1"`},
+		{"a cookie, and the program's own", "GET", "/", map[string]string{"Cookie": "own=1; muster_key_1=of-another; " + cookie + key}, 200, `auth="" cookies="own=1"`},
 		{"a cookie, and the program's password", "GET", "/", map[string]string{"Cookie": cookie + key, "Authorization": "Basic YTpi"}, 200, `auth="Basic YTpi"`},
+		{"the link again", "GET", "/?token=" + key, map[string]string{"Cookie": cookie + key}, 303, "/"},
 		{"a password", "GET", "/", map[string]string{"Authorization": "Basic " + basic("any", key)}, 200, `auth=""`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

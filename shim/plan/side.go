@@ -44,6 +44,7 @@ func (b *builder) side(p Plan, s beside) Side {
 	case s.Key:
 		out.Inner = appdef.SideInnerPort(s.Name)
 	}
+	b.behindKey(s, key)
 	if s.HTTP && !s.Port {
 		b.problem(b.key(key+".http"), key+".http=true without a port", key+".port=true, too", "")
 	}
@@ -68,6 +69,17 @@ func (b *builder) side(p Plan, s beside) Side {
 		out.Env = map[string]string{"DMLC_ROLE": SideScheduler}
 	}
 	return out
+}
+
+// behindKey reports a command that would listen where the agent does, or at a port that is not there.
+func (b *builder) behindKey(s beside, key string) {
+	port, inner := "{{port."+appdef.SidePort(s.Name)+"}}", "{{port."+appdef.SideInnerPort(s.Name)+"}}"
+	switch {
+	case s.Key && strings.Contains(s.Command, port) && !strings.Contains(s.Command, inner):
+		b.problem(b.key(key), port+" in "+key+", at which the agent asks for a key", inner+", at 127.0.0.1", "")
+	case !s.Key && strings.Contains(s.Command, inner):
+		b.problem(b.key(key), inner+" in "+key, port+", or "+key+".key=true", "without a key there is no second port")
+	}
 }
 
 // history is where the folder of a side process is kept.

@@ -65,3 +65,24 @@ func TestSideBehindAKey(t *testing.T) {
 		}
 	}
 }
+
+// A command that listens at the port of the agent, or at a second port that is not there, is told before it runs.
+func TestSideListensBehindItsKey(t *testing.T) {
+	for command, want := range map[string]map[bool]string{
+		"b {{port.side.board}}":       {true: "at which the agent asks for a key", false: ""},
+		"b {{port.side.board.inner}}": {true: "", false: "without a key there is no second port"},
+	} {
+		for key, problem := range want {
+			app := with(trainingApp(), "worker", func(c *appdef.Component) {
+				c.Settings.Sides = []appdef.Side{{Name: "board", Command: command, Index: appdef.EveryIndex, Port: true, Key: key}}
+			})
+			said := ""
+			if _, problems := Build(app, Request{AppID: "a", Component: "worker"}); len(problems) > 0 {
+				said = problems.Error()
+			}
+			if !strings.Contains(said, problem) || problem == "" && said != "" {
+				t.Errorf("%s with a key %t: got %q, want %q", command, key, said, problem)
+			}
+		}
+	}
+}

@@ -157,7 +157,7 @@ func (g *sideGroup) resolve() {
 func (s *sideProcess) live() {
 	defer s.out.close()
 	defer s.err.close()
-	defer s.tellMended("the process beside it has ended")
+	defer s.tellMended(s.plan.Name + ": the instance's own process has ended")
 	defer s.askForKey()()
 	rule, past := side.Rule{Restart: s.plan.Restart, Finishes: s.plan.Finishes}, side.State{}
 	for {

@@ -1,7 +1,8 @@
 // Package slider holds the commands of Slider's client as words for muster's own: create is a run that goes on in the
 // background, and stop, flex, status and destroy ask the same rooms as the verbs of those names.
 //
-// An app is an ordinary run in its ordinary work folder, ${XDG_STATE_HOME:-~/.local/state}/muster/NAME. The package
+// An app is an ordinary run in its ordinary work folder, ${XDG_STATE_HOME:-~/.local/state}/muster/NAME, or for root
+// /var/lib/muster/apps/NAME. The package
 // owns one folder in it, .slider: the record of what the app was created with, and copies of its definition. A folder
 // without that record is no app of Slider's commands, and no command changes or removes it. Apps that an earlier muster
 // kept in muster/slider/NAME are moved there when they are next asked for and do not run. Of an app that was created

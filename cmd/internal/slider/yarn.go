@@ -2,6 +2,7 @@ package slider
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -80,12 +81,14 @@ func (a *app) submit(ctx context.Context, lock *hostlock.Lock) error {
 	if y.Runs == 0 || !a.interrupted(ctx) {
 		y.Runs++
 	}
+	before := y.ID
 	y.ID = "" // the one before is over; what a submit that fails has begun is found by its name
 	if err := a.record.write(a.kept()); err != nil {
 		return exit.With(exit.Forbidden, err)
 	}
 	answer, err := a.runSubmit()
 	if err != nil {
+		a.begunOr(ctx, before)
 		fmt.Fprintf(a.Err, "%s is kept: muster slider start %s submits it again, update changes it, destroy --force "+
 			"removes it\n", a.name, a.name)
 		return err
@@ -102,6 +105,22 @@ func (a *app) submit(ctx context.Context, lock *hostlock.Lock) error {
 		}
 	}
 	return a.writeReport(ctx)
+}
+
+// begunOr keeps which application a submit that failed has begun; where YARN knows none that is ours, the one before.
+func (a *app) begunOr(ctx context.Context, before string) {
+	s, err := a.service()
+	if err != nil {
+		return
+	}
+	id, err := s.Find(context.WithoutCancel(ctx), a.name)
+	if err != nil { // it is asked again by whoever asks for the app
+		return
+	}
+	a.record.Yarn.ID = cmp.Or(id, before)
+	if err := a.record.write(a.kept()); err != nil {
+		fmt.Fprintf(a.Err, "%s: %v\n", a.name, err)
+	}
 }
 
 // runBefore is the number of the run that the registry has under the app's name; 0: none.
@@ -251,6 +270,10 @@ func (a *app) endOnYarn(ctx context.Context, waits bool, options ask.StopOptions
 		if !waits || ctx.Err() != nil { // its agents end by themselves, and YARN's service after them
 			return stopped
 		}
+		// Nobody has told them to end: YARN would kill them.
+		if now, err := a.standing(ctx); stopped != nil && options.Grace == nil && (err != nil || now.Verdict() == nil) {
+			return stopped
+		}
 	}
 	if err := s.Stop(ctx); err != nil {
 		return errors.Join(stopped, err)
@@ -322,8 +345,18 @@ func (a *app) forgetOnYarn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Destroy(ctx); err != nil {
-		return exit.Default(exit.Registry, err)
+	ours := a.record.Yarn.ID != ""
+	if !ours { // of none is it known that YARN took it
+		id, err := s.Find(ctx, a.name)
+		if err != nil {
+			return exit.Default(exit.Registry, err)
+		}
+		ours = id != ""
+	}
+	if ours {
+		if err := s.Destroy(ctx, a.name); err != nil {
+			return exit.Default(exit.Registry, err)
+		}
 	}
 	stores, brought := hadoop.Login{Conf: a.record.Yarn.Conf}.Stores(a.Err), a.record.Yarn.Store
 	if err := submit.RemoveRuns(ctx, brought, stores, a.name, a.lookup().Address); err != nil {

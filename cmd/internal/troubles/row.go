@@ -104,7 +104,7 @@ func find(text string) []group {
 		return catalogue
 	}
 	is := func(r row) int { return r.in(text) }
-	if code, err := strconv.Atoi(text); err == nil {
+	if code, err := strconv.Atoi(strings.TrimPrefix(text, "exit code ")); err == nil {
 		is = func(r row) int { return one(slices.Contains(r.codes, code)) }
 	} else if isClass(text) {
 		is = func(r row) int { return one(string(r.class) == text) }

@@ -267,6 +267,7 @@ func TestFind(t *testing.T) {
 		{"EXITED   WITH\n127", []string{"a command or a shared library was not found"}},
 		{"never joined", []string{"… of … instances were not ready within …"}},
 		{"93", []string{"exit code 93"}},
+		{"exit code 93", []string{"exit code 93"}},
 		{"preempted", []string{"class preempted"}},
 		{"AccessorID", []string{"registry forbids it"}},
 		{"/home/a is closed to uid 4242, which it has on this host", []string{"… is closed to uid …"}},

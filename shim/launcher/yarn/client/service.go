@@ -343,9 +343,15 @@ func (y *Service) Grow(ctx context.Context, counts map[string]int) error {
 }
 
 // Destroy has YARN end the service, if it runs, and forget it.
-func (y *Service) Destroy(ctx context.Context) error {
+func (y *Service) Destroy(ctx context.Context, app string) error {
 	if err := y.open(ctx); err != nil {
 		return err
+	}
+	switch now, err := y.look(ctx); {
+	case err != nil && !job.Missing(err):
+		return fmt.Errorf("yarn at %s: %w", y.api.Base, y.wanting(err))
+	case err == nil && now.runs() && now.app() != app:
+		return fmt.Errorf("yarn at %s: service %s, which runs, %w", y.api.Base, y.name, job.ErrForeign)
 	}
 	return y.forget(ctx)
 }
