@@ -148,7 +148,7 @@ var rooms = []room{
 		"shim/wording", "shim/wait",
 	}},
 	{path: "shim/prepare", may: []string{"appdef", "packages", "packages/cachedir", "shim/store", "packages/image", "packages/slidershell", "registry", "shim/exit", "shim/fault", "shim/files", "shim/gpu", "shim/gpu/grant", "shim/hadoop", "shim/hostlock", "shim/openapp", "shim/ownfolder", "shim/plan", "shim/policy", "shim/ports", "shim/sandbox", "shim/sandbox/cgroup", "shim/sandbox/container", "shim/sandbox/guard", "shim/sandbox/proc", "shim/secret", "shim/status", "shim/workdir"}},
-	{path: "shim/gate", may: []string{"appdef"}},
+	{path: "shim/gate", may: []string{"appdef", "shim/status"}},
 	{path: "shim/process", may: []string{"shim/gate", "shim/tail", "shim/files", "shim/plan", "registry", "registry/conductor", "shim/exit", "shim/fault", "shim/frameworks", "shim/machine", "shim/ports", "shim/sandbox", "shim/sandbox/cgroup", "shim/sandbox/proc", "shim/script", "shim/side", "shim/status", "packages/slidershell", "shim/wait"}},
 	{path: "shim/machine", may: []string{"shim/plan", "registry", "registry/conductor", "shim/exit"}}, // the rest through the interfaces it declares
 	{path: "shim/launcher", may: []string{"shim/plan", "registry"}, pure: true},

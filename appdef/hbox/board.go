@@ -1,6 +1,7 @@
 package hbox
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,6 +30,9 @@ func (j *job) board() {
 		return
 	}
 	where := ` --host=127.0.0.1 --port="$MUSTER_PORT_SIDE_BOARD_INNER"`
+	if j.said(r.name, boardKey+".key") { // false: true is what we would say
+		where = ` --host="$MUSTER_HOST" --port="$MUSTER_PORT_SIDE_BOARD"`
+	}
 	logs := " --logdir=" + shellwords.Word(dir)
 	if strings.HasPrefix(dir, "/") { // HBox's client puts the default filesystem before it
 		logs = ` --logdir="$` + appdef.DefaultFSVariable + `"` + shellwords.Word(dir)
@@ -42,12 +46,22 @@ func (j *job) board() {
 	j.own(r.name, boardKey, command, at)
 	j.own(r.name, boardKey+".port", "true", at)
 	j.own(r.name, boardKey+".http", "true", at)
-	j.own(r.name, boardKey+".key", "true", at)
+	if !j.listensElsewhere(r.name) {
+		j.own(r.name, boardKey+".key", "true", at)
+	}
 	j.own(r.name, boardKey+".index", strconv.Itoa(local), j.at("board-index"))
 	j.boardHistory(r.name, dir)
 	if !j.said(r.name, boardKey+".port") { // the instance beside it publishes its URL
 		j.draft.Export(r.name, "board", "http://${"+r.name+"_HOST}:${site."+appdef.SidePort("board")+"}")
 	}
+}
+
+// listensElsewhere tells of a command of the user's own that does not listen behind the agent.
+func (j *job) listensElsewhere(component string) bool {
+	return slices.ContainsFunc(j.ours, func(s setting) bool {
+		return s.key == boardKey && (s.component == "" || s.component == component) &&
+			!strings.Contains(s.Text, "MUSTER_PORT_SIDE_BOARD_INNER") && !strings.Contains(s.Text, appdef.SideInnerPort("board"))
+	})
 }
 
 // visualDL is the program of VisualDL 1, or where there is none that of VisualDL 2, which has other names for both.

@@ -15,13 +15,13 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"golang.org/x/net/netutil"
-
 	"github.com/muster-agent/muster/appdef"
+	"github.com/muster-agent/muster/shim/status"
 )
 
 // parameter is the part of a URL's query that shows the key.
@@ -64,14 +64,28 @@ func Serve(ctx context.Context, l net.Listener, p Page) error {
 		Handler: p.handler(), ReadHeaderTimeout: headPatience, IdleTimeout: idlePatience,
 		ErrorLog:    slog.NewLogLogger(p.Log.Handler(), slog.LevelDebug),
 		BaseContext: func(net.Listener) context.Context { return ctx },
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, connectionKey{}, c)
+		},
 	}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
-	err := server.Serve(netutil.LimitListener(l, mostConnections))
+	err := server.Serve(status.Bounded(l, mostConnections))
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
 	return err
+}
+
+// connectionKey is the connection of a request.
+type connectionKey struct{}
+
+// welcome has a connection that has shown the key stay when there are too many, and take its time.
+func welcome(w http.ResponseWriter, r *http.Request) {
+	if one, ok := r.Context().Value(connectionKey{}).(interface{ Known() }); ok {
+		one.Known()
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // fails when the connection is closed
 }
 
 // cookie is where a browser keeps the key. Cookies are of a host, whatever the port.
@@ -86,7 +100,8 @@ func (p Page) handler() http.Handler {
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(to)
-			r.Out.Host = r.In.Host // links that the program makes of it lead back here
+			r.Out.Host = r.In.Host                 // links that the program makes of it lead back here
+			r.Out.URL.RawQuery = r.In.URL.RawQuery // as it is: the program may know more forms than Go
 			p.forget(r.Out)
 		},
 		ErrorLog: slog.NewLogLogger(p.Log.Handler(), slog.LevelDebug),
@@ -95,9 +110,12 @@ func (p Page) handler() http.Handler {
 		},
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// A stranger's body is not waited for.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(headPatience))
 		query := r.URL.Query()
 		switch {
 		case p.shown(r) && !query.Has(parameter):
+			welcome(w, r)
 			proxy.ServeHTTP(w, r)
 		case p.is(query.Get(parameter)) && (r.Method == http.MethodGet || r.Method == http.MethodHead):
 			query.Del(parameter)
@@ -106,9 +124,13 @@ func (p Page) handler() http.Handler {
 			})
 			w.Header().Set("Cache-Control", "no-store")
 			w.Header().Set("Referrer-Policy", "no-referrer")
-			at := url.URL{Path: "/" + strings.TrimLeft(r.URL.Path, "/"), RawQuery: query.Encode()}
-			http.Redirect(w, r, at.String(), http.StatusSeeOther)
+			at := "/" + strings.TrimLeft(r.URL.EscapedPath(), "/")
+			if rest := query.Encode(); rest != "" {
+				at += "?" + rest
+			}
+			http.Redirect(w, r, at, http.StatusSeeOther)
 		case p.shown(r):
+			welcome(w, r)
 			proxy.ServeHTTP(w, r)
 		default:
 			p.refuse(w)
@@ -126,8 +148,7 @@ func (p Page) shown(r *http.Request) bool {
 	if _, password, ok := r.BasicAuth(); ok && p.is(password) {
 		return true
 	}
-	c, err := r.Cookie(p.cookie())
-	return err == nil && p.is(c.Value)
+	return slices.ContainsFunc(r.CookiesNamed(p.cookie()), func(c *http.Cookie) bool { return p.is(c.Value) })
 }
 
 // forget takes the key out of a request that the program gets.
@@ -135,13 +156,27 @@ func (p Page) forget(r *http.Request) {
 	if _, password, ok := r.BasicAuth(); ok && p.is(password) || r.Header.Get("Authorization") == "Bearer "+p.Key {
 		r.Header.Del("Authorization")
 	}
-	others := r.Cookies()
+	// A browser sends the cookies of all ports of the host. The others stay as they are written.
+	others := r.Header.Values("Cookie")
 	r.Header.Del("Cookie")
-	for _, c := range others {
-		if !strings.HasPrefix(c.Name, cookiePrefix) { // a browser sends those of all ports of the host
-			r.AddCookie(c)
+	for _, line := range others {
+		kept := slices.DeleteFunc(strings.Split(line, ";"), func(c string) bool {
+			return strings.HasPrefix(strings.TrimSpace(c), cookiePrefix)
+		})
+		if text := strings.TrimSpace(strings.Join(kept, ";")); text != "" {
+			r.Header.Add("Cookie", text)
 		}
 	}
+	if query := r.URL.Query(); query.Has(parameter) && p.is(query.Get(parameter)) {
+		query.Del(parameter)
+		r.URL.RawQuery = query.Encode()
+	}
+}
+
+// Show adds the key to a request, as the cookie that a browser has for a program at that port of the loopback. The page's
+// own authorization stays what it is.
+func Show(r *http.Request, inner int, key string) {
+	r.AddCookie(&http.Cookie{Name: Page{Port: inner}.cookie(), Value: key})
 }
 
 var refusal = template.Must(template.New("").Parse(`<!doctype html><html lang="en"><title>{{.}}</title>
@@ -149,6 +184,7 @@ var refusal = template.Must(template.New("").Parse(`<!doctype html><html lang="e
 `))
 
 func (p Page) refuse(w http.ResponseWriter) {
+	w.Header().Set("Connection", "close")
 	w.Header().Set("WWW-Authenticate", `Basic realm="muster"`)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", "default-src 'none'")
@@ -160,7 +196,7 @@ func (p Page) refuse(w http.ResponseWriter) {
 // none.
 func Asks(ports map[string]int, at string) (side string) {
 	u, err := url.Parse(at)
-	if err != nil {
+	if err != nil || u.Scheme != "http" {
 		return ""
 	}
 	for name, port := range ports {

@@ -92,6 +92,7 @@ func TestGate(t *testing.T) {
 		{"a cookie, and the program's own", "GET", "/", map[string]string{"Cookie": "own=1; muster_key_1=of-another; " + cookie + key}, 200, `auth="" cookies="own=1"`},
 		{"a cookie, and the program's password", "GET", "/", map[string]string{"Cookie": cookie + key, "Authorization": "Basic YTpi"}, 200, `auth="Basic YTpi"`},
 		{"the link again", "GET", "/?token=" + key, map[string]string{"Cookie": cookie + key}, 303, "/"},
+		{"another's JSON cookie", "GET", "/a%2Fb?x=1;2", map[string]string{"Cookie": `j={"a":"b,c"}; ` + cookie + key}, 200, `GET /a%2Fb?x=1;2 auth="" cookies="j={\"a\":\"b,c\"}"`},
 		{"a password", "GET", "/", map[string]string{"Authorization": "Basic " + basic("any", key)}, 200, `auth=""`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -134,6 +135,32 @@ func basic(user, password string) string {
 	r.SetBasicAuth(user, password)
 	_, word, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	return word
+}
+
+// Strangers who send the beginning of a body keep nobody from the page.
+func TestGateIsNotShut(t *testing.T) {
+	at, _ := behind(t)
+	for range 2 * mostConnections {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(at, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		fmt.Fprint(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nx")
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+key)
+	answer, err := (&http.Client{Timeout: 30 * time.Second}).Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		t.Errorf("got %s", answer.Status)
+	}
 }
 
 // A connection that is upgraded goes both ways.

@@ -347,9 +347,10 @@ func (s *sideProcess) askForKey() (end func()) {
 		at, err = s.group.ports.Listen(s.plan.Port, s.group.host)
 	}
 	if err != nil {
-		s.group.warn(s.warning(), s.plan.Name+" is shown to nobody: "+err.Error())
+		s.group.warn(s.warning()+"-key", s.plan.Name+" is shown to nobody: "+err.Error())
 		return func() {}
 	}
+	s.group.mended(s.warning()+"-key", s.plan.Name+" asks for its key")
 	ctx, cancel := context.WithCancel(s.group.life)
 	done := make(chan struct{})
 	go func() {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/cookiejar"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -26,7 +28,24 @@ func TestKey(t *testing.T) {
 			}, map[string]string{
 				"board.py": strings.Replace(board, `("", int(os.environ["MUSTER_PORT_SIDE_BOARD"]))`, `("127.0.0.1", int(os.environ["MUSTER_PORT_SIDE_BOARD_INNER"]))`, 1),
 			}, component{name: "worker", instances: 1})
+			j.lay("metainfo.json", object{"schemaVersion": "2.1", "application": object{
+				"name": "sides", "version": "1", "components": []object{{"name": "worker", "category": "MASTER", "compExports": "worker-board"}},
+				"exportGroups": []object{{"name": "worker", "exports": []object{{"name": "board", "value": "http://${worker_HOST}:${site.side.board}/"}}}},
+			}})
 			j.begin(engine)
+			opens := func() {
+				t.Helper()
+				jar, err := cookiejar.New(nil)
+				j.must(err)
+				answer, err := (&http.Client{Jar: jar}).Get(j.instance("worker-0").Exports["worker.board"])
+				j.must(err)
+				text, err := io.ReadAll(answer.Body)
+				j.must(err)
+				j.must(answer.Body.Close())
+				if pid, err := strconv.Atoi(string(text)); err != nil || pid == 0 || answer.Request.URL.RawQuery != "" {
+					t.Errorf("the link that status has leads to %s: %s, %s, want the board's pid", answer.Request.URL, answer.Status, text)
+				}
+			}
 			refuses := func() {
 				t.Helper()
 				port := j.instance("worker-0").Ports["side.board"]
@@ -51,6 +70,7 @@ func TestKey(t *testing.T) {
 				t.Errorf("the process was told %q, want %q", got, want)
 			}
 			refuses()
+			opens()
 			j.must(syscall.Kill(j.processes("board")[0], syscall.SIGKILL))
 			j.awaitBoard(2)
 			refuses()
@@ -59,6 +79,7 @@ func TestKey(t *testing.T) {
 				t.Errorf("the next attempt's board listens at %d, want %d", again, inner)
 			}
 			refuses()
+			opens()
 			j.must(j.command("stop", j.app).Run())
 			j.ends("stopped")
 		})

@@ -23,13 +23,15 @@ type App struct {
 	secrets *mask.Set
 }
 
+// ShowKeys puts the keys of pages into their URLs, for who may act on the app.
+func (a *App) ShowKeys() { a.view.ShowKeys(a.facts) }
+
 // Of is the app of what was found out.
 func Of(f apps.Facts) App {
 	a := App{facts: f, view: view.Of(f), ids: map[string]string{}, secrets: &mask.Set{}}
 	if f.Registry == nil {
 		return a
 	}
-	a.view.ShowKeys(f)
 	counts := f.Registry.App.Counts
 	if d := f.Registry.Directive.Counts; d != nil {
 		counts = d

@@ -193,7 +193,7 @@ var catalogue = []group{
 		{
 			heard: []string{
 				"Loaded runtime CuDNN library", "CUDNN_STATUS_VERSION_MISMATCH", "CUDNN_STATUS_NOT_INITIALIZED",
-				"CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH", "Could not load dynamic library", "libcudnn.so",
+				"CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH", "libcudnn.so",
 				"libcudart.so", "libcublas.so", "CUDA driver version is insufficient",
 				"no kernel image is available for execution",
 			},

@@ -22,6 +22,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/muster-agent/muster/appdef"
 	"github.com/muster-agent/muster/cmd/internal/view"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
@@ -76,7 +77,9 @@ type knownPage struct {
 type target struct {
 	*url.URL
 	dial string // host:port
-	key  string // that the instance's agent asks for; empty: none
+	// key is what the instance's agent asks for, before a program at the port inner of its loopback; empty: nothing
+	key   string
+	inner int
 }
 
 // opening is a browser that may see a page, by a key or by the cookie that it was changed for.
@@ -216,7 +219,9 @@ func (s *Server) targetNow(ctx context.Context, p page) (to target, err error) {
 		return to, err
 	}
 	to = target{URL: u, dial: u.Host}
-	if side := gate.Asks(portsOf(v, p.instance), u.String()); side != "" && facts.Registry != nil {
+	ports := portsOf(v, p.instance)
+	if side := gate.Asks(ports, u.String()); side != "" && facts.Registry != nil {
+		to.inner = ports[appdef.SideInnerPort(side)]
 		if to.key, err = gate.Key(facts.Registry.App.Token, p.app, p.instance, side); err != nil {
 			return to, err
 		}
@@ -364,7 +369,7 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request, label string, p
 			}
 			withoutCookies(to.Out)
 			if p.target.key != "" {
-				to.Out.Header.Set("Authorization", "Bearer "+p.target.key)
+				gate.Show(to.Out, p.target.inner, p.target.key)
 			}
 		},
 		ModifyResponse: func(answer *http.Response) error {

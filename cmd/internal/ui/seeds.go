@@ -77,7 +77,11 @@ func (s *Server) seedOf(r *http.Request) (seeds.App, apps.Lookup, error) {
 		return seeds.App{}, k, err
 	}
 	facts.AskPeers(r.Context())
-	return seeds.Of(facts), k, nil
+	a := seeds.Of(facts)
+	if callerOf(r.Context()).Act { // a page's own acts know no right but its key
+		a.ShowKeys()
+	}
+	return a, k, nil
 }
 
 // seed answers a GET: a string as text, any other value as JSON.

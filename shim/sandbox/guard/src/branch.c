@@ -28,30 +28,23 @@ static struct job {
 	int pass, empty;
 } jobs[GUARD_EXECS];
 
-/* What was found in branches, newest at killed_at - 1: their ends are no ends of the app's. */
-#define KILLED 1024
-static struct {
-	pid_t pid;
-	uint64_t until; /* later the number may be another's */
-} killed[KILLED];
-static unsigned killed_at;
+/* Until when, in seconds, a number is that of a process found in a branch: its end is no end of the app's. */
+#define MOST_PIDS (1 << 22) /* PID_MAX_LIMIT of 64-bit kernels; what is not used takes no memory */
+static uint32_t killed[MOST_PIDS];
 
 bool branch_killed(pid_t pid)
 {
-	unsigned i;
+	bool was = pid > 0 && pid < MOST_PIDS && now_ms() / 1000 < killed[pid];
 
-	for (i = 0; i < KILLED; i++)
-		if (killed[i].pid == pid && now_ms() < killed[i].until)
-			return true;
-	return false;
+	if (was)
+		killed[pid] = 0; /* reaped: the number may be another's */
+	return was;
 }
 
 static void note_killed(pid_t pid)
 {
-	if (branch_killed(pid))
-		return;
-	killed[killed_at % KILLED].pid = pid;
-	killed[killed_at++ % KILLED].until = now_ms() + 2 * GIVE_UP_MS;
+	if (pid > 0 && pid < MOST_PIDS)
+		killed[pid] = (uint32_t)(now_ms() / 1000) + 2 * GIVE_UP_MS / 1000;
 }
 
 bool branch_kill(int64_t request, int64_t exec, const char *mark)

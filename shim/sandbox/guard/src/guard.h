@@ -275,7 +275,7 @@ bool exec_awaited(void); /* one lives that the app's end waits for */
 
 /* branch.c */
 bool branch_kill(int64_t request, int64_t exec, const char *mark); /* false: too many at a time */
-bool branch_killed(pid_t pid); /* it was found in a branch of late */
+bool branch_killed(pid_t pid); /* it was found in a branch of late, and is reaped now */
 void branch_step(void);
 uint64_t branch_next(void); /* when the next step is due, as now_ms */
 
