@@ -60,7 +60,8 @@ func (j *job) board() {
 func (j *job) listensElsewhere(component string) bool {
 	return slices.ContainsFunc(j.ours, func(s setting) bool {
 		return s.key == boardKey && (s.component == "" || s.component == component) &&
-			!strings.Contains(s.Text, "MUSTER_PORT_SIDE_BOARD_INNER") && !strings.Contains(s.Text, appdef.SideInnerPort("board"))
+			!strings.Contains(s.Text, "MUSTER_PORT_SIDE_BOARD_INNER") &&
+			!strings.Contains(s.Text, appdef.SideInnerPort("board"))
 	})
 }
 

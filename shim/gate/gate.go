@@ -173,8 +173,8 @@ func (p Page) forget(r *http.Request) {
 	}
 }
 
-// Show adds the key to a request, as the cookie that a browser has for a program at that port of the loopback. The page's
-// own authorization stays what it is.
+// Show adds the key to a request, as the cookie that a browser has for a program at that port of the loopback. The
+// page's own authorization stays what it is.
 func Show(r *http.Request, inner int, key string) {
 	r.AddCookie(&http.Cookie{Name: Page{Port: inner}.cookie(), Value: key})
 }
