@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -76,17 +77,19 @@ func (w *Writer) Sweep(ctx context.Context, b Bound, now time.Time) (gone []Entr
 	if info, err := w.s.in.Stat(ctx, mark); err == nil && now.Sub(info.ModTime) < sweepAgain {
 		return nil, nil
 	}
-	err = w.s.in.Remove(ctx, mark)
-	if err == nil || errors.Is(err, fs.ErrNotExist) {
-		out, err := w.s.in.Create(ctx, mark)
-		if errors.Is(err, fs.ErrExist) {
+	unmarked := w.s.in.Remove(ctx, mark) // without a mark everybody sweeps
+	if unmarked == nil || errors.Is(unmarked, fs.ErrNotExist) {
+		var out io.WriteCloser
+		out, unmarked = w.s.in.Create(ctx, mark)
+		if errors.Is(unmarked, fs.ErrExist) {
 			return nil, nil // another one sweeps now
 		}
-		if err == nil {
+		if unmarked == nil {
 			_ = out.Close() // it has no content
 		}
 	}
 	gone, err = w.sweep(ctx, b, now)
+	err = errors.Join(err, unmarked)
 	if ctx.Err() != nil {
 		again, cancel := context.WithTimeout(context.WithoutCancel(ctx), unmarkPatience)
 		defer cancel()

@@ -114,7 +114,9 @@ func jobIn(from Source) (data []byte, name string, err error) {
 	for _, file := range []string{pai.JobFile, "job.yaml", "job.yml"} {
 		text, err := fs.ReadFile(from.Package.FS, file)
 		switch {
-		case err != nil: // it is not there, or nobody's to read: then a package without metainfo is told of
+		case errors.Is(err, fs.ErrNotExist): // a package without metainfo is told of
+		case err != nil:
+			return nil, "", exit.With(exit.Definition, fmt.Errorf("app %s: %w", from.Ref, err))
 		case data != nil:
 			err := fmt.Errorf("app %s: got %s and %s, want one job file in a folder; name the file that is meant",
 				from.Ref, name, file)

@@ -114,3 +114,13 @@ func TestNoManager(t *testing.T) {
 		t.Errorf("got %s, %v", said, err)
 	}
 }
+
+// An add-on's name is that of a folder of its own: "." would be the place of all of them.
+func TestAddonNames(t *testing.T) {
+	for _, name := range []string{".", "./", "..", "a/b", "a=b", ""} {
+		r := record{Definition: "definition"}
+		if at, err := r.fillAddon(t.TempDir(), name, t.TempDir()); err == nil || !strings.Contains(err.Error(), "want one that a folder may have") {
+			t.Errorf("%q: got %q, %v", name, at, err)
+		}
+	}
+}

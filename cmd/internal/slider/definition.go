@@ -258,7 +258,7 @@ func (r *record) fillAddon(dir, name, from string) (string, error) {
 	if _, err := os.Stat(from); errors.Is(err, fs.ErrNotExist) {
 		return from, nil // the definition's check says whether the package has it
 	}
-	if !filepath.IsLocal(name) || strings.ContainsAny(name, "/=") {
+	if !filepath.IsLocal(name) || filepath.Clean(name) == "." || strings.ContainsAny(name, "/=") {
 		return "", exit.With(exit.Usage, fmt.Errorf("got the name %q, want one that a folder may have", name))
 	}
 	pkg, err := packages.Open(from)
