@@ -90,9 +90,13 @@ func readTokens(path string) (text []byte, all []token, err error) {
 		return nil, nil, refused(hint, "token file: %v", err)
 	}
 	of, ok := info.Sys().(*syscall.Stat_t)
-	if !info.Mode().IsRegular() || !ok || int(of.Uid) != os.Geteuid() {
-		return nil, nil, refused(hint, "token file %s: want a regular file that belongs to the agent's user, uid %d",
-			path, os.Geteuid())
+	if !info.Mode().IsRegular() || !ok || int(of.Uid) != os.Geteuid() && of.Uid != 0 {
+		return nil, nil, refused(hint, "token file %s: want a regular file that belongs to the agent's user, uid %d, "+
+			"or to root", path, os.Geteuid())
+	}
+	if info.Mode().Perm()&0o002 != 0 {
+		return nil, nil, refused(hint, "token file %s: got the mode %#o, want one in which others may not write: chmod o-w",
+			path, info.Mode().Perm())
 	}
 	if text, err = readSmall(path); err != nil {
 		return nil, nil, refused(hint, "token file: %v", err)

@@ -148,3 +148,29 @@ func TestDigestOfATokensGreeting(t *testing.T) {
 		}
 	}
 }
+
+// A token file that others may write, or that is somebody else's, is not the agent's to use or to hand on.
+func TestTokensOfOthers(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "tokens")
+	if err := os.WriteFile(file, []byte("HDTS\x00\x00\x00"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(tokensVariable, file)
+	for mode, want := range map[os.FileMode]string{0o600: "", 0o644: "", 0o664: "", 0o666: "want one in which others may not write"} {
+		if err := os.Chmod(file, mode); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := TokenFile(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%#o: got %v, want %q", mode, err, want)
+		}
+	}
+	if os.Geteuid() != 0 {
+		return
+	}
+	if err := errors.Join(os.Chmod(file, 0o600), os.Chown(file, 65534, 65534)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := TokenFile(); err == nil || !strings.Contains(err.Error(), "belongs to the agent's user") {
+		t.Errorf("of another user: got %v", err)
+	}
+}
