@@ -193,7 +193,16 @@ func (a *app) standing(ctx context.Context) (apps.Facts, error) {
 }
 
 // interrupted tells that the last run ended without a verdict: it goes on under its name.
-func (a *app) interrupted(ctx context.Context) bool {
+func (a *app) interrupted(ctx context.Context) (bool, error) {
+	if a.record.Yarn.Runs == 0 {
+		return false, nil
+	}
 	st, err := a.lookup().Status(ctx, a.lookup().Address, a.name)
-	return err == nil && st.App.Run == a.record.Yarn.run() && st.Verdict == nil
+	switch {
+	case errors.Is(err, registry.ErrNoApp):
+		return false, nil
+	case err != nil:
+		return false, exit.OfRegistry(fmt.Errorf("%s: whether its last run goes on is not known: %w", a.name, err))
+	}
+	return st.App.Run == a.record.Yarn.run() && st.Verdict == nil, nil
 }

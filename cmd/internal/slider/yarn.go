@@ -76,9 +76,15 @@ func (a *app) submit(ctx context.Context, lock *hostlock.Lock) error {
 	}
 	y := a.record.Yarn
 	if y.Runs == 0 { // the registry may know runs of an app of that name
-		y.Runs = a.runBefore(ctx)
+		if y.Runs, err = a.runBefore(ctx); err != nil {
+			return err
+		}
 	}
-	if y.Runs == 0 || !a.interrupted(ctx) {
+	goesOn, err := a.interrupted(ctx)
+	if err != nil {
+		return err
+	}
+	if !goesOn {
 		y.Runs++
 	}
 	before := y.ID
@@ -124,16 +130,21 @@ func (a *app) begunOr(ctx context.Context, before string) {
 }
 
 // runBefore is the number of the run that the registry has under the app's name; 0: none.
-func (a *app) runBefore(ctx context.Context) int {
+func (a *app) runBefore(ctx context.Context) (int, error) {
 	st, err := a.lookup().Status(ctx, a.lookup().Address, a.name)
-	if err != nil || st.Verdict == nil {
-		return 0
+	switch {
+	case errors.Is(err, registry.ErrNoApp):
+		return 0, nil
+	case err != nil:
+		return 0, exit.OfRegistry(fmt.Errorf("%s: which runs of that name there were is not known: %w", a.name, err))
+	case st.Verdict == nil:
+		return 0, nil
 	}
 	n, err := strconv.Atoi(st.App.Run)
 	if err != nil {
-		return 0
+		return 0, nil //nolint:nilerr // of a run that was not started by slider
 	}
-	return n
+	return n, nil
 }
 
 // submitArgs are the arguments of the app's `muster submit`.
