@@ -95,8 +95,8 @@ func readTokens(path string) (text []byte, all []token, err error) {
 			"or to root", path, os.Geteuid())
 	}
 	if info.Mode().Perm()&0o002 != 0 {
-		return nil, nil, refused(hint, "token file %s: got the mode %#o, want one in which others may not write: chmod o-w",
-			path, info.Mode().Perm())
+		return nil, nil, refused(hint, "token file %s: got the mode %#o, want one in which others may not write: "+
+			"chmod o-w", path, info.Mode().Perm())
 	}
 	if text, err = readSmall(path); err != nil {
 		return nil, nil, refused(hint, "token file: %v", err)
