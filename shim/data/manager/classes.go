@@ -170,7 +170,9 @@ func (c *classes) assign(ctx context.Context) error {
 		return fmt.Errorf("the class has made none of %s", strings.Join(in.From[0].From, ", "))
 	}
 	c.all = len(all)
-	c.own = stream.Assign(stream.Turn{Workers: in.Workers, Worker: in.Worker, Shuffle: in.Shuffle}, all)
+	for _, line := range stream.Assign(stream.Turn{Workers: in.Workers, Worker: in.Worker, Shuffle: in.Shuffle}, all) {
+		c.own = append(c.own, strings.Clone(line)) // the run keeps these, and not the whole list
+	}
 	c.m.cfg.Log.Info("inputs assigned", "splits", c.all, "own", len(c.own), "format", in.Format)
 	if c.all < in.Workers && (in.Worker == 0 || len(c.own) == 0) {
 		c.m.warnFewSplits(c.all, in)
@@ -178,8 +180,8 @@ func (c *classes) assign(ctx context.Context) error {
 	return nil
 }
 
-// mostSplits bounds the list of splits, in bytes.
-const mostSplits = 64 << 20
+// mostSplits bounds the list of splits, in bytes: some 80,000 of them. The agent holds the list for a moment.
+const mostSplits = 16 << 20
 
 // list is the list of all splits, a line each: that of the reader who was first to have made it.
 func (c *classes) list(ctx context.Context) (string, error) {
