@@ -206,3 +206,25 @@ func TestHide(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
+
+// The key of a board stands in its URL for who asked for that alone, while the run lasts, and never in the record itself.
+func TestKeyOfABoard(t *testing.T) {
+	const plain = "http://10.0.0.1:20002"
+	for _, over := range []bool{false, true} {
+		a := training(t, over)
+		a.facts.Registry.App.Token = "run's token"
+		exports := a.facts.Registry.Members[0].Exports
+		a.facts.Registry.Members[0].Ports["side.board.inner"] = 20009
+		a = Of(a.facts)
+		if got := a.BoardURL(); got != plain && !over {
+			t.Errorf("not asked for: got %s, want %s", got, plain)
+		}
+		a.ShowKeys()
+		if got := a.BoardURL(); strings.HasPrefix(got, plain+"/?token=") == over {
+			t.Errorf("over %t: got %s", over, got)
+		}
+		if exports["ps.board"] != plain {
+			t.Errorf("the record has %v", exports)
+		}
+	}
+}
