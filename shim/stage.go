@@ -38,6 +38,7 @@ type stageRoom struct{ *agent }
 func (r stageRoom) Do(ctx context.Context, _ machine.Effect, s machine.State) (machine.Event, bool) {
 	r.logFile.open(filepath.Join(r.logDir, s.Instance.String(), "agent.log"), r.started, r.log)
 	r.linkLogs(s.Instance)
+	r.rest(ctx)
 	p, err := r.stage(ctx, s.Instance)
 	if err != nil {
 		return machine.Event{
@@ -54,6 +55,19 @@ func (r stageRoom) Do(ctx context.Context, _ machine.Effect, s machine.State) (m
 	}
 	debug.FreeOSMemory() // the memory of staging; from here on the agent waits
 	return machine.Event{Kind: machine.Staged, Policy: r.policy(p)}, true
+}
+
+// rest waits out the pause of a retry: what could not be brought a moment ago is not asked for again at once. The agent is
+// there meanwhile, so that a stop is heard.
+func (r stageRoom) rest(ctx context.Context) {
+	d := r.member.Membership().Directive()
+	left := time.Until(d.At.Add(d.Pause()))
+	if d.Retries.Gen != d.Gen || left <= 0 {
+		return
+	}
+	left = min(left, d.Pause()) // clocks of hosts may differ
+	r.log.Info("the retry waits before it stages", "pause", left.Round(time.Second))
+	_ = wait.For(ctx, left) // staging sees that it is over
 }
 
 // stageClass is the class of a failed staging.
