@@ -87,17 +87,11 @@ func permitted(w Want, r Ranges) Ranges {
 
 // first is nil when neither the preferred nor the wanted number can be had.
 func first(w Want, preferred int) *port {
-	for _, c := range []struct {
-		number int
-		hold   func(int) (int, error)
-	}{
-		{preferred, holdAgain},
-		{w.Number, func(n int) (int, error) { return holdPort(n, false) }},
-	} {
-		if c.number == 0 || w.Allowed != nil && !w.Allowed.Contains(c.number) {
+	for _, n := range []int{preferred, w.Number} {
+		if n == 0 || w.Allowed != nil && !w.Allowed.Contains(n) {
 			continue
 		}
-		if p, err := take(w.Name, c.number, c.hold); err == nil {
+		if p, err := take(w.Name, n, holdAgain); err == nil {
 			return p
 		}
 	}

@@ -231,6 +231,19 @@ func TestNumbersAskedForComeFirst(t *testing.T) {
 	}
 }
 
+// The old connections of an earlier run do not make a default another.
+func TestNumberOfAnEarlierServer(t *testing.T) {
+	timeWait(t, 22710)
+	if fd, err := holdPort(22710, false); err == nil {
+		unix.Close(fd)
+		t.Fatal("no old connection is there: the test shows nothing")
+	}
+	h := held(t, ranges(t, "22600-22609"), []Want{{Name: "default", Number: 22710}}, nil)
+	if got := h.Ports()["default"]; got != 22710 {
+		t.Errorf("got %d, want 22710", got)
+	}
+}
+
 func TestAllowedPorts(t *testing.T) {
 	allowed := ranges(t, "22801, 22803-22804")
 	l, err := listen(":22801")

@@ -43,7 +43,8 @@ func bindAny(family int, addr unix.Sockaddr, reuse bool) (int, error) {
 	return fd, nil
 }
 
-// holdAgain is for a port that was ours: what may forbid the plain bind is its old connections.
+// holdAgain is for a port that is asked for by number: what may forbid the plain bind is its old connections, of an
+// earlier run perhaps.
 func holdAgain(port int) (int, error) {
 	fd, err := holdPort(port, false)
 	if errors.Is(err, unix.EADDRINUSE) {

@@ -2,10 +2,15 @@
 package ports
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // Ports come from 12000 to 19999: below what Linux hands to outgoing connections by default, so that nobody takes them
@@ -37,10 +42,16 @@ func Claim(t testing.TB, n int) []int {
 	return nil
 }
 
-// free tells whether both TCP and UDP can be bound.
+// free tells whether both TCP and UDP can be bound, on all addresses and also by a program that minds the old
+// connections of an earlier server (TIME_WAIT), as net.Listen alone does not.
 func free(port int) bool {
-	addr := fmt.Sprintf("127.0.0.1:%d", port)
-	l, err := net.Listen("tcp", addr)
+	addr := fmt.Sprintf(":%d", port)
+	mind := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
+		var inner error
+		err := c.Control(func(fd uintptr) { inner = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEADDR, 0) })
+		return errors.Join(err, inner)
+	}}
+	l, err := mind.Listen(context.Background(), "tcp", addr)
 	if err != nil {
 		return false
 	}
