@@ -394,7 +394,10 @@ func TestConfineLeafIsShared(t *testing.T) {
 			t.Cleanup(func() { _, _ = stranger.Process.Kill(), stranger.Wait() })
 			var agents []*process
 			for range 4 {
-				agents = append(agents, run(t, g, "as-leaf"))
+				agents = append(agents, start(t, g, "as-leaf"))
+			}
+			for _, a := range agents { // once one has its leaf nothing can be started beside it
+				a.order()
 			}
 			for _, a := range agents {
 				said := a.line()

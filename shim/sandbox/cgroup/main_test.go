@@ -219,6 +219,14 @@ type process struct {
 // run starts a role, which waits for go, in the cgroup g.
 func run(t *testing.T, g *Group, role string, args ...string) *process {
 	t.Helper()
+	p := start(t, g, role, args...)
+	p.order()
+	return p
+}
+
+// start starts a role, which waits for its order.
+func start(t *testing.T, g *Group, role string, args ...string) *process {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -245,10 +253,15 @@ func run(t *testing.T, g *Group, role string, args ...string) *process {
 			t.Fatal(err)
 		}
 	}
-	if _, err := io.WriteString(p.in, "go\n"); err != nil {
-		t.Fatal(err)
-	}
 	return p
+}
+
+// order lets the role begin.
+func (p *process) order() {
+	p.t.Helper()
+	if _, err := io.WriteString(p.in, "go\n"); err != nil {
+		p.t.Fatal(err)
+	}
 }
 
 // line is the next that the role says; "" when it has ended.
