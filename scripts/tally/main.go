@@ -2,12 +2,13 @@
 // one line per package, the whole output of what failed, the reason of each skip and at the end
 // `N passed, N failed, N skipped`.
 //
-//	go test -json ./... | tally [-no-skips] [-add FILE] [-again 'FLAGS' -summary FILE]
+//	go test -json ./... | tally [-no-skips] [-add FILE] [-again 'FLAGS' | -alone COMMAND] [-summary FILE]
 //	tally [-no-skips] -sum FILE
 //
 // -add appends the counts to FILE, one line `passed failed skipped` per run; -sum adds up such lines and prints the
-// closing line only. With -again each failed test is run again alone, with these flags of go test, at most twice; where
-// more than ten failed, none is. A test that then passes counts as passed and is printed as flaky; one in which the race
+// closing line only. With -again each failed test is run again alone, with these flags of go test, at most twice; with
+// -alone by COMMAND PACKAGE [TEST], which prints such events. Where more than ten failed, none is. A test that then passes
+// counts as passed and is printed as flaky; one in which the race
 // detector has seen a race is not run again. A package that hung, panicked or exited is run again whole: the tests after
 // the broken one did not run. -summary appends a line for each flaky and each failed test: its first complaint, and the
 // command that runs it alone in the same environment. The exit status is 1 when something failed, when nothing ran, and
@@ -29,12 +30,17 @@ func main() {
 	add := flag.String("add", "", "append the counts to `FILE`")
 	sum := flag.String("sum", "", "add up the counts in `FILE` instead of reading events")
 	again := flag.String("again", "", "run failed tests again alone, with these `FLAGS` of go test")
+	command := flag.String("alone", "", "run failed tests again alone, by `COMMAND` PACKAGE [TEST]")
 	summary := flag.String("summary", "", "append a line for each flaky and failed test to `FILE`")
 	flag.Parse()
 
 	counts, failures, err := count(*sum)
-	if err == nil && *again != "" {
-		counts, err = retry(counts, failures, strings.Fields(*again), os.Environ(), alone, *summary)
+	how := goTest(strings.Fields(*again))
+	if *command != "" {
+		how = strings.Fields(*command)
+	}
+	if err == nil && (*again != "" || *command != "") {
+		counts, err = retry(counts, failures, how, os.Environ(), alone, *summary)
 	}
 	if err == nil && *add != "" {
 		err = appendTo(*add, counts)

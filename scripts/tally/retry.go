@@ -17,9 +17,10 @@ const (
 )
 
 // retry runs each failed test again alone, by run, and each failed package whole. What passes then is flaky: it is named,
-// and the counts of that run take the place of the first ones. environ is the environment of the tests.
+// and the counts of that run take the place of the first ones. how is the command for one, less its name; environ is the
+// environment of the tests.
 func retry(
-	c Counts, failures []*Failure, flags, environ []string, run func(args []string) (Counts, error), summary string,
+	c Counts, failures []*Failure, how, environ []string, run func(args []string) (Counts, error), summary string,
 ) (Counts, error) {
 	tries := mostTries
 	if len(failures) > mostFailures {
@@ -27,7 +28,7 @@ func retry(
 		fmt.Printf("%d tests failed, which is more than %d: none is run again\n", len(failures), mostFailures)
 	}
 	for _, f := range failures {
-		args, tries := f.command(flags), tries
+		args, tries := f.command(how), tries
 		if f.Race { // it is one, whatever a second run does
 			tries = 0
 		}
@@ -35,7 +36,7 @@ func retry(
 		for try := 1; try <= tries; try++ {
 			fmt.Printf("again %s, alone, try %d of %d\n", f.name(), try, mostTries)
 			got, err := run(args)
-			if err != nil {
+			if err != nil || got.Failed > 0 || got.Passed == 0 {
 				continue
 			}
 			c = c.minus(f.Before).plus(got)
@@ -60,16 +61,22 @@ func (f *Failure) name() string {
 	return f.Package + " " + f.Test
 }
 
+// goTest is go's command for a test.
+func goTest(flags []string) []string { return slices.Concat([]string{"go", "test", "-count=1"}, flags) }
+
 // command is what runs the test alone.
-func (f *Failure) command(flags []string) []string {
-	args := slices.Concat([]string{"test", "-count=1"}, flags)
-	if f.Test != "" {
-		args = append(args, "-run", "^"+f.Test+"$")
+func (f *Failure) command(how []string) []string {
+	args := slices.Clone(how)
+	switch {
+	case f.Test == "":
+		return append(args, f.Package)
+	case args[0] == "go":
+		return append(args, "-run", "^"+f.Test+"$", f.Package)
 	}
-	return append(args, f.Package)
+	return append(args, f.Package, f.Test)
 }
 
-// shell is a command of go as a shell takes it, with the variables that tests and their build look at.
+// shell is a command as a shell takes it, with the variables that tests and their build look at.
 func shell(environ, args []string) string {
 	var words []string
 	for _, v := range environ {
@@ -78,16 +85,18 @@ func shell(environ, args []string) string {
 			words = append(words, name+"="+render.ShellWord(value))
 		}
 	}
-	words = append(words, "go")
 	for _, a := range args {
 		words = append(words, render.ShellWord(a))
 	}
 	return strings.Join(words, " ")
 }
 
-// alone runs `go test -json` with these arguments; what it says of failures goes to the terminal.
+// alone runs a command, go test with -json; what it says of failures goes to the terminal.
 func alone(args []string) (Counts, error) {
-	cmd := exec.Command("go", slices.Insert(slices.Clone(args), 1, "-json")...)
+	if args[0] == "go" {
+		args = slices.Insert(slices.Clone(args), 2, "-json")
+	}
+	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Stderr = os.Stderr
 	events, err := cmd.StdoutPipe()
 	if err != nil {

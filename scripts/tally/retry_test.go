@@ -48,16 +48,16 @@ func TestRetry(t *testing.T) {
 		return Counts{}, errors.New("exit status 1")
 	}
 	summary := filepath.Join(t.TempDir(), "summary")
-	counts, err = retry(counts, failures, []string{"-race"}, []string{
+	counts, err = retry(counts, failures, goTest([]string{"-race"}), []string{
 		"HOME=/root", "MUSTER_BINARY=/src/bin/muster", "CGO_CFLAGS=-O2 -g",
 	}, run, summary)
 	if err != nil || counts != (Counts{Passed: 7, Failed: 3, Skipped: 1}) {
 		t.Errorf("got %v, %v; want 7 passed, 3 failed, 1 skipped", counts, err)
 	}
 	want := []string{
-		"test -count=1 -race -run ^TestX$ m/a", "test -count=1 -race -run ^TestX$ m/a",
-		"test -count=1 -race -run ^TestY$ m/a", "test -count=1 -race -run ^TestY$ m/a",
-		"test -count=1 -race m/b", "test -count=1 -race m/b", "test -count=1 -race m/c",
+		"go test -count=1 -race -run ^TestX$ m/a", "go test -count=1 -race -run ^TestX$ m/a",
+		"go test -count=1 -race -run ^TestY$ m/a", "go test -count=1 -race -run ^TestY$ m/a",
+		"go test -count=1 -race m/b", "go test -count=1 -race m/b", "go test -count=1 -race m/c",
 	}
 	if strings.Join(runs, "\n") != strings.Join(want, "\n") {
 		t.Errorf("ran\n%s\nwant\n%s", strings.Join(runs, "\n"), strings.Join(want, "\n"))
@@ -78,6 +78,25 @@ func TestRetry(t *testing.T) {
 	}
 }
 
+// Tests that another command runs.
+func TestRetryByCommand(t *testing.T) {
+	for _, f := range []*Failure{
+		{Package: "m/a(v2-user)", Test: "TestX", First: "broken", Before: Counts{Failed: 1}},
+		{Package: "m/a(v2-user)", First: "broken", Before: Counts{Failed: 1}},
+	} {
+		summary := filepath.Join(t.TempDir(), "summary")
+		how := []string{"testdata/alone"}
+		counts, err := retry(Counts{Failed: 1}, []*Failure{f}, how, nil, alone, summary)
+		want, line := Counts{Passed: 1}, "FLAKY m/a(v2-user) TestX: passed alone at try 1"
+		if f.Test == "" {
+			want, line = Counts{Failed: 1}, "testdata/alone 'm/a(v2-user)'\n"
+		}
+		if text, e := os.ReadFile(summary); err != nil || e != nil || counts != want || !strings.Contains(string(text), line) {
+			t.Errorf("got %v, %v and %q, want %v and %q", counts, err, text, want, line)
+		}
+	}
+}
+
 // Where more than ten tests failed none is run again, and each is named.
 func TestTooManyToRetry(t *testing.T) {
 	for _, n := range []int{mostFailures, mostFailures + 1} {
@@ -91,7 +110,7 @@ func TestTooManyToRetry(t *testing.T) {
 			return Counts{}, errors.New("exit status 1")
 		}
 		summary := filepath.Join(t.TempDir(), "summary")
-		counts, err := retry(Counts{Failed: n}, failures, nil, nil, run, summary)
+		counts, err := retry(Counts{Failed: n}, failures, goTest(nil), nil, run, summary)
 		if err != nil || counts.Failed != n {
 			t.Errorf("got %v, %v", counts, err)
 		}
