@@ -46,6 +46,7 @@ func LoadConf(dir string) (Conf, error) {
 			return nil, fmt.Errorf("hadoop's configuration %s: %w", filepath.Join(dir, name), err)
 		}
 	}
+	c.substitute()
 	return c, nil
 }
 
@@ -65,7 +66,35 @@ func readSmall(path string) (_ []byte, err error) {
 // ParseConf reads one file of configuration.
 func ParseConf(text []byte) (Conf, error) {
 	c := Conf{}
-	return c, c.add(text, map[string]bool{})
+	err := c.add(text, map[string]bool{})
+	c.substitute()
+	return c, err
+}
+
+// reference is what a value may say of another key.
+var reference = regexp.MustCompile(`\$\{([^}$\s]+)\}`)
+
+// mostSubstitutions of one value (Hadoop: Configuration.MAX_SUBST).
+const mostSubstitutions = 20
+
+// substitute puts the values of other keys where values refer to them by ${KEY}. One of an unknown key stays as it is; so
+// does the rest of a value that refers to itself.
+func (c Conf) substitute() {
+	filled := Conf{}
+	for key, value := range c {
+		for range mostSubstitutions {
+			known := func(at []int) bool { _, ok := c[value[at[2]:at[3]]]; return ok }
+			found := reference.FindAllStringSubmatchIndex(value, -1)
+			i := slices.IndexFunc(found, known)
+			if i < 0 || len(value) > maxConf {
+				break
+			}
+			at := found[i]
+			value = value[:at[0]] + c[value[at[2]:at[3]]] + value[at[1]:]
+		}
+		filled[key] = value
+	}
+	maps.Copy(c, filled)
 }
 
 func (c Conf) add(text []byte, final map[string]bool) error {

@@ -71,6 +71,28 @@ func TestLoadConf(t *testing.T) {
 	}
 }
 
+// A value may name other keys, as Hadoop has it.
+func TestConfSubstitutes(t *testing.T) {
+	c, err := ParseConf([]byte(`<configuration>
+<property><name>yarn.resourcemanager.hostname.rm1</name><value>${rm.host}.example</value></property>
+<property><name>rm.host</name><value>a</value></property>
+<property><name>web</name><value>http://${yarn.resourcemanager.hostname.rm1}:8088/${user.name}/${rm.host}</value></property>
+<property><name>itself</name><value>x${itself}</value></property>
+</configuration>`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]string{
+		"yarn.resourcemanager.hostname.rm1": "a.example",
+		"web":                               "http://a.example:8088/${user.name}/a",
+		"itself":                            strings.Repeat("x", 21) + "${itself}",
+	} {
+		if got := c[key]; got != want {
+			t.Errorf("%s: got %q, want %q", key, got, want)
+		}
+	}
+}
+
 func TestUmask(t *testing.T) {
 	for text, want := range map[string]int{
 		"": 0o022, "022": 0o022, "0077": 0o077, "27": 0o027, "u=rwx,g=rx,o=rx": 0o022, "u=rwx,g=rx,o=": 0o027, "u=rwx,go=": 0o077, "a=rwx": 0, "u=rwx, g=r , o=x": 0o036,

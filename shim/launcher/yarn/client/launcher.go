@@ -177,11 +177,8 @@ func managersNamed(site map[string]string, ids []string) []string {
 // is there.
 func configured(site map[string]string, key, id, port string) string {
 	address, host := site[rmKey+key+id], site[rmKey+"hostname"+id]
-	switch {
-	case host == "":
-		return address
-	case address == "":
+	if address == "" && host != "" {
 		return net.JoinHostPort(host, port)
 	}
-	return strings.ReplaceAll(address, "${"+rmKey+"hostname}", host)
+	return address
 }

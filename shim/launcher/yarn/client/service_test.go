@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -162,9 +163,17 @@ func TestWebOf(t *testing.T) {
 	}
 	alone := map[string]string{"yarn.resourcemanager.address": "rm:8032", "yarn.resourcemanager.webapp.address": "rm:9000"}
 	named := map[string]string{"yarn.resourcemanager.hostname": "rm"}
-	secure := map[string]string{
-		"yarn.resourcemanager.hostname": "rm", "yarn.resourcemanager.address": "${yarn.resourcemanager.hostname}:8032",
-		"yarn.http.policy": "HTTPS_ONLY",
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "yarn-site.xml"), []byte(`<configuration>
+<property><name>yarn.resourcemanager.hostname</name><value>rm</value></property>
+<property><name>yarn.resourcemanager.address</name><value>${yarn.resourcemanager.hostname}:8032</value></property>
+<property><name>yarn.http.policy</name><value>HTTPS_ONLY</value></property>
+</configuration>`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	secure, err := readSite(folder)
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, tt := range []struct {
 		site      map[string]string
