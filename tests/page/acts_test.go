@@ -1,7 +1,6 @@
 package page
 
 import (
-	"encoding/json"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,22 +17,13 @@ const hostile = `<img src=none onerror="document.title='owned'"><b class="owned"
 // was asked for, and what a program prints is text.
 func TestActs(t *testing.T) {
 	h := newHost(t)
-	lay := func(v any) string {
-		text, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(text)
-	}
-	type object = map[string]any
-	const schema = "http://example.org/specification/v2.0.0"
 	folder.Lay(t, h.dir, map[string]string{
-		"app/metainfo.json": lay(object{"schemaVersion": "2.1", "application": object{"name": "b", "components": []object{{"name": "worker"}}}}),
-		"app/appConfig.json": lay(object{"schema": schema, "global": object{
+		"app/metainfo.json": lay(t, object{"schemaVersion": "2.1", "application": object{"name": "b", "components": []object{{"name": "worker"}}}}),
+		"app/appConfig.json": lay(t, object{"schema": schema, "global": object{
 			"muster.framework": "none", "muster.output.model": "out",
 			"muster.command": "echo $MUSTER_INDEX >model/step; printf '%b\\n' " + "'" + strings.ReplaceAll(hostile, "'", `'\''`) + "'; exec sleep 600",
 		}}),
-		"app/resources.json": lay(object{"schema": schema, "components": object{
+		"app/resources.json": lay(t, object{"schema": schema, "components": object{
 			"worker": object{"yarn.role.priority": "1", "yarn.component.instances": "1", "yarn.memory": "128"},
 		}}),
 		"w/": "",

@@ -1,7 +1,6 @@
 package page
 
 import (
-	"encoding/json"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -30,26 +29,17 @@ const said = (name, text) => document.body.append(name + ": " + text + "; ");
 // nothing of the ui with the session of who looks at it. The key that its agent asks for is shown by the ui.
 func TestBoard(t *testing.T) {
 	h := newHost(t)
-	lay := func(v any) string {
-		text, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(text)
-	}
-	type object = map[string]any
-	const schema = "http://example.org/specification/v2.0.0"
 	folder.Lay(t, h.dir, map[string]string{
-		"app/metainfo.json": lay(object{"schemaVersion": "2.1", "application": object{
+		"app/metainfo.json": lay(t, object{"schemaVersion": "2.1", "application": object{
 			"name": "b", "version": "1", "components": []object{{"name": "worker", "category": "MASTER", "compExports": "worker-board"}},
 			"exportGroups": []object{{"name": "worker", "exports": []object{{"name": "board", "value": "http://${worker_HOST}:${site.side.board}/"}}}},
 		}}),
-		"app/appConfig.json": lay(object{"schema": schema, "metadata": object{}, "components": object{}, "global": object{
+		"app/appConfig.json": lay(t, object{"schema": schema, "metadata": object{}, "components": object{}, "global": object{
 			"muster.framework": "none", "muster.command": "echo begun; exec sleep 600", "muster.side.board.port": "true", "muster.side.board.http": "true",
 			"muster.side.board.key": "true",
 			"muster.side.board":     `exec python3 -m http.server --directory "${AGENT_WORK_ROOT}/app/definition/package/files" --bind 127.0.0.1 "$MUSTER_PORT_SIDE_BOARD_INNER"`,
 		}}),
-		"app/resources.json": lay(object{"schema": schema, "metadata": object{}, "global": object{}, "components": object{
+		"app/resources.json": lay(t, object{"schema": schema, "metadata": object{}, "global": object{}, "components": object{
 			"worker": object{"yarn.role.priority": "1", "yarn.component.instances": "1", "yarn.memory": "128"},
 		}}),
 		"app/package/files/index.html": nosy, "app/package/files/data.txt": "hello\n", "w/": "",

@@ -5,6 +5,7 @@
 package page
 
 import (
+	"encoding/json"
 	"flag"
 	"os"
 	"testing"
@@ -27,4 +28,19 @@ func TestMain(m *testing.M) {
 		muster = built
 		return m.Run()
 	}))
+}
+
+// object is a JSON object of a package's file, and schema what its configuration names.
+type object = map[string]any
+
+const schema = "http://example.org/specification/v2.0.0"
+
+// lay is the text of such a file.
+func lay(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
