@@ -208,7 +208,7 @@ func (a *agent) surroundings(ctx context.Context, o Options) (err error) {
 	if o.Policy.Packages.RequireSignature {
 		a.env["HOME"] = ownHome()
 	}
-	a.hadoopFound = hadoop.FindFacts(cmp.Or(a.envGiven["HADOOP_CONF_DIR"], a.hadoop.Dir()), a.env)
+	a.hadoopFound = hadoop.FindFacts(cmp.Or(a.envGiven["HADOOP_CONF_DIR"], a.hadoop.Dir()), a.hadoop, a.env)
 	if a.times.Barrier == 0 {
 		a.times.Barrier = max(a.app.Settings.Barrier.Duration(), 0)
 	}

@@ -16,7 +16,7 @@ func checkHadoop() Check {
 	if dir == "" {
 		return good(name, "no configuration in %s: --hadoop-conf or HADOOP_CONF_DIR names one", hdfs.ConfDir())
 	}
-	f := hadoop.FindFacts(dir, launcher.Inherit(os.Environ(), nil))
+	f := hadoop.FindFacts(dir, hadoop.Login{}, launcher.Inherit(os.Environ(), nil))
 	found := fmt.Sprintf("configuration %s", dir)
 	if _, err := hdfs.LoadConf(dir); err != nil {
 		return bad(name, "mend it, or name another folder by HADOOP_CONF_DIR", "%s: %v", found, err)

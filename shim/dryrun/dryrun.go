@@ -83,7 +83,7 @@ func New(ctx context.Context, l *openapp.App, o Options) (*Planner, error) {
 	}
 	filesystem.Into(&p.request)
 	p.container.DefaultFS = filesystem
-	p.request.Hadoop = hadoop.FindFacts(o.Hadoop.Dir(), launcher.Inherit(os.Environ(), nil))
+	p.request.Hadoop = hadoop.FindFacts(o.Hadoop.Dir(), o.Hadoop, launcher.Inherit(os.Environ(), nil))
 	p.origins()
 	p.hidden.AddNamed(l.App.Config)
 	for _, c := range l.App.Components {

@@ -14,8 +14,9 @@ import (
 )
 
 // FindFacts finds what there is of Hadoop on this host: its configuration in the folder conf, the rest as environ (of
-// the agent and --env) and the usual places say. nil: there is no configuration.
-func FindFacts(conf string, environ map[string]string) *plan.HadoopFacts {
+// the agent and --env) and the usual places say. nil: there is no configuration. Who names a keytab by
+// login means it: tokens, which end after days, are not handed on then.
+func FindFacts(conf string, login Login, environ map[string]string) *plan.HadoopFacts {
 	if conf == "" {
 		return nil
 	}
@@ -32,7 +33,8 @@ func FindFacts(conf string, environ map[string]string) *plan.HadoopFacts {
 	f.Jars = jarsIn(f.Classes)
 	f.Libhdfs = libhdfs != "" && f.JVM != "" && len(f.Jars) > 0
 	if f.Tickets = usesKerberos(conf); f.Tickets {
-		f.Krb5, f.Tokens = environ["KRB5_CONFIG"], environ[plan.TokensVariable] != ""
+		f.Krb5 = environ["KRB5_CONFIG"]
+		f.Tokens = environ[plan.TokensVariable] != "" && login.Keytab == ""
 	}
 	return f
 }

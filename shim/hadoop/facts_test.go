@@ -85,7 +85,7 @@ func TestHadoopFacts(t *testing.T) {
 			for name, value := range tt.env {
 				env[name] = here(value)
 			}
-			got := FindFacts(here(tt.conf), env)
+			got := FindFacts(here(tt.conf), Login{}, env)
 			if got != nil {
 				for _, text := range []*string{&got.Conf, &got.Home, &got.HDFSHome, &got.Java, &got.JVM, &got.Native} {
 					*text = strings.ReplaceAll(strings.ReplaceAll(*text, top, "TOP"), "/"+jvmArch()+"/", "/ARCH/")
@@ -101,6 +101,21 @@ func TestHadoopFacts(t *testing.T) {
 				t.Error("-want +got\n" + diff)
 			}
 		})
+	}
+}
+
+// Who names a keytab means it.
+func TestTokensAreOfNoLogin(t *testing.T) {
+	conf := t.TempDir()
+	text := "<configuration><property><name>hadoop.security.authentication</name><value>kerberos</value></property></configuration>"
+	if err := os.WriteFile(filepath.Join(conf, "core-site.xml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := map[string]string{plan.TokensVariable: "/tokens"}
+	for login, want := range map[Login]bool{{}: true, {Keytab: "/k"}: false} {
+		if got := FindFacts(conf, login, env); !got.Tickets || got.Tokens != want {
+			t.Errorf("%+v: got tickets %t, tokens %t", login, got.Tickets, got.Tokens)
+		}
 	}
 }
 

@@ -244,8 +244,8 @@ func (r *runner) hostFacts() plan.HostFacts {
 		Inherited: launcher.Inherit(os.Environ(), r.flags.Env), Given: launcher.Given(os.Environ(), r.flags.Env),
 		Shell: prepare.Shell(),
 	}
-	conf := cmp.Or(facts.Given["HADOOP_CONF_DIR"], r.flags.Filesystem.Hadoop.Login.Dir())
-	facts.Hadoop = hadoop.FindFacts(conf, facts.Inherited)
+	login := r.flags.Filesystem.Hadoop.Login
+	facts.Hadoop = hadoop.FindFacts(cmp.Or(facts.Given["HADOOP_CONF_DIR"], login.Dir()), login, facts.Inherited)
 	return facts
 }
 
