@@ -69,6 +69,9 @@ func advice(c registry.Class, app string, first registry.Instance, exit *registr
 	case registry.ClassHost, registry.ClassPreempted:
 		return "launch the app again: it resumes from its checkpoint"
 	case registry.ClassGPU:
+		if exit != nil && strings.Contains(exit.Why, noGPU) {
+			return "ask for no GPUs, or launch the app where muster doctor shows some"
+		}
 		return "launch the app again, on another host if the device stays faulty"
 	case registry.ClassNetwork:
 		if exit != nil && exit.Code == nil && exit.Signal == 0 { // not even its ports were available
@@ -120,6 +123,9 @@ const (
 	noSpace = "no space left on device"
 	inUse   = "address already in use"
 )
+
+// noGPU is what an agent says of a host without any (shim/gpu/grant).
+const noGPU = "no GPU here"
 
 // The exit codes of a shell that may not execute a command, and that does not find it (POSIX.1-2017, XCU 2.8.2); the
 // latter also of glibc's loader without a library.

@@ -342,6 +342,17 @@ func TestInstanceFailures(t *testing.T) {
 				g.t.Errorf("got advice %q", g.dir.Verdict.Advice)
 			}
 		}},
+		{"a host without GPUs", asynchronous(), func(g *gang) {
+			g.report("worker-0", registry.PhaseFailed, registry.MemberExit{
+				Class: registry.ClassGPU, Final: true, Why: "did not start: 1 GPU asked for: no GPU here: no NVIDIA driver",
+			})
+		}, func(g *gang) {
+			g.wantVerdict(registry.Failed, registry.ClassGPU, "worker-0",
+				"worker-0 failed: did not start: 1 GPU asked for: no GPU here: no NVIDIA driver")
+			if g.dir.Verdict.Advice != "ask for no GPUs, or launch the app where muster doctor shows some" {
+				g.t.Errorf("got advice %q", g.dir.Verdict.Advice)
+			}
+		}},
 		{"a port that another has", asynchronous(), func(g *gang) {
 			g.report("worker-0", registry.PhaseFailed, registry.MemberExit{
 				Code: new(1), Class: registry.ClassNetwork, Final: true, Why: "address already in use",
