@@ -22,8 +22,20 @@ func TestExamplesInTheirImage(t *testing.T) {
 	tensorflow(t)
 	top := folder.Temp(t, "muster-images-")
 	layout, store := filepath.Join(top, "layout"), folder.OfAll(t, filepath.Join(top, "store"))
-	if said, err := exec.Command("../../scripts/images", layout, "tensorflow").CombinedOutput(); err != nil {
-		t.Fatalf("scripts/images: %v\n%s", err, said)
+	names := []string{"base", "tensorflow"}
+	for _, name := range names { // one after the other: the second leaves the first where it is
+		if said, err := exec.Command("../../scripts/images", layout, name).CombinedOutput(); err != nil {
+			t.Fatalf("scripts/images: %v\n%s", err, said)
+		}
+	}
+	index, err := os.ReadFile(filepath.Join(layout, "index.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if !strings.Contains(string(index), `"org.opencontainers.image.ref.name": "`+name+`"`) {
+			t.Errorf("no image %s in %s", name, index)
+		}
 	}
 	if err := os.CopyFS(filepath.Join(store, "code"), os.DirFS(filepath.Join(examples, "code"))); err != nil {
 		t.Fatal(err)
