@@ -157,6 +157,14 @@ func TestStarterThatLingers(t *testing.T) {
 			asks(t, g, env, "echo >$D/end")
 			deserted(t, g, 3)
 		}, 0, 0, false},
+		{"the last ends, after an exec was given up that had not seen its child's end", `daemon : "read x <$D/end" pid`, 1, func(t *testing.T, g *Guard, env []string) {
+			s := run(t, g, ExecSpec{Env: env}, `mkfifo $D/die; (read x <$D/die; exit 5) & echo $! >$D/child; exec sh -c 'echo up; exec sleep 1000'`)
+			wantLine(t, s, "up")
+			says(t, g, env, "echo >$D/die; until grep -q ') Z ' /proc/$(cat $D/child)/stat; do :; done")
+			s.giveUp()
+			asks(t, g, env, "echo >$D/end")
+			deserted(t, g, 0)
+		}, 0, 0, false},
 		{"killed", stays, 1, func(t *testing.T, g *Guard, _ []string) {
 			if err := g.Kill(); err != nil {
 				t.Error(err)

@@ -135,11 +135,12 @@ static bool descends(struct tree *t, const struct proc *p, const struct job *j, 
 	return false;
 }
 
+/* A zombie may belong too: its parent is to be killed, and who is left with it is us. */
 static bool belongs(struct tree *t, const struct proc *p, const struct job *j, pid_t leader)
 {
 	pid_t app = app_pid();
 
-	if (p->mine <= 0 || !tree_alive(p) || (app && under(t, p, app)))
+	if (p->mine <= 0 || (app && under(t, p, app)))
 		return false;
 	return descends(t, p, j, leader) || descends(t, tree_find(t, p->session), j, leader);
 }
@@ -159,8 +160,11 @@ static size_t stop(struct tree *t, const struct job *j, pid_t leader)
 
 			if (!p->execs)
 				continue;
-			n++;
 			note_killed(p->pid);
+			p->execs = tree_alive(p);
+			if (!p->execs)
+				continue;
+			n++;
 			if (p->state != 'T' && p->state != 't' && p->state != 'D' && tree_signal(p, SIGSTOP) == 0)
 				fresh++;
 		}
