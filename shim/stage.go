@@ -62,7 +62,7 @@ func (r stageRoom) Do(ctx context.Context, _ machine.Effect, s machine.State) (m
 func (r stageRoom) rest(ctx context.Context) {
 	d := r.member.Membership().Directive()
 	left := time.Until(d.At.Add(d.Pause()))
-	if d.Retries.Gen != d.Gen || left <= 0 {
+	if d.Retries.Gen != d.Gen || d.Act != registry.ActWait || left <= 0 { // who joins others that run waits for nobody
 		return
 	}
 	left = min(left, d.Pause()) // clocks of hosts may differ

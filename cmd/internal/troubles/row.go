@@ -144,7 +144,7 @@ func isClass(text string) bool {
 }
 
 // Heard is the symptom with a row that stands in the last words of a program: the first of the last line that has one.
-// They are words for Help; empty: no line has any.
+// They are words for Help, as a shell takes them; empty: no line has any.
 func Heard(words string) string {
 	for _, line := range slices.Backward(strings.Split(words, "\n")) {
 		first, at := "", len(line)
@@ -162,8 +162,22 @@ func Heard(words string) string {
 			}
 		}
 		if first != "" {
-			return first
+			return forShell(first)
 		}
 	}
 	return ""
+}
+
+// steers are what a shell reads otherwise in a word without quotes.
+var steers = regexp.MustCompile(`[^\pL\pN_./:=,@+%-]`)
+
+// forShell are the words of a symptom as they are typed.
+func forShell(symptom string) string {
+	words := strings.Fields(symptom)
+	for i, w := range words {
+		if steers.MatchString(w) {
+			words[i] = `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "$", `\$`, "`", "\\`").Replace(w) + `"`
+		}
+	}
+	return strings.Join(words, " ")
 }

@@ -8,6 +8,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -242,6 +243,7 @@ func TestHeard(t *testing.T) {
 			"libcudnn.so",
 		},
 		{"the last line that has one", "No module named 'a'\nAddress already in use\nbye", "Address already in use"},
+		{"a word with an apostrophe", "python3: can't open file '/x.py': [Errno 2] No such file or directory", `"can't" open file`},
 		{"nothing known", "Killed\nnot found\n", ""},
 		{"nothing", "", ""},
 	}
@@ -251,7 +253,11 @@ func TestHeard(t *testing.T) {
 			if got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
-			if got != "" && len(find(got)) == 0 {
+			typed, err := exec.Command("sh", "-c", "printf '%s ' "+got).Output()
+			if err != nil {
+				t.Errorf("no shell reads %s: %v", got, err)
+			}
+			if got != "" && len(find(strings.TrimSpace(string(typed)))) == 0 {
 				t.Errorf("muster help errors %s finds nothing", got)
 			}
 		})
