@@ -74,6 +74,8 @@ type advance struct {
 type keeping struct {
 	callOff   func() // ends what is being written; nil: nothing is
 	conducted bool   // the agent was the conductor, for a while at least
+
+	historyTried sync.Once
 }
 
 // self is which agent this is, of which app.

@@ -38,6 +38,7 @@ type stageRoom struct{ *agent }
 func (r stageRoom) Do(ctx context.Context, _ machine.Effect, s machine.State) (machine.Event, bool) {
 	r.logFile.open(filepath.Join(r.logDir, s.Instance.String(), "agent.log"), r.started, r.log)
 	r.linkLogs(s.Instance)
+	r.historyTried.Do(func() { go r.tryHistory(context.WithoutCancel(ctx)) })
 	r.rest(ctx)
 	p, err := r.stage(ctx, s.Instance)
 	if err != nil {

@@ -92,6 +92,9 @@ func (s *Store) takeHere(_ context.Context, app string, mode fs.FileMode) error 
 	}
 	root := s.here.root.Load()
 	made := root.Mkdir(app, mode)
+	if errors.Is(made, fs.ErrPermission) {
+		return fmt.Errorf("%w: a store that several users share has mode 1777 (chmod 1777 %s)", made, s.top)
+	}
 	if made != nil && !errors.Is(made, fs.ErrExist) {
 		return made
 	}

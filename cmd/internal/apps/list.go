@@ -72,7 +72,7 @@ func (k Lookup) NoApps(running bool) string {
 	where := "on this host; --registry consul://HOST:PORT asks a registry, and --ui URL a page"
 	switch {
 	case k.Past.Alone:
-		return "no runs in the history store " + k.Past.Store.URL
+		return "no runs in the history store " + k.Past.Store.URL + ", or none that this user may read"
 	case k.Page != nil:
 		where = "on the page that was asked"
 	case !k.Address.IsZero():
