@@ -29,6 +29,27 @@ func StateDir(uid int, runtimeDir string) string {
 	return fmt.Sprintf("/tmp/muster-%d", uid)
 }
 
+// OtherUsers are the usual state folders of the users of this host but root, who alone may open all of them: those that
+// have apps. at is the host's root folder.
+func OtherUsers(at string) []Dir {
+	var found []Dir
+	for _, pattern := range []string{"run/user/*/muster", "tmp/muster-*"} {
+		all, _ := filepath.Glob(filepath.Join(at, pattern)) // it is a good pattern
+		for _, dir := range all {
+			info, err := os.Lstat(dir)
+			if err != nil || !info.IsDir() {
+				continue
+			}
+			uid, known := owner(info)
+			usual := dir == filepath.Join(at, StateDir(uid, "")) || dir == filepath.Join(at, StateDir(uid, fmt.Sprintf("/run/user/%d", uid)))
+			if there, _ := filepath.Glob(Dir(dir).App("*")); known && uid != 0 && usual && len(there) > 0 {
+				found = append(found, Dir(dir))
+			}
+		}
+	}
+	return found
+}
+
 // UnitsDir is the state folder of the agents that rendered systemd units start: %t/muster-agents/state, see
 // systemd.unit(5).
 func UnitsDir(uid int, runtimeDir string) string {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -31,6 +32,30 @@ func TestStateDir(t *testing.T) {
 		if got := StateDir(c.uid, c.runtimeDir); got != c.want {
 			t.Errorf("StateDir(%d, %q) = %q, want %q", c.uid, c.runtimeDir, got, c.want)
 		}
+	}
+}
+
+func TestOtherUsers(t *testing.T) {
+	need.Root(t)
+	top := t.TempDir()
+	for dir, uid := range map[string]int{
+		"tmp/muster-1000/apps/a": 1000, "tmp/muster-1001/apps/a": 1002, "tmp/muster-1003/apps": 1003, "tmp/muster-1004/apps/a": 0,
+		"run/user/1005/muster/apps/b": 1005, "run/user/1006/muster/apps/b": 1005, "run/muster/apps/c": 0,
+	} {
+		at := filepath.Join(top, dir)
+		if err := os.MkdirAll(at, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for at != top {
+			if err := os.Chown(at, uid, -1); err != nil {
+				t.Fatal(err)
+			}
+			at = filepath.Dir(at)
+		}
+	}
+	want := []Dir{Dir(filepath.Join(top, "run/user/1005/muster")), Dir(filepath.Join(top, "tmp/muster-1000"))}
+	if got := OtherUsers(top); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

@@ -81,13 +81,38 @@ func (f Facts) NoRegistry(otherwise string) error {
 
 // UnknownApp is an app that neither this host nor the registry knows.
 func (k Lookup) UnknownApp(id string, address registry.Address) error {
-	return exit.With(exit.Usage, noApp{id: id, address: address.String()})
+	return exit.With(exit.Usage, noApp{id: id, address: address.String(), other: k.otherUser(id)})
+}
+
+// otherUser is the state folder of another user of this host who has that app, where root asks; "": there is none.
+func (k Lookup) otherUser(id string) status.Dir {
+	for _, dir := range k.otherUsers() {
+		if _, err := os.Stat(dir.App(id)); err == nil {
+			return dir
+		}
+	}
+	return ""
+}
+
+// otherUsers are the state folders of other users of this host, where root asks for its own apps.
+func (k Lookup) otherUsers() []status.Dir {
+	if os.Geteuid() != 0 || k.State != status.Dir(status.StateDir(0, "")) {
+		return nil
+	}
+	return status.OtherUsers("/")
 }
 
 // noApp is an app that this host and a registry were asked for; "": this host alone.
-type noApp struct{ id, address, nowhere string } // nowhere: where no registry answered
+type noApp struct {
+	id, address string
+	nowhere     string     // where no registry answered
+	other       status.Dir // of another user of this host, who has it
+}
 
 func (e noApp) Error() string {
+	if e.other != "" {
+		return fmt.Sprintf("no app %q of this user; another user of this host has one: --state-dir %s", e.id, e.other)
+	}
 	if e.nowhere != "" {
 		return fmt.Sprintf("no app %q on this host, and no registry at %s; give --registry, or the --state-dir "+
 			"that its agents were given", e.id, e.nowhere)
@@ -148,7 +173,7 @@ func (k Lookup) present(ctx context.Context, id string) (Facts, error) {
 	case errors.Is(err, registry.ErrNoApp) && f.Local == nil:
 		return f, k.UnknownApp(id, f.Address)
 	case errors.Is(err, registry.ErrUnreachable) && f.Local == nil && !k.Named:
-		return f, exit.With(exit.Usage, noApp{id: id, nowhere: f.Address.String()})
+		return f, exit.With(exit.Usage, noApp{id: id, nowhere: f.Address.String(), other: k.otherUser(id)})
 	case errors.Is(err, registry.ErrNoApp):
 		f.Silent = err
 	case f.Local == nil || errors.Is(err, registry.ErrForbidden) || exit.CodeOf(err) == exit.Usage:

@@ -78,6 +78,12 @@ func (k Lookup) NoApps(running bool) string {
 	case !k.Address.IsZero():
 		where = "on this host and in registry " + k.Address.String()
 	}
+	if others := k.otherUsers(); len(others) > 0 && k.Page == nil {
+		where += fmt.Sprintf("; other users have apps here: --state-dir %s", others[0])
+		if more := len(others) - 1; more > 0 {
+			where += fmt.Sprintf(" (and %d more)", more)
+		}
+	}
 	if running {
 		return "nothing runs " + where
 	}
