@@ -30,7 +30,7 @@ func (j *job) board() {
 		return
 	}
 	where := ` --host=127.0.0.1 --port="$MUSTER_PORT_SIDE_BOARD_INNER"`
-	if j.said(r.name, boardKey+".key") { // false: true is what we would say
+	if j.ourText(r.name, boardKey+".key") == "false" {
 		where = ` --host="$MUSTER_HOST" --port="$MUSTER_PORT_SIDE_BOARD"`
 	}
 	logs := " --logdir=" + shellwords.Word(dir)

@@ -243,6 +243,10 @@ func TestFailureRules(t *testing.T) {
 
 // What an option says, by a key of the worker's that must hold it.
 func TestMeanings(t *testing.T) {
+	const (
+		inner = `tensorboard --host=127.0.0.1 --port="$MUSTER_PORT_SIDE_BOARD_INNER" --reload_interval=1 --logdir=eventLog`
+		outer = `tensorboard --host="$MUSTER_HOST" --port="$MUSTER_PORT_SIDE_BOARD" --reload_interval=1 --logdir=eventLog`
+	)
 	tests := []struct {
 		line, component, key, want string
 	}{
@@ -294,6 +298,11 @@ func TestMeanings(t *testing.T) {
 			`exec visualDL --host=127.0.0.1 --port="$MUSTER_PORT_SIDE_BOARD_INNER" --logdir=eventLog --cache_timeout=20 --model_pb=m; else ` +
 			`exec visualdl --host=127.0.0.1 --port="$MUSTER_PORT_SIDE_BOARD_INNER" --logdir=eventLog --cache-timeout=20 --model=m; fi`},
 		{"--app-type tensorflow --worker-num 3 --chiefworker-memory 2g --board-enable true --board-index 2 a", "worker", "muster.side.board.index", "1"},
+		{"--app-type tensorflow --board-enable true --conf muster.side.board.key=true a", "worker", "muster.side.board", inner},
+		{"--app-type tensorflow --board-enable true --conf muster.side.board.key=false a", "worker", "muster.side.board", outer},
+		{"--app-type tensorflow --board-enable true --conf muster.side.board.key=false a", "worker", "muster.side.board.key", "false"},
+		{"--app-type tensorflow --board-enable true --conf worker:muster.side.board.key=true --conf muster.side.board.key=false a", "worker", "muster.side.board", inner},
+		{"--app-type tensorflow --board-enable true --conf muster.side.board.key=true --conf muster.side.board.key=false a", "worker", "muster.side.board", outer},
 		{"--conf hbox.app.max.attempts=3 a", "worker", "muster.retry", "2"},
 		{"--conf hbox.job.exec.timeout=1500 a", "worker", "muster.timeout", "1500ms"},
 		{"--conf muster.checkpoint.dir=/c a", "worker", "muster.checkpoint.dir", "/c"},

@@ -25,6 +25,19 @@ func (j *job) said(component, key string) bool {
 	})
 }
 
+// ourText is what --conf muster.X gives a key of a component: its own before the app's, the last of several; empty:
+// nothing.
+func (j *job) ourText(component, key string) string {
+	for _, of := range []string{component, ""} {
+		for _, s := range slices.Backward(j.ours) {
+			if s.key == key && s.component == of {
+				return s.Text
+			}
+		}
+	}
+	return ""
+}
+
 // global and own set keys of appConfig, limit one of resources, unless the command line sets them itself.
 func (j *job) global(key, text string, at appdef.Place) { j.own("", key, text, at) }
 
