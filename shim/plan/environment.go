@@ -99,13 +99,16 @@ func (b *builder) musterEnv(p Plan) map[string]string {
 		env["AGENT_WORK_ROOT"], env["AGENT_LOG_ROOT"] = b.req.root(), b.req.log()
 	}
 	for _, port := range p.Ports {
-		env["MUSTER_PORT_"+variable(port.Name)] = portToken + port.Name + "}}"
+		env[portVariable(port.Name)] = portToken + port.Name + "}}"
 	}
 	if first := firstPort(p.Ports); first != "" {
 		env["MUSTER_PORT"] = portToken + first + "}}"
 	}
 	return env
 }
+
+// portVariable is the name of the variable that has the number of a port.
+func portVariable(port string) string { return "MUSTER_PORT_" + variable(port) }
 
 // gpuEnv restricts the process to the devices that it was granted. Without a grant that is none, whatever the launcher
 // and the host show: empty, CUDA_VISIBLE_DEVICES hides all, where unset shows all.

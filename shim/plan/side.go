@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -73,13 +74,24 @@ func (b *builder) side(p Plan, s beside) Side {
 
 // behindKey reports a command that would listen where the agent does, or at a port that is not there.
 func (b *builder) behindKey(s beside, key string) {
-	port, inner := "{{port."+appdef.SidePort(s.Name)+"}}", "{{port."+appdef.SideInnerPort(s.Name)+"}}"
+	port, inner := portToken+appdef.SidePort(s.Name)+"}}", portToken+appdef.SideInnerPort(s.Name)+"}}"
+	portVar, innerVar := portVariable(appdef.SidePort(s.Name)), portVariable(appdef.SideInnerPort(s.Name))
+	const listens = ", at which the agent asks for a key"
 	switch {
-	case s.Key && strings.Contains(s.Command, port) && !strings.Contains(s.Command, inner):
-		b.problem(b.key(key), port+" in "+key+", at which the agent asks for a key", inner+", at 127.0.0.1", "")
+	case s.Key && (strings.Contains(s.Command, inner) || namesVariable(s.Command, innerVar)):
+	case s.Key && strings.Contains(s.Command, port):
+		b.problem(b.key(key), port+" in "+key+listens, inner+", at 127.0.0.1", "")
+	case s.Key && namesVariable(s.Command, portVar):
+		b.problem(b.key(key), portVar+" in "+key+listens, innerVar+", at 127.0.0.1", "")
 	case !s.Key && strings.Contains(s.Command, inner):
 		b.problem(b.key(key), inner+" in "+key, port+", or "+key+".key=true", "without a key there is no second port")
 	}
+}
+
+// namesVariable tells whether the text of a shell, or of a program in it, names a variable of the environment: whole,
+// as that of one port may begin that of another.
+func namesVariable(text, name string) bool {
+	return regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `\b`).MatchString(text)
 }
 
 // history is where the folder of a side process is kept.

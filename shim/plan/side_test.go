@@ -71,6 +71,15 @@ func TestSideListensBehindItsKey(t *testing.T) {
 	for command, want := range map[string]map[bool]string{
 		"b {{port.side.board}}":       {true: "at which the agent asks for a key", false: ""},
 		"b {{port.side.board.inner}}": {true: "", false: "without a key there is no second port"},
+		`b "$MUSTER_PORT_SIDE_BOARD"`: {
+			true: "MUSTER_PORT_SIDE_BOARD in muster.side.board, at which the agent asks for a key, " +
+				"want MUSTER_PORT_SIDE_BOARD_INNER, at 127.0.0.1", false: "",
+		},
+		"b $MUSTER_PORT_SIDE_BOARD_INNER":                            {true: "", false: ""},
+		"b ${MUSTER_PORT_SIDE_BOARD_INNER:-$MUSTER_PORT_SIDE_BOARD}": {true: "", false: ""},
+		"b $MUSTER_PORT_SIDE_BOARDS":                                 {true: "", false: ""},
+		"b $MUSTER_PORT_SIDE_BOARD {{port.side.board.inner}}":        {true: "", false: "without a key"},
+		"b {{port.side.board}} $MUSTER_PORT_SIDE_BOARD_INNER":        {true: "", false: ""},
 	} {
 		for key, problem := range want {
 			app := with(trainingApp(), "worker", func(c *appdef.Component) {
