@@ -115,8 +115,7 @@ func (p Page) handler() http.Handler {
 		query := r.URL.Query()
 		switch {
 		case p.shown(r) && !query.Has(parameter):
-			welcome(w, r)
-			proxy.ServeHTTP(w, r)
+			pass(w, r, proxy)
 		case p.is(query.Get(parameter)) && (r.Method == http.MethodGet || r.Method == http.MethodHead):
 			query.Del(parameter)
 			http.SetCookie(w, &http.Cookie{
@@ -130,12 +129,37 @@ func (p Page) handler() http.Handler {
 			}
 			http.Redirect(w, r, at, http.StatusSeeOther)
 		case p.shown(r):
-			welcome(w, r)
-			proxy.ServeHTTP(w, r)
+			pass(w, r, proxy)
 		default:
 			p.refuse(w)
 		}
 	})
+}
+
+// pass hands a request that has shown the key on, unless another page has a browser send it.
+func pass(w http.ResponseWriter, r *http.Request, to http.Handler) {
+	if err := mayAsk(r); err != nil {
+		http.Error(w, err.Error(), http.StatusForbidden)
+		return
+	}
+	welcome(w, r)
+	to.ServeHTTP(w, r)
+}
+
+// mayAsk refuses an act, and an upgrade, of another page. A browser sends it with our cookie where that page is of the
+// same site: at another port of this host, or at another host of its domain. A look gives nothing away: that page does
+// not see the answer. Programs other than browsers name no origin.
+func mayAsk(r *http.Request) error {
+	look := slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions}, r.Method) &&
+		r.Header.Get("Upgrade") == ""
+	origin := r.Header.Get("Origin")
+	if look || origin == "" {
+		return nil
+	}
+	if u, err := url.Parse(origin); err != nil || !strings.EqualFold(u.Host, r.Host) { // what "null" has is no host
+		return fmt.Errorf("origin %q: only this page itself, at %q, may ask here", origin, r.Host)
+	}
+	return nil
 }
 
 func (p Page) is(key string) bool { return subtle.ConstantTimeCompare([]byte(key), []byte(p.Key)) == 1 }

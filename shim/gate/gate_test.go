@@ -93,6 +93,15 @@ func TestGate(t *testing.T) {
 		{"a cookie, and the program's password", "GET", "/", map[string]string{"Cookie": cookie + key, "Authorization": "Basic YTpi"}, 200, `auth="Basic YTpi"`},
 		{"the link again", "GET", "/?token=" + key, map[string]string{"Cookie": cookie + key}, 303, "/"},
 		{"another's JSON cookie", "GET", "/a%2Fb?x=1;2", map[string]string{"Cookie": `j={"a":"b,c"}; ` + cookie + key}, 200, `GET /a%2Fb?x=1;2 auth="" cookies="j={\"a\":\"b,c\"}"`},
+		{"its own act", "POST", "/x", map[string]string{"Cookie": cookie + key, "Origin": at}, 200, "POST /x"},
+		{"its own act, by TLS", "POST", "/x", map[string]string{"Cookie": cookie + key, "Origin": "https" + strings.TrimPrefix(at, "http")}, 200, "POST /x"},
+		{"an act of no browser", "DELETE", "/x", map[string]string{"Cookie": cookie + key}, 200, "DELETE /x"},
+		{"an act of another port's page", "POST", "/x", map[string]string{"Cookie": cookie + key, "Origin": "http://127.0.0.1:1"}, 403, `origin "http://127.0.0.1:1": only this page itself`},
+		{"an act of another page, with a parameter", "PUT", "/x?token=own", map[string]string{"Cookie": cookie + key, "Origin": "http://evil.test"}, 403, "only this page itself"},
+		{"an act of a frame's", "POST", "/x", map[string]string{"Cookie": cookie + key, "Origin": "null"}, 403, `origin "null": only this page itself`},
+		{"a stranger's act of another page", "POST", "/x", map[string]string{"Origin": "http://evil.test"}, 401, "asks for its key"},
+		{"a look of another page", "GET", "/x", map[string]string{"Cookie": cookie + key, "Origin": "http://evil.test"}, 200, "GET /x"},
+		{"a question of another page", "OPTIONS", "/x", map[string]string{"Cookie": cookie + key, "Origin": "http://evil.test"}, 200, "OPTIONS /x"},
 		{"a password", "GET", "/", map[string]string{"Authorization": "Basic " + basic("any", key)}, 200, `auth=""`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -163,22 +172,35 @@ func TestGateIsNotShut(t *testing.T) {
 	}
 }
 
-// A connection that is upgraded goes both ways.
+// A connection that is upgraded goes both ways; another page gets none.
 func TestGateUpgrades(t *testing.T) {
 	at, _ := behind(t)
+	for origin, code := range map[string]int{"": 101, "http://x": 101, "http://x:1": 403, "http://evil.test": 403, "null": 403} {
+		t.Run(origin, func(t *testing.T) { upgrades(t, at, origin, code) })
+	}
+}
+
+func upgrades(t *testing.T, at, origin string, code int) {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(at, "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(30 * time.Second))
-	fmt.Fprintf(conn, "GET /ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: echo\r\nAuthorization: Bearer %s\r\n\r\n", key)
+	fmt.Fprintf(conn, "GET /ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: echo\r\nAuthorization: Bearer %s\r\n", key)
+	if origin != "" {
+		fmt.Fprintf(conn, "Origin: %s\r\n", origin)
+	}
+	fmt.Fprint(conn, "\r\n")
 	in := bufio.NewReader(conn)
 	answer, err := http.ReadResponse(in, nil)
-	if err != nil || answer.StatusCode != http.StatusSwitchingProtocols {
-		t.Fatalf("%v, %v", answer, err)
+	if err != nil || answer.StatusCode != code {
+		t.Fatalf("%v, %v, want %d", answer, err, code)
 	}
 	defer answer.Body.Close()
+	if code != http.StatusSwitchingProtocols {
+		return
+	}
 	fmt.Fprintln(conn, "hello")
 	if line, err := in.ReadString('\n'); err != nil || line != "echo hello\n" {
 		t.Errorf("got %q, %v", line, err)

@@ -1,21 +1,26 @@
 package ui
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"golang.org/x/net/websocket"
 
 	"github.com/muster-agent/muster/cmd/internal/apps"
 	"github.com/muster-agent/muster/cmd/internal/view"
+	"github.com/muster-agent/muster/shim/gate"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -322,4 +327,59 @@ func TestForwardDialsTheAgentsAddress(t *testing.T) {
 	if want := "host=" + named.Host; w.Code != 200 || !strings.Contains(w.Body.String(), want) {
 		t.Errorf("%d %s, want %s", w.Code, w.Body, want)
 	}
+}
+
+// The agent that asks for a page's key takes what is forwarded for the page's own acts and connections.
+func TestForwardThroughTheGate(t *testing.T) {
+	there := board(t)
+	inner, err := strconv.Atoi(there.Port())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var served sync.WaitGroup
+	t.Cleanup(func() { cancel(); served.Wait() })
+	served.Go(func() {
+		err := gate.Serve(ctx, l, gate.Page{Name: "board", Port: inner, Key: "k", Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	s := &Server{Link: func(string) {}, host: "127.0.0.1:1", base: "http://127.0.0.1:1"}
+	const own = "p.localhost:1"
+	to := target{URL: &url.URL{Scheme: "http", Host: "localhost:" + portOf(t, l)}, dial: l.Addr().String(), key: "k", inner: inner}
+	ui := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.forward(w, r, "p", knownPage{page: page{"d1", "ps-0", "x"}, target: to})
+	}))
+	t.Cleanup(ui.Close)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, ui.URL+"/x/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Host = own
+	r.Header.Set("Origin", "http://"+own)
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		t.Errorf("the page's own act: %s", answer.Status)
+	}
+	if echo, err := talk(t, ui.URL, own, "http://"+own, ""); err != nil || echo != "hello" {
+		t.Errorf("the page's websocket: %q, %v", echo, err)
+	}
+}
+
+func portOf(t *testing.T, l net.Listener) string {
+	t.Helper()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
 }
