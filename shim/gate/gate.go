@@ -191,7 +191,7 @@ func (p Page) forget(r *http.Request) {
 			r.Header.Add("Cookie", text)
 		}
 	}
-	if query := r.URL.Query(); query.Has(parameter) && p.is(query.Get(parameter)) {
+	if query := r.URL.Query(); slices.ContainsFunc(query[parameter], p.is) {
 		query.Del(parameter)
 		r.URL.RawQuery = query.Encode()
 	}

@@ -102,6 +102,8 @@ func TestGate(t *testing.T) {
 		{"a stranger's act of another page", "POST", "/x", map[string]string{"Origin": "http://evil.test"}, 401, "asks for its key"},
 		{"a look of another page", "GET", "/x", map[string]string{"Cookie": cookie + key, "Origin": "http://evil.test"}, 200, "GET /x"},
 		{"a question of another page", "OPTIONS", "/x", map[string]string{"Cookie": cookie + key, "Origin": "http://evil.test"}, 200, "OPTIONS /x"},
+		{"the key behind the program's own", "GET", "/x?token=own&token=" + key + "&a=b", map[string]string{"Cookie": cookie + key}, 200, "GET /x?a=b "},
+		{"the program's own alone", "GET", "/x?token=own&a=b", map[string]string{"Cookie": cookie + key}, 200, "GET /x?token=own&a=b "},
 		{"a password", "GET", "/", map[string]string{"Authorization": "Basic " + basic("any", key)}, 200, `auth=""`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
