@@ -14,6 +14,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httputil"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -216,27 +217,44 @@ func (p Page) refuse(w http.ResponseWriter) {
 	_ = refusal.Execute(w, p.Name) // nobody reads any more
 }
 
-// Asks is the side process before whose page an agent asks for a key at a URL, by the ports of its instance; empty:
-// none.
-func Asks(ports map[string]int, at string) (side string) {
+// Asks is the side process before whose page an agent asks for a key at a URL, by the host and the ports of its
+// instance; empty: none.
+func Asks(of status.Location, at string) (side string) {
 	u, err := url.Parse(at)
-	if err != nil || u.Scheme != "http" {
+	if err != nil || u.Scheme != "http" || !sameHost(u.Hostname(), of.Host) {
 		return ""
 	}
-	for name, port := range ports {
+	for name, port := range of.Ports {
 		side, ok := appdef.CutSidePort(name)
-		if _, keyed := ports[appdef.SideInnerPort(side)]; ok && keyed && u.Port() == strconv.Itoa(port) {
+		if _, keyed := of.Ports[appdef.SideInnerPort(side)]; ok && keyed && u.Port() == strconv.Itoa(port) {
 			return side
 		}
 	}
 	return ""
 }
 
+// sameHost tells whether two names or addresses are the same host's as they are written: another host gets no key.
+func sameHost(a, b string) bool {
+	return a != "" && strings.EqualFold(a, b) || address(a).IsValid() && address(a) == address(b)
+}
+
+// address is the one that a host is written as; localhost is the loopback's.
+func address(host string) netip.Addr {
+	if strings.EqualFold(host, "localhost") {
+		return netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	}
+	at, err := netip.ParseAddr(host)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return at.Unmap()
+}
+
 // Shown are an instance's exports with the keys of the pages to which they lead, for who may have them.
-func Shown(token, app, instance string, ports map[string]int, exports map[string]string) map[string]string {
-	shown := maps.Clone(exports)
-	for name, value := range exports {
-		side := Asks(ports, value)
+func Shown(token, app, instance string, at status.Location) map[string]string {
+	shown := maps.Clone(at.Exports)
+	for name, value := range at.Exports {
+		side := Asks(at, value)
 		if side == "" {
 			continue
 		}

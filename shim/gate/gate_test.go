@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/muster-agent/muster/shim/status"
 )
 
 const key = "0123456789abcdef"
@@ -233,16 +235,50 @@ func TestShown(t *testing.T) {
 	ports := map[string]int{"side.board": 7001, "side.board.inner": 7002, "side.open": 7003, "global.worker.port": 7004}
 	exports := map[string]string{
 		"worker.board": "http://h:7001", "worker.run": "http://h:7001/a?b=c#d", "worker.open": "http://h:7003/", "worker.host_port": "h:7001",
-		"worker.inner": "http://h:7002",
+		"worker.inner": "http://h:7002", "worker.other": "http://other.example:7001/", "worker.loopback": "http://127.0.0.1:7001/",
+		"worker.capital": "http://H:7001/",
 	}
 	want := map[string]string{
 		"worker.board": "http://h:7001/?token=" + key, "worker.run": "http://h:7001/a?b=c&token=" + key + "#d", "worker.open": "http://h:7003/",
-		"worker.host_port": "h:7001", "worker.inner": "http://h:7002",
+		"worker.host_port": "h:7001", "worker.inner": "http://h:7002", "worker.other": "http://other.example:7001/",
+		"worker.loopback": "http://127.0.0.1:7001/", "worker.capital": "http://H:7001/?token=" + key,
 	}
-	if diff := cmp.Diff(Shown("t", "d1", "worker-0", ports, exports), want); diff != "" {
+	at := status.Location{Host: "h", Ports: ports, Exports: exports}
+	if diff := cmp.Diff(Shown("t", "d1", "worker-0", at), want); diff != "" {
 		t.Errorf("(-got +want):\n%s", diff)
 	}
-	if diff := cmp.Diff(Shown("", "d1", "worker-0", ports, exports), exports); diff != "" {
+	if diff := cmp.Diff(Shown("", "d1", "worker-0", at), exports); diff != "" {
 		t.Errorf("without a token (-got +want):\n%s", diff)
+	}
+}
+
+// A key goes to the host of its instance alone, however that is written.
+func TestAsks(t *testing.T) {
+	for _, tt := range []struct {
+		host, at string
+		asks     bool
+	}{
+		{"h1", "http://h1:7001", true},
+		{"h1", "http://H1:7001", true},
+		{"h1", "http://h2:7001", false},
+		{"h1", "http://h1.example:7001", false},
+		{"h1", "http://localhost:7001", false},
+		{"h1", "https://h1:7001", false},
+		{"h1", "http://h1@other.example:7001", false},
+		{"", "http://:7001", false},
+		{"10.0.0.1", "http://10.0.0.1:7001", true},
+		{"10.0.0.1", "http://[::ffff:10.0.0.1]:7001", true},
+		{"10.0.0.1", "http://127.0.0.1:7001", false},
+		{"127.0.0.1", "http://localhost:7001", true},
+		{"127.0.0.1", "http://127.0.0.1:7001", true},
+		{"127.0.0.1", "http://127.0.0.2:7001", false},
+		{"localhost", "http://127.0.0.1:7001", true},
+		{"fd00::1", "http://[fd00:0::1]:7001/", true},
+		{"fd00::1", "http://[fd00::2]:7001/", false},
+	} {
+		of := status.Location{Host: tt.host, Ports: map[string]int{"side.board": 7001, "side.board.inner": 7002}}
+		if got := Asks(of, tt.at); (got == "board") != tt.asks {
+			t.Errorf("%s at %q: got %q, want a key %t", tt.at, tt.host, got, tt.asks)
+		}
 	}
 }

@@ -231,7 +231,8 @@ func (w *watcher) pages() {
 		if !w.hbox || !m.Live {
 			continue
 		}
-		exports := gate.Shown(w.st.App.Token, w.st.ID, m.Instance.String(), m.Ports, m.Exports)
+		at := status.Location{Host: m.Addr, Ports: m.Ports, Exports: m.Exports}
+		exports := gate.Shown(w.st.App.Token, w.st.ID, m.Instance.String(), at)
 		for i, line := range HBoxPages(m.Instance.String(), exports) {
 			w.report(fmt.Sprintf("page %d of %s", i, m.Instance), line)
 		}

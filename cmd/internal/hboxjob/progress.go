@@ -80,7 +80,7 @@ func (p *Progress) ask(ctx context.Context) map[string]float64 {
 
 // shown are an instance's exports, with the keys of its pages. A registry that does not answer is asked again.
 func (p *Progress) shown(ctx context.Context, in registry.Instance, st status.State) map[string]string {
-	keyed := func(at string) bool { return gate.Asks(st.Ports, at) != "" }
+	keyed := func(at string) bool { return gate.Asks(st.Location, at) != "" }
 	if !slices.ContainsFunc(slices.Collect(maps.Values(st.Exports)), keyed) {
 		return st.Exports
 	}
@@ -91,7 +91,7 @@ func (p *Progress) shown(ctx context.Context, in registry.Instance, st status.St
 		}
 		p.token = facts.Registry.App.Token
 	}
-	return gate.Shown(p.token, p.App, in.String(), st.Ports, st.Exports)
+	return gate.Shown(p.token, p.App, in.String(), st.Location)
 }
 
 // read is what they have said in the end.

@@ -219,9 +219,9 @@ func (s *Server) targetNow(ctx context.Context, p page) (to target, err error) {
 		return to, err
 	}
 	to = target{URL: u, dial: u.Host}
-	ports := portsOf(v, p.instance)
-	if side := gate.Asks(ports, u.String()); side != "" && facts.Registry != nil {
-		to.inner = ports[appdef.SideInnerPort(side)]
+	of := locationOf(v, p.instance)
+	if side := gate.Asks(of, u.String()); side != "" && facts.Registry != nil {
+		to.inner = of.Ports[appdef.SideInnerPort(side)]
 		if to.key, err = gate.Key(facts.Registry.App.Token, p.app, p.instance, side); err != nil {
 			return to, err
 		}
@@ -232,13 +232,13 @@ func (s *Server) targetNow(ctx context.Context, p page) (to target, err error) {
 	return to, nil
 }
 
-func portsOf(v view.App, instance string) map[string]int {
+func locationOf(v view.App, instance string) status.Location {
 	for _, in := range v.Instances {
 		if in.Instance == instance {
-			return in.Ports
+			return in.Location
 		}
 	}
-	return nil
+	return status.Location{}
 }
 
 // openPage leads a browser to a page's own host name.

@@ -364,6 +364,6 @@ func (v *App) ShowKeys(f apps.Facts) {
 		return
 	}
 	for i, row := range v.Instances {
-		v.Instances[i].Exports = gate.Shown(f.Registry.App.Token, f.ID, row.Instance, row.Ports, row.Exports)
+		v.Instances[i].Exports = gate.Shown(f.Registry.App.Token, f.ID, row.Instance, row.Location)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/muster-agent/muster/cmd/internal/apps"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/registry/consul"
+	"github.com/muster-agent/muster/shim/gate"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -243,6 +244,33 @@ func TestProgress(t *testing.T) {
 		}
 		if line != c.line {
 			t.Errorf("%s: got line %q, want %q", name, line, c.line)
+		}
+	}
+}
+
+// A key stands in the URL of its own page alone, and in none after the run.
+func TestShowKeys(t *testing.T) {
+	key, err := gate.Key("t", "d1", "worker-0", "board")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const own, other = "http://h1:7001/", "http://other.example:7001/"
+	facts := apps.Facts{ID: "d1", Registry: &consul.Status{App: registry.AppRecord{Token: "t"}}}
+	for _, tt := range []struct {
+		verdict *registry.Verdict
+		want    map[string]string
+	}{
+		{nil, map[string]string{"worker.board": own + "?token=" + key, "worker.other": other}},
+		{&registry.Verdict{}, map[string]string{"worker.board": own, "worker.other": other}},
+	} {
+		v := App{Verdict: tt.verdict, Instances: []status.Instance{{
+			Identity: status.Identity{Instance: "worker-0"}, Location: status.Location{
+				Host: "h1", Ports: map[string]int{"side.board": 7001, "side.board.inner": 7002},
+				Exports: map[string]string{"worker.board": own, "worker.other": other},
+			},
+		}}}
+		if v.ShowKeys(facts); !maps.Equal(v.Instances[0].Exports, tt.want) {
+			t.Errorf("verdict %v: got %v, want %v", tt.verdict, v.Instances[0].Exports, tt.want)
 		}
 	}
 }
