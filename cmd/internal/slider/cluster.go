@@ -32,7 +32,15 @@ type yarnRecord struct {
 	TokenFile string `json:"token_file,omitempty"`
 	Runs      int    `json:"runs"`         // how many were submitted; the last one's name
 	ID        string `json:"id,omitempty"` // of the last application
+	// Last is the application before a submit, until it is known whether that submit has begun another one.
+	Last string `json:"last,omitempty"`
 }
+
+// begin keeps the application before a submit.
+func (y *yarnRecord) begin() { y.ID, y.Last = "", cmp.Or(y.ID, y.Last) }
+
+// is keeps which application a submit has begun; empty: none, and the one before remains the last.
+func (y *yarnRecord) is(id string) { y.ID, y.Last = cmp.Or(id, y.Last), "" }
 
 // run is the name of the last run.
 func (y *yarnRecord) run() string { return strconv.Itoa(y.Runs) }
@@ -151,6 +159,21 @@ func (a *app) service() (*yarnclient.Service, error) {
 	return yarnclient.OpenService(job.Request{Address: a.address(), Hadoop: y.Conf}, yarn.ServiceName(a.name), y.ID)
 }
 
+// found is the app at YARN, by the application that it has there: where a submit that failed has not said whether it
+// has begun one, YARN is asked. The id is empty where there was none at all.
+func (a *app) found(ctx context.Context) (*yarnclient.Service, error) {
+	s, err := a.service()
+	if err != nil || a.record.Yarn.ID != "" {
+		return s, err
+	}
+	id, err := s.Find(ctx, a.name)
+	if err != nil {
+		return nil, exit.Default(exit.Registry, err)
+	}
+	a.record.Yarn.is(id)
+	return a.service()
+}
+
 // standing is what the ResourceManager and the registry say of the app: the word of the first is kept, and why the
 // other says nothing.
 func (a *app) standing(ctx context.Context) (apps.Facts, error) {
@@ -158,14 +181,9 @@ func (a *app) standing(ctx context.Context) (apps.Facts, error) {
 	if a.word = yarnNew; a.record.Yarn.Runs == 0 {
 		return f, nil
 	}
-	s, err := a.service()
-	if err != nil {
+	s, err := a.found(ctx)
+	if err != nil || a.record.Yarn.ID == "" {
 		return f, err
-	}
-	if a.record.Yarn.ID == "" { // a submit that failed may have begun one
-		if a.record.Yarn.ID, err = s.Find(ctx, a.name); err != nil || a.record.Yarn.ID == "" {
-			return f, exit.Default(exit.Registry, err)
-		}
 	}
 	at, err := s.State(ctx)
 	if err != nil {

@@ -3,15 +3,19 @@ package slider
 import (
 	"bytes"
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/muster-agent/muster/cmd/internal/console"
+	"github.com/muster-agent/muster/registry/embedded"
 	"github.com/muster-agent/muster/shim/exit"
 )
 
@@ -89,6 +93,90 @@ func TestUpdateRunning(t *testing.T) {
 	args, err := a.submitArgs()
 	if i := slices.Index(args, "--token-file"); err != nil || i < 0 || args[i+1] != "/etc/other" {
 		t.Errorf("got %q, %v, want --token-file /etc/other", args, err)
+	}
+}
+
+// submitFails has this test's binary be a `muster submit` that fails.
+const submitFails = "SLIDER_TEST_SUBMIT_FAILS"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(submitFails) != "" {
+		os.Exit(exit.Timeout)
+	}
+	os.Exit(m.Run())
+}
+
+// stopped is an app whose only application has ended, at a ResourceManager that answers nothing of services while ill.
+func stopped(t *testing.T) (h home, ill *atomic.Bool, asked func() []string) {
+	t.Helper()
+	ill = new(atomic.Bool)
+	var mu sync.Mutex
+	var lines []string
+	yarn := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		lines = append(lines, r.Method+" "+r.URL.Path)
+		mu.Unlock()
+		switch {
+		case ill.Load():
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case r.URL.Path == "/ws/v1/cluster/info":
+			_, _ = w.Write([]byte(`{}`))
+		case r.URL.Path == "/ws/v1/cluster/apps/application_1_1":
+			_, _ = w.Write([]byte(`{"app": {"state": "FINISHED", "finalStatus": "SUCCEEDED"}}`))
+		default: // its services are those that run
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}))
+	t.Cleanup(yarn.Close)
+	r := embedded.New(embedded.Options{})
+	t.Cleanup(r.Close)
+	consul := httptest.NewServer(r.Handler())
+	t.Cleanup(consul.Close)
+	h, _ = onYarn(t)
+	a, err := h.opened(&call{}, "far")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.record.Yarn.Manager = strings.TrimPrefix(yarn.URL, "http://")
+	a.record.Yarn.Store = "file://" + t.TempDir()
+	a.record.Run.Registry = "consul://" + strings.TrimPrefix(consul.URL, "http://")
+	if err := a.record.write(a.kept()); err != nil {
+		t.Fatal(err)
+	}
+	return h, ill, func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(lines)
+	}
+}
+
+// TestSubmitFails keeps the application before a submit that failed while the ResourceManager said nothing of it.
+func TestSubmitFails(t *testing.T) {
+	h, ill, asked := stopped(t)
+	t.Setenv(submitFails, "1")
+	a, err := h.opened(&call{Streams: console.Streams{Out: io.Discard, Err: io.Discard}}, "far")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ill.Store(true)
+	if err := a.submit(context.Background(), nil); exit.CodeOf(err) != exit.Timeout {
+		t.Fatalf("submit: got %v, want %d", err, exit.Timeout)
+	}
+	if said, err := typed("status", "far"); exit.CodeOf(err) != exit.Registry {
+		t.Errorf("status of a ResourceManager that is ill: got %s, %v", said, err)
+	}
+	ill.Store(false)
+	said, err := typed("status", "far")
+	for _, want := range []string{`"yarn.state": "FINISHED"`, `"yarn.application.id": "application_1_1"`} {
+		if err != nil || !strings.Contains(said, want) {
+			t.Errorf("status: got %s, %v, want %s", said, err, want)
+		}
+	}
+	if said, err := typed("destroy", "far", "--force"); err != nil {
+		t.Fatalf("destroy: %s, %v", said, err)
+	}
+	if want := "DELETE /app/v1/services/far"; !slices.Contains(asked(), want) {
+		t.Errorf("YARN was asked %q, want %s", asked(), want)
 	}
 }
 

@@ -2,7 +2,6 @@ package slider
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -87,19 +86,18 @@ func (a *app) submit(ctx context.Context, lock *hostlock.Lock) error {
 	if !goesOn {
 		y.Runs++
 	}
-	before := y.ID
-	y.ID = "" // the one before is over; what a submit that fails has begun is found by its name
+	y.begin() // what a submit that fails has begun is found by its name
 	if err := a.record.write(a.kept()); err != nil {
 		return exit.With(exit.Forbidden, err)
 	}
 	answer, err := a.runSubmit()
 	if err != nil {
-		a.begunOr(ctx, before)
+		a.keepBegun(ctx)
 		fmt.Fprintf(a.Err, "%s is kept: muster slider start %s submits it again, update changes it, destroy --force "+
 			"removes it\n", a.name, a.name)
 		return err
 	}
-	y.ID = answer.ID
+	y.is(answer.ID)
 	if err := a.record.write(a.kept()); err != nil {
 		return exit.With(exit.Forbidden, fmt.Errorf("%s is there as %s: %w", a.name, y.ID, err))
 	}
@@ -113,17 +111,12 @@ func (a *app) submit(ctx context.Context, lock *hostlock.Lock) error {
 	return a.writeReport(ctx)
 }
 
-// begunOr keeps which application a submit that failed has begun; where YARN knows none that is ours, the one before.
-func (a *app) begunOr(ctx context.Context, before string) {
-	s, err := a.service()
-	if err != nil {
+// keepBegun keeps which application a submit that failed has begun, or the one before. A ResourceManager that does not
+// answer now is asked again by the next command about the app.
+func (a *app) keepBegun(ctx context.Context) {
+	if _, err := a.found(context.WithoutCancel(ctx)); err != nil {
 		return
 	}
-	id, err := s.Find(context.WithoutCancel(ctx), a.name)
-	if err != nil { // it is asked again by whoever asks for the app
-		return
-	}
-	a.record.Yarn.ID = cmp.Or(id, before)
 	if err := a.record.write(a.kept()); err != nil {
 		fmt.Fprintf(a.Err, "%s: %v\n", a.name, err)
 	}
@@ -352,19 +345,11 @@ func (a *app) forgetOnYarn(ctx context.Context) error {
 	if a.record.Yarn.Runs == 0 { // none was submitted
 		return nil
 	}
-	s, err := a.service()
+	s, err := a.found(ctx)
 	if err != nil {
 		return err
 	}
-	ours := a.record.Yarn.ID != ""
-	if !ours { // of none is it known that YARN took it
-		id, err := s.Find(ctx, a.name)
-		if err != nil {
-			return exit.Default(exit.Registry, err)
-		}
-		ours = id != ""
-	}
-	if ours {
+	if a.record.Yarn.ID != "" { // else YARN has taken none
 		if err := s.Destroy(ctx, a.name); err != nil {
 			return exit.Default(exit.Registry, err)
 		}
