@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"math"
 	"path"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -97,8 +96,8 @@ const endsWithin = 5 * time.Second
 type classes struct {
 	m    *Manager
 	plan plan.Plan
-	own  []string // once known
-	all  int      // once known
+	list *splitList // of all; nil: not known yet
+	own  int        // how many are this instance's
 }
 
 // bringClass prepares an input that a class reads. It asks for nothing yet: the class comes with the process's files.
@@ -124,19 +123,27 @@ func (c *classes) Feed(ctx context.Context, to io.Writer, count *stream.Count) e
 	if err := c.assign(ctx); err != nil {
 		return &stream.ReadError{Path: "splits of " + in.Format, Err: err}
 	}
-	if len(c.own) == 0 {
+	if c.own == 0 {
 		return nil
 	}
 	out := &feedCount{to: to, count: count}
+	splits, given := io.Pipe()
+	fed := make(chan struct{})
+	go func() {
+		defer close(fed)
+		given.CloseWithError(c.list.share(ctx, turnOf(in), given))
+	}()
 	words, properties := formats.Read(in)
-	err := c.m.java(ctx, words, strings.NewReader(properties+strings.Join(c.own, "")), out)
+	err := c.m.java(ctx, words, io.MultiReader(strings.NewReader(properties), splits), out)
+	_ = splits.Close()
+	<-fed
 	switch {
 	case out.err != nil:
 		return out.err
 	case err != nil:
 		return &stream.ReadError{Path: "by " + in.Format, Err: err}
 	}
-	count.Splits += len(c.own)
+	count.Splits += c.own
 	return nil
 }
 
@@ -158,139 +165,64 @@ func (f *feedCount) Write(b []byte) (int, error) {
 // assign finds the instance's splits, once.
 func (c *classes) assign(ctx context.Context) error {
 	in := c.plan.Inputs
-	if c.all > 0 {
+	if c.list != nil {
 		return nil
 	}
-	text, err := c.list(ctx)
+	list, err := c.bringList(ctx)
 	if err != nil {
 		return err
 	}
-	all := slices.Collect(strings.Lines(text))
-	if len(all) == 0 {
+	if list.all == 0 {
+		_ = list.Close() // it has no name and leaves nothing
 		return fmt.Errorf("the class has made none of %s", strings.Join(in.From[0].From, ", "))
 	}
-	c.all = len(all)
-	for _, line := range stream.Assign(stream.Turn{Workers: in.Workers, Worker: in.Worker, Shuffle: in.Shuffle}, all) {
-		c.own = append(c.own, strings.Clone(line)) // the run keeps these, and not the whole list
-	}
-	c.m.cfg.Log.Info("inputs assigned", "splits", c.all, "own", len(c.own), "format", in.Format)
-	if c.all < in.Workers && (in.Worker == 0 || len(c.own) == 0) {
-		c.m.warnFewSplits(c.all, in)
+	c.list, c.own = list, turnOf(in).Count(list.all)
+	c.m.cfg.Log.Info("inputs assigned", "splits", list.all, "own", c.own, "format", in.Format)
+	if list.all < in.Workers && (in.Worker == 0 || c.own == 0) {
+		c.m.warnFewSplits(list.all, in)
 	}
 	return nil
 }
 
-// mostSplits bounds the list of splits, in bytes: some 80,000 of them. The agent holds the list for a moment.
-const mostSplits = 16 << 20
+func turnOf(in *plan.Inputs) stream.Turn {
+	return stream.Turn{Workers: in.Workers, Worker: in.Worker, Shuffle: in.Shuffle}
+}
 
-// list is the list of all splits, a line each: that of the reader who was first to have made it.
-func (c *classes) list(ctx context.Context) (string, error) {
+// bringList keeps the list of all splits: that of the reader who was first to have made it.
+func (c *classes) bringList(ctx context.Context) (*splitList, error) {
 	in := c.plan.Inputs
+	words, properties := formats.Splits(in)
+	makeList := func(to io.Writer) error { return c.m.java(ctx, words, strings.NewReader(properties), to) }
 	if in.Shared == "" {
-		return c.make(ctx)
+		return c.m.keepSplits(c.plan, makeList)
 	}
 	opened, at, err := c.m.cfg.Stores.Open(ctx, c.plan, in.Shared, true)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	words, properties := formats.Splits(in)
 	sum := sha256.Sum256([]byte(strings.Join(words, "\x00") + "\x00" + properties))
 	l := sharedList{
 		store: opened, runs: at, run: path.Join(at, c.m.outputsOwner()),
 		name: hex.EncodeToString(sum[:8]), turn: c.m.cfg.Self.Inc,
 	}
-	text, err := l.read(ctx)
+	read := func(to io.Writer) error { return l.read(ctx, to) }
+	first, err := c.m.keepSplits(c.plan, read)
 	if !errors.Is(err, fs.ErrNotExist) {
-		return text, l.explain(in.Shared, err)
+		return first, l.explain(in.Shared, err)
 	}
-	if text, err = c.make(ctx); err != nil {
-		return "", err
-	}
-	text, err = l.share(ctx, text)
-	return text, l.explain(in.Shared, err)
-}
-
-func (c *classes) make(ctx context.Context) (string, error) {
-	out := &boundedText{}
-	words, properties := formats.Splits(c.plan.Inputs)
-	err := c.m.java(ctx, words, strings.NewReader(properties), out)
-	return out.String(), err
-}
-
-type boundedText struct{ bytes.Buffer }
-
-func (b *boundedText) Write(p []byte) (int, error) {
-	if b.Len()+len(p) > mostSplits {
-		return 0, fmt.Errorf("the list of splits is longer than %d bytes", mostSplits)
-	}
-	return b.Buffer.Write(p)
-}
-
-// sharedList is a list of splits in a store that all readers see:
-//
-//	<runs>/<run>/half-<name>-<turn>/list  while it is written
-//	<runs>/<run>/<name>/list              then, by one rename, of whoever is first
-type sharedList struct {
-	store      store.Store
-	runs, run  string // runs is the folder above the runs' own
-	name, turn string
-}
-
-func (l sharedList) explain(url string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("share the list of splits in %s: %w", url, store.Refused(l.runs, err))
-}
-
-func (l sharedList) read(ctx context.Context) (text string, err error) {
-	content, err := l.store.Open(ctx, path.Join(l.run, l.name, "list"), store.Position{})
+	own, err := c.m.keepSplits(c.plan, makeList)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, content.Close()) }()
-	b, err := io.ReadAll(io.LimitReader(content, mostSplits))
-	return string(b), err
-}
-
-// share gives the list to all, or returns that of the reader who was faster. It removes no other run's: one of the same
-// name in another registry may be at work.
-func (l sharedList) share(ctx context.Context, text string) (string, error) {
-	half := path.Join(l.run, "half-"+l.name+"-"+l.turn)
-	if err := l.store.Remove(ctx, half); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", err
+	isFirst, err := l.share(ctx, func(to io.Writer) error { return own.Feed(ctx, to, &stream.Count{}) })
+	if err == nil && isFirst {
+		return own, nil
 	}
-	file, err := l.store.Create(ctx, path.Join(half, "list"))
-	if err != nil {
-		return "", err
-	}
-	_, err = io.WriteString(file, text)
-	if err = errors.Join(err, file.Close()); err != nil {
-		return "", err
-	}
-	if err = l.store.Rename(ctx, half, path.Join(l.run, l.name)); err == nil {
-		return text, nil
-	}
-	first, unread := l.read(ctx)
-	if unread != nil {
-		return "", err
-	}
-	_ = l.store.Remove(ctx, half) // it goes with the run at the latest
-	return first, nil
-}
-
-// forgetSplits removes the lists of a run that has its verdict.
-func (m *Manager) forgetSplits(ctx context.Context, p plan.Plan) {
-	if p.Inputs == nil || p.Inputs.Shared == "" {
-		return
-	}
-	opened, at, err := m.cfg.Stores.Open(ctx, p, p.Inputs.Shared, true)
+	_ = own.Close() // it has no name and leaves nothing
 	if err == nil {
-		err = opened.Remove(ctx, path.Join(at, m.outputsOwner()))
+		first, err = c.m.keepSplits(c.plan, read)
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		m.cfg.Log.Warn("list of splits not removed", "in", p.Inputs.Shared, "err", err)
-	}
+	return first, l.explain(in.Shared, err)
 }
 
 // classSees refuses a place of this host that a class which is to write there does not see.
@@ -303,12 +235,8 @@ func (m *Manager) classSees(p plan.Plan, one plan.Output) error {
 
 // keep keeps what the process says, on the disk of its folder, until its end says whether that is an output.
 func (s *Pipes) keep(ctx context.Context, g *gathered) (left data.Left, err error) {
-	folder, err := s.m.instanceRoot(s.plan)
+	spool, err := s.m.newCache(s.plan, math.MaxInt64)
 	if err != nil {
-		return left, err
-	}
-	spool, err := stream.NewCache(folder, math.MaxInt64)
-	if err = errors.Join(err, folder.Close()); err != nil {
 		return left, err
 	}
 	g.spool = spool

@@ -1,13 +1,18 @@
 package manager
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -37,11 +42,12 @@ func TestSharedList(t *testing.T) {
 		{"a", "2", "x", "again\n", "two\n"},
 	} {
 		l := reader(step.app, step.run, step.turn)
-		if got, err := l.share(t.Context(), step.made); err != nil || got != step.want {
-			t.Errorf("%+v: got %q, %v", step, got, err)
+		if first, err := l.share(t.Context(), written(step.made)); err != nil || first != (step.made == step.want) {
+			t.Errorf("%+v: first: %t, %v", step, first, err)
 		}
-		if got, err := l.read(t.Context()); err != nil || got != step.want {
-			t.Errorf("%+v: read %q, %v", step, got, err)
+		var got strings.Builder
+		if err := l.read(t.Context(), &got); err != nil || got.String() != step.want {
+			t.Errorf("%+v: read %q, %v", step, &got, err)
 		}
 	}
 	left, err := filepath.Glob(filepath.Join(runs, "*", "*"))
@@ -55,8 +61,77 @@ func TestSharedList(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := reader("a", "1", "x")
-	_, err = l.share(t.Context(), "one\n")
+	_, err = l.share(t.Context(), written("one\n"))
 	if err = l.explain("hdfs://nn/s", err); err == nil || !strings.HasPrefix(err.Error(), "share the list of splits in hdfs://nn/s: ") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func written(text string) func(io.Writer) error {
+	return func(to io.Writer) error {
+		_, err := io.WriteString(to, text)
+		return err
+	}
+}
+
+// A list of any length costs the agent next to no memory, and each split is one reader's.
+func TestLongListOfSplits(t *testing.T) {
+	work := t.TempDir()
+	m := &Manager{cfg: Config{WorkDir: work}}
+	p := plan.Plan{Process: plan.Process{Folder: filepath.Join(work, "worker-0")}}
+	const all = 200_000
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	l, err := m.keepSplits(p, func(to io.Writer) error {
+		b := bufio.NewWriterSize(to, 1000) // lines are cut anywhere
+		for i := range all {
+			fmt.Fprintf(b, "%d:%0190d\n", i, i)
+		}
+		return b.Flush()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	runtime.ReadMemStats(&after)
+	if l.all != all || l.bytes < 2*16<<20 {
+		t.Errorf("got %d splits of %d bytes, want %d", l.all, l.bytes, all)
+	}
+	if grown := int64(after.HeapSys) - int64(before.HeapSys); grown > 16<<20 {
+		t.Errorf("the heap has grown by %d bytes with a list of %d", grown, l.bytes)
+	}
+	for _, shuffle := range []bool{false, true} {
+		had := make([]int, all)
+		for worker := range 3 {
+			turn := stream.Turn{Workers: 3, Worker: worker, Shuffle: shuffle}
+			var own bytes.Buffer
+			if err := l.share(t.Context(), turn, &own); err != nil {
+				t.Fatal(err)
+			}
+			n := 0
+			for line := range strings.Lines(own.String()) {
+				number, _, _ := strings.Cut(line, ":")
+				i, err := strconv.Atoi(number)
+				if err != nil || !turn.Has(i, all) || len(line) != len(number)+192 {
+					t.Fatalf("%+v: got the line %q, %v", turn, line, err)
+				}
+				had[i]++
+				n++
+			}
+			if n != turn.Count(all) {
+				t.Errorf("%+v: got %d splits, want %d", turn, n, turn.Count(all))
+			}
+		}
+		if i := slices.IndexFunc(had, func(n int) bool { return n != 1 }); i >= 0 {
+			t.Errorf("shuffle %t: split %d was given %d times", shuffle, i, had[i])
+		}
+	}
+}
+
+// A class that makes splits without end is stopped, and the error says what to do.
+func TestEndlessListOfSplits(t *testing.T) {
+	l := &splitList{bytes: mostSplits}
+	if _, err := l.Write([]byte("one more\n")); err == nil || !strings.Contains(err.Error(), "longer than 1024 MB: ask for fewer with muster.inputs.splits") {
 		t.Errorf("got %v", err)
 	}
 }

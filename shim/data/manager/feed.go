@@ -238,7 +238,7 @@ func (s *Pipes) inputCache(in *plan.Inputs) *stream.Cache {
 	if !in.Cache || in.Epochs < 2 {
 		return nil
 	}
-	cache, err := s.newCache(int64(cmp.Or(in.CacheLimit, appdef.StreamCacheLimit)) << 20)
+	cache, err := s.m.newCache(s.plan, int64(cmp.Or(in.CacheLimit, appdef.StreamCacheLimit))<<20)
 	if err != nil {
 		s.m.cfg.Log.Warn("inputs are read again for each epoch", "cause", "no cache could be made", "err", err)
 		return nil
@@ -246,8 +246,9 @@ func (s *Pipes) inputCache(in *plan.Inputs) *stream.Cache {
 	return cache
 }
 
-func (s *Pipes) newCache(limit int64) (_ *stream.Cache, err error) {
-	folder, err := s.m.instanceRoot(s.plan)
+// newCache makes a cache on the disk of the instance's folder.
+func (m *Manager) newCache(p plan.Plan, limit int64) (_ *stream.Cache, err error) {
+	folder, err := m.instanceRoot(p)
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ func (s *Share) feedTurns(ctx context.Context, out *sink) error {
 	}
 	last := -1
 	mine := func(group int) (own, over bool) {
-		own = turn.has(group, s.groups)
+		own = turn.Has(group, s.groups)
 		if own && group != last {
 			last = group
 			out.count.Splits++

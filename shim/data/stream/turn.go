@@ -6,13 +6,23 @@ type Turn struct {
 	Shuffle         bool // in turn; otherwise in blocks, of which the first ones may have one more
 }
 
-// has tells whether a split, by its number and the number of all, is the reader's.
-func (t Turn) has(i, all int) bool {
+// Has tells whether a split, by its number and the number of all, is the reader's.
+func (t Turn) Has(i, all int) bool {
 	if t.Shuffle {
 		return i%t.Workers == t.Worker
 	}
 	from, to := t.block(all)
 	return from <= i && i < to
+}
+
+// Count is how many of all splits are the reader's.
+func (t Turn) Count(all int) (own int) {
+	for i := range all {
+		if t.Has(i, all) {
+			own++
+		}
+	}
+	return own
 }
 
 // block is the reader's range of all splits, from (included) to to (excluded), when splits are assigned in blocks.
@@ -30,7 +40,7 @@ func (t Turn) block(all int) (from, to int) {
 func Assign[S any](t Turn, all []S) []S {
 	var own []S
 	for i, s := range all {
-		if t.has(i, len(all)) {
+		if t.Has(i, len(all)) {
 			own = append(own, s)
 		}
 	}
