@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/user"
 	"path/filepath"
 
 	"github.com/muster-agent/muster/appdef/hbox"
@@ -19,6 +18,10 @@ var siteFiles = [...]string{"hbox-site.xml", "xlearning-site.xml"}
 // Site reads the administrator's defaults: in the folder of --conf-dir, else where the variables of HBox's and
 // XLearning's clients say. A folder of a variable may be without the file, as in HBox.
 func Site(named string) (hbox.Site, error) {
+	return readSite(named, &account{uid: os.Getuid(), passwd: "/etc/passwd"})
+}
+
+func readSite(named string, user *account) (hbox.Site, error) {
 	dir := cmp.Or(named, os.Getenv("HBOX_CONF_DIR"), os.Getenv("XLEARNING_CONF_DIR"))
 	if dir == "" {
 		return hbox.Site{}, nil
@@ -32,27 +35,15 @@ func Site(named string) (hbox.Site, error) {
 		if err != nil {
 			return hbox.Site{}, exit.With(exit.Usage, fmt.Errorf("hbox-submit: %w", err))
 		}
-		return hbox.ReadSite(path, text, getenv)
+		site, err := hbox.ReadSite(path, text, user.getenv)
+		if err == nil && user.unknown != nil {
+			err = exit.Usagef("hbox-submit: %s: %v", path, user.unknown)
+		}
+		return site, err
 	}
 	if named != "" {
 		return hbox.Site{}, exit.Usagef("hbox-submit: --conf-dir %s: want a folder with %s or %s", named, siteFiles[0],
 			siteFiles[1])
 	}
 	return hbox.Site{}, nil
-}
-
-// getenv is a variable, or what Java calls user.name and user.home: both are the user database's, whatever USER and
-// HOME say.
-func getenv(name string) string {
-	if name != "user.name" && name != "user.home" {
-		return os.Getenv(name)
-	}
-	me, err := user.Current()
-	switch {
-	case err != nil:
-		return ""
-	case name == "user.home":
-		return me.HomeDir
-	}
-	return me.Username
 }

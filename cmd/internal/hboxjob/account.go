@@ -1,0 +1,75 @@
+package hboxjob
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"time"
+
+	"github.com/moby/sys/user"
+)
+
+// account is the user that this process runs as, as Java finds it: in the user database, whatever USER and HOME say.
+// Package os/user would not do: muster is built without the C library's lookups, and that package takes USER where
+// /etc/passwd has no line.
+type account struct {
+	uid    int
+	passwd string // the file
+
+	looked     bool
+	name, home string
+	unknown    error // what was asked for and nobody knows
+}
+
+// getentPatience bounds the lookup in a directory such as LDAP.
+const getentPatience = 10 * time.Second
+
+// getenv is a variable, or what Java calls user.name and user.home.
+func (a *account) getenv(name string) string {
+	switch name {
+	case "user.name":
+		return a.known(name, "USER", func() string { return a.name })
+	case "user.home":
+		return a.known(name, "HOME", func() string { return a.home })
+	}
+	return os.Getenv(name)
+}
+
+// known is what the user database has, else the variable.
+func (a *account) known(property, variable string, inDatabase func() string) string {
+	if !a.looked {
+		a.looked = true
+		a.name, a.home = a.find()
+	}
+	found := cmp.Or(inDatabase(), os.Getenv(variable))
+	if found == "" {
+		a.unknown = fmt.Errorf("it asks for ${%s}, and neither %s nor getent knows user %d: set %s", property, a.passwd,
+			a.uid, variable)
+	}
+	return found
+}
+
+// find looks into the file, then has getent ask the services of nsswitch.conf.
+func (a *account) find() (name, home string) {
+	own := func(u user.User) bool { return u.Uid == a.uid }
+	all, err := user.ParsePasswdFileFilter(a.passwd, own)
+	if err != nil || len(all) == 0 {
+		ctx, cancel := context.WithTimeout(context.Background(), getentPatience)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, "getent", "passwd", strconv.Itoa(a.uid))
+		cmd.WaitDelay = time.Second
+		said, err := cmd.Output()
+		if err != nil {
+			return "", ""
+		}
+		all, _ = user.ParsePasswdFilter(bytes.NewReader(said), own)
+	}
+	if len(all) == 0 {
+		return "", ""
+	}
+	return all[0].Name, all[0].Home
+}
