@@ -29,6 +29,7 @@ const (
 	// registryPatience bounds the last question to the registry.
 	registryPatience = 5 * time.Second
 	warnHistory      = "history"
+	warnSweep        = "history-sweep"
 )
 
 // historyWriter leaves an agent's part of its run in the history store.
@@ -55,30 +56,41 @@ func (k historyWriter) patience(window time.Duration) time.Duration {
 
 // keep writes while ctx lasts. It changes nothing of the agent's end: what fails is a warning.
 func (k historyWriter) keep(ctx context.Context, in registry.Instance, own history.Instance) {
-	if err := k.write(ctx, in, own); err != nil {
-		k.log.Warn("run not kept", "store", k.policy.History.Store, "err", err)
-		k.journal.Warn(warnHistory, fmt.Sprintf("the history store does not have all of this run: %v", err))
+	k.tell(k.write(ctx, in, own))
+}
+
+// tell warns of a run that is not all in the store, and of old runs that stay there.
+func (k historyWriter) tell(missing, unswept error) {
+	if missing != nil {
+		k.log.Warn("run not kept", "store", k.policy.History.Store, "err", missing)
+		k.journal.Warn(warnHistory, fmt.Sprintf("the history store does not have all of this run: %v", missing))
+	}
+	if unswept != nil {
+		k.log.Warn("history store not swept", "store", k.policy.History.Store, "err", unswept)
+		k.journal.Warn(warnSweep, fmt.Sprintf("the history store: %v", unswept))
 	}
 }
 
-func (k historyWriter) write(ctx context.Context, in registry.Instance, own history.Instance) error {
+// write leaves what the agent has of the run, and removes old runs.
+func (k historyWriter) write(
+	ctx context.Context, in registry.Instance, own history.Instance,
+) (missing, unswept error) {
 	rules := k.policy.History
 	store := history.New(rules.Store, k.hadoop.Stores(nil))
 	defer store.Close()
 	w, err := store.Writer(ctx, k.id, k.run, rules.Readers == policy.ReadersGroup)
 	if err != nil {
-		return err
+		return err, nil
 	}
 	if keepsLogs(rules.Logs, own.Exit) {
 		own.Logs = []string{"stdout", "stderr", "agent"}
 	}
-	err = w.Put(ctx, in, own)
+	missing = w.Put(ctx, in, own)
 	if k.conducted {
-		err = errors.Join(err, k.conclude(ctx, w, own.Hide))
-		_, swept := w.Sweep(ctx, history.Bound{Age: rules.Keep.Limit, Bytes: rules.Keep.Bytes}, time.Now())
-		err = errors.Join(err, swept)
+		missing = errors.Join(missing, k.conclude(ctx, w, own.Hide))
+		_, unswept = w.Sweep(ctx, history.Bound{Age: rules.Keep.Limit, Bytes: rules.Keep.Bytes}, time.Now())
 	}
-	return err
+	return missing, unswept
 }
 
 // keepsLogs tells whether the logs of an instance are kept that ended so.

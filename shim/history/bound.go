@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -89,14 +90,20 @@ func (w *Writer) Sweep(ctx context.Context, b Bound, now time.Time) (gone []Entr
 		}
 	}
 	gone, err = w.sweep(ctx, b, now)
-	err = errors.Join(err, unmarked)
 	if ctx.Err() != nil {
 		again, cancel := context.WithTimeout(context.WithoutCancel(ctx), unmarkPatience)
 		defer cancel()
 		_ = w.s.in.Remove(again, mark) // else the next sweep is in an hour
 		return gone, nil
 	}
-	return gone, err
+	switch {
+	case err != nil:
+		return gone, fmt.Errorf("old runs were not removed: %w", err)
+	case unmarked != nil:
+		return gone, fmt.Errorf("old runs were removed, and each run's end does so again, as no mark of it can be left: "+
+			"%w", w.s.explain(unmarked))
+	}
+	return gone, nil
 }
 
 // unmarkPatience bounds how long the mark of a sweep that has no time left takes to go.

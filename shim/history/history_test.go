@@ -6,8 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,6 +25,7 @@ import (
 	"github.com/muster-agent/muster/registry/consul"
 	"github.com/muster-agent/muster/shim/samples"
 	"github.com/muster-agent/muster/shim/status"
+	"github.com/muster-agent/muster/shim/store"
 	"github.com/muster-agent/muster/shim/store/schemes"
 )
 
@@ -329,6 +333,46 @@ func TestWhatIsMissing(t *testing.T) {
 		if _, err := opened(t, dir).Load(t.Context(), app, run); !errors.Is(err, registry.ErrNoApp) {
 			t.Errorf("%s %s: got %v", app, run, err)
 		}
+	}
+}
+
+// unmarked is a store that takes no new file of some name, or gives no list of its folders.
+type unmarked struct {
+	store.Store
+
+	name   string
+	unread error
+}
+
+func (u unmarked) Create(ctx context.Context, at string) (io.WriteCloser, error) {
+	if strings.HasPrefix(path.Base(at), u.name) {
+		return nil, fs.ErrPermission
+	}
+	return u.Store.Create(ctx, at)
+}
+
+func (u unmarked) List(ctx context.Context, at string) ([]store.Info, error) {
+	if u.unread != nil {
+		return nil, u.unread
+	}
+	return u.Store.List(ctx, at)
+}
+
+// A sweep that cannot be marked removes old runs nevertheless, and says another thing than one that removes none.
+func TestSweepTells(t *testing.T) {
+	dir := t.TempDir()
+	put(t, writer(t, dir, "r1"), 1)
+	w := writer(t, dir, "r2")
+	inner := w.s.in
+	w.s.in = unmarked{Store: inner, name: sweptFile}
+	gone, err := w.Sweep(t.Context(), Bound{Bytes: 1}, time.Now())
+	if err == nil || !strings.HasPrefix(err.Error(), "old runs were removed, and each run's end does so again") || len(gone) != 1 {
+		t.Errorf("without a mark: got %v, %v", gone, err)
+	}
+	w.s.in = unmarked{Store: inner, name: "none", unread: errors.New("no list")}
+	gone, err = w.Sweep(t.Context(), Bound{Bytes: 1}, time.Now())
+	if err == nil || !strings.HasPrefix(err.Error(), "old runs were not removed: ") || len(gone) != 0 {
+		t.Errorf("without a list: got %v, %v", gone, err)
 	}
 }
 
