@@ -192,7 +192,7 @@ var catalogue = []group{
 		},
 		{
 			heard: []string{
-				"Loaded runtime CuDNN library", "CUDNN_STATUS_VERSION_MISMATCH", "CUDNN_STATUS_NOT_INITIALIZED",
+				"Loaded runtime CuDNN library", "CUDNN_STATUS_VERSION_MISMATCH",
 				"CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH", "libcudnn.so",
 				"libcudart.so", "libcublas.so", "CUDA driver version is insufficient",
 				"no kernel image is available for execution",
@@ -204,6 +204,17 @@ var catalogue = []group{
 				"(--image), or as an archive (HBox: --cacheArchive cuda-cudnn.tgz#cuda) with " +
 				"muster.env.LD_LIBRARY_PATH=cuda/lib64. muster doctor says the driver's version, nvidia-smi " +
 				"the newest CUDA that it takes.",
+		},
+		{
+			heard: []string{"CUDNN_STATUS_NOT_INITIALIZED"},
+			class: registry.ClassApp,
+			because: "cuDNN did not start on the GPU. Commonly the GPU's memory is taken, by the program itself or by " +
+				"another process: one of TensorFlow takes all of it by default. Else the framework was built for " +
+				"another cuDNN, or a newer driver, than it has found.",
+			fix: "Look at nvidia-smi for who else is on the GPU, at muster top APP for what each instance has of it. " +
+				"Make the batch smaller, and for TensorFlow set muster.env.TF_FORCE_GPU_ALLOW_GROWTH=true. Where " +
+				"memory is free, bring the cuDNN that the framework's own table of versions names, as an image " +
+				"(--image) or an archive (HBox: --cacheArchive).",
 		},
 		{
 			says:  []string{"… was killed by", "killed by …"},

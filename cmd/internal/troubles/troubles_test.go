@@ -87,6 +87,21 @@ func TestEveryExitCodeHasARow(t *testing.T) {
 	}
 }
 
+// A cuDNN that does not start means taken memory more often than a wrong version.
+func TestCuDNNNotInitialized(t *testing.T) {
+	const said = "RuntimeError: cuDNN error: CUDNN_STATUS_NOT_INITIALIZED"
+	groups := find(Heard(said))
+	if len(groups) != 1 || len(groups[0].rows) != 1 {
+		t.Fatalf("got %v, want one row", groups)
+	}
+	r := groups[0].rows[0]
+	for _, want := range []string{"memory is taken", "built for another cuDNN", "TF_FORCE_GPU_ALLOW_GROWTH", "table of versions"} {
+		if !strings.Contains(r.because+r.fix, want) {
+			t.Errorf("%s: %s %s, want %q in it", r.first(), r.because, r.fix, want)
+		}
+	}
+}
+
 func TestEveryClassHasARow(t *testing.T) {
 	for name, class := range constants(t, "registry", `^Class.`) {
 		if class != "" && !hasRow(func(r row) bool { return len(r.symptoms()) == 0 && r.class == registry.Class(class) }) {
