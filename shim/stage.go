@@ -58,8 +58,8 @@ func (r stageRoom) Do(ctx context.Context, _ machine.Effect, s machine.State) (m
 	return machine.Event{Kind: machine.Staged, Policy: r.policy(p)}, true
 }
 
-// rest waits out the pause of a retry: what could not be brought a moment ago is not asked for again at once. The agent is
-// there meanwhile, so that a stop is heard.
+// rest waits out the pause of a retry: what could not be brought a moment ago is not asked for again at once. The agent
+// is there meanwhile, so that a stop is heard.
 func (r stageRoom) rest(ctx context.Context) {
 	d := r.member.Membership().Directive()
 	left := time.Until(d.At.Add(d.Pause()))

@@ -77,8 +77,8 @@ var reference = regexp.MustCompile(`\$\{([^}$\s]+)\}`)
 // mostSubstitutions of one value (Hadoop: Configuration.MAX_SUBST).
 const mostSubstitutions = 20
 
-// substitute puts the values of other keys where values refer to them by ${KEY}. One of an unknown key stays as it is; so
-// does the rest of a value that refers to itself.
+// substitute puts the values of other keys where values refer to them by ${KEY}. One of an unknown key stays as it is;
+// so does the rest of a value that refers to itself.
 func (c Conf) substitute() {
 	filled := Conf{}
 	for key, value := range c {
