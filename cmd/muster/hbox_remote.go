@@ -50,7 +50,7 @@ func (f *hboxFlags) there(ctx context.Context, s console.Streams, launcher strin
 		agent.ports = f.run.Ports
 	}
 	x.job.agent = agent
-	o, err := x.submission(s, "hbox-submit", launcher)
+	o, err := x.submission(ctx, s, "hbox-submit", launcher)
 	if err != nil {
 		return err
 	}

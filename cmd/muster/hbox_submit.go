@@ -155,7 +155,7 @@ func hboxCode(err error) error {
 }
 
 func (f *hboxFlags) submit(cmd *cobra.Command, s console.Streams, words []string) error {
-	site, err := hboxjob.Site(f.confDir)
+	site, err := hboxjob.Site(cmd.Context(), f.confDir)
 	if err != nil {
 		return exit.With(hboxRefused, err)
 	}

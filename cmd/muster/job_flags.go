@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"io"
 	"os"
 	"regexp"
@@ -41,13 +42,13 @@ type jobAgentFlags struct {
 }
 
 // job is the job that the flags describe.
-func (f *jobFlags) job(verb, name string, warn io.Writer) (submit.Job, error) {
+func (f *jobFlags) job(ctx context.Context, verb, name string, warn io.Writer) (submit.Job, error) {
 	l, err := submit.FindLauncher(verb, name)
 	if err != nil {
 		return submit.Job{}, err
 	}
 	j := submit.Job{Verb: verb, Launcher: l, Choices: f.app.Choices, File: f.file, Strict: f.strict, Warn: warn}
-	j.Site = func() (hbox.Site, error) { return hboxjob.Site(f.confDir) }
+	j.Site = func() (hbox.Site, error) { return hboxjob.Site(ctx, f.confDir) }
 	j.Choices.Hadoop, j.Choices.Progress = f.filesystem.Hadoop.Login, warn
 	j.File.AgentFlags = slices.Concat(f.registry.Changed(), f.filesystem.Args(), f.agent.args())
 	j.File.Registry, err = f.registry.Resolve()

@@ -69,7 +69,7 @@ func newRender(s console.Streams) *cobra.Command {
 }
 
 func (f *renderFlags) render(ctx context.Context, s console.Streams, args []string) error {
-	j, err := f.job.job("render", args[0], s.Err)
+	j, err := f.job.job(ctx, "render", args[0], s.Err)
 	if err != nil {
 		return err
 	}

@@ -118,7 +118,7 @@ func (f *submitFlags) submit(ctx context.Context, s console.Streams, args []stri
 	if f.kill && !f.wait {
 		return exit.Usagef("submit: --kill-on-interrupt without --wait")
 	}
-	o, err := f.submission(s, "submit", args[0])
+	o, err := f.submission(ctx, s, "submit", args[0])
 	if err != nil {
 		return err
 	}
@@ -126,8 +126,10 @@ func (f *submitFlags) submit(ctx context.Context, s console.Streams, args []stri
 }
 
 // submission is what is submitted to the launcher of that name.
-func (f *submitFlags) submission(s console.Streams, verb, launcher string) (*submit.Options, error) {
-	j, err := f.job.job(verb, launcher, s.Err)
+func (f *submitFlags) submission(
+	ctx context.Context, s console.Streams, verb, launcher string,
+) (*submit.Options, error) {
+	j, err := f.job.job(ctx, verb, launcher, s.Err)
 	if err != nil {
 		return nil, err
 	}

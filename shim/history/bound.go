@@ -100,8 +100,8 @@ func (w *Writer) Sweep(ctx context.Context, b Bound, now time.Time) (gone []Entr
 	case err != nil:
 		return gone, fmt.Errorf("old runs were not removed: %w", err)
 	case unmarked != nil:
-		return gone, fmt.Errorf("old runs were removed, and each run's end does so again, as no mark of it can be left: "+
-			"%w", w.s.explain(unmarked))
+		return gone, fmt.Errorf("old runs were removed, and each run's end does so again, as no mark of it can be "+
+			"left: %w", w.s.explain(unmarked))
 	}
 	return gone, nil
 }

@@ -28,24 +28,24 @@ type account struct {
 // getentPatience bounds the lookup in a directory such as LDAP.
 const getentPatience = 10 * time.Second
 
-// getenv is a variable, or what Java calls user.name and user.home.
-func (a *account) getenv(name string) string {
-	switch name {
-	case "user.name":
-		return a.known(name, "USER", func() string { return a.name })
-	case "user.home":
-		return a.known(name, "HOME", func() string { return a.home })
+// getenv gives a variable, or what Java calls user.name and user.home.
+func (a *account) getenv(ctx context.Context) func(name string) string {
+	return func(name string) string {
+		switch name {
+		case "user.name":
+			a.look(ctx)
+			return a.known(name, a.name, "USER")
+		case "user.home":
+			a.look(ctx)
+			return a.known(name, a.home, "HOME")
+		}
+		return os.Getenv(name)
 	}
-	return os.Getenv(name)
 }
 
 // known is what the user database has, else the variable.
-func (a *account) known(property, variable string, inDatabase func() string) string {
-	if !a.looked {
-		a.looked = true
-		a.name, a.home = a.find()
-	}
-	found := cmp.Or(inDatabase(), os.Getenv(variable))
+func (a *account) known(property, inDatabase, variable string) string {
+	found := cmp.Or(inDatabase, os.Getenv(variable))
 	if found == "" {
 		a.unknown = fmt.Errorf("it asks for ${%s}, and neither %s nor getent knows user %d: set %s", property, a.passwd,
 			a.uid, variable)
@@ -53,23 +53,26 @@ func (a *account) known(property, variable string, inDatabase func() string) str
 	return found
 }
 
-// find looks into the file, then has getent ask the services of nsswitch.conf.
-func (a *account) find() (name, home string) {
+// look looks into the file, then has getent ask the services of nsswitch.conf; once.
+func (a *account) look(ctx context.Context) {
+	if a.looked {
+		return
+	}
+	a.looked = true
 	own := func(u user.User) bool { return u.Uid == a.uid }
 	all, err := user.ParsePasswdFileFilter(a.passwd, own)
 	if err != nil || len(all) == 0 {
-		ctx, cancel := context.WithTimeout(context.Background(), getentPatience)
+		ctx, cancel := context.WithTimeout(ctx, getentPatience)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, "getent", "passwd", strconv.Itoa(a.uid))
 		cmd.WaitDelay = time.Second
 		said, err := cmd.Output()
 		if err != nil {
-			return "", ""
+			return
 		}
 		all, _ = user.ParsePasswdFilter(bytes.NewReader(said), own)
 	}
-	if len(all) == 0 {
-		return "", ""
+	if len(all) > 0 {
+		a.name, a.home = all[0].Name, all[0].Home
 	}
-	return all[0].Name, all[0].Home
 }

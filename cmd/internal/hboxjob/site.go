@@ -2,6 +2,7 @@ package hboxjob
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,11 +18,11 @@ var siteFiles = [...]string{"hbox-site.xml", "xlearning-site.xml"}
 
 // Site reads the administrator's defaults: in the folder of --conf-dir, else where the variables of HBox's and
 // XLearning's clients say. A folder of a variable may be without the file, as in HBox.
-func Site(named string) (hbox.Site, error) {
-	return readSite(named, &account{uid: os.Getuid(), passwd: "/etc/passwd"})
+func Site(ctx context.Context, named string) (hbox.Site, error) {
+	return readSite(ctx, named, &account{uid: os.Getuid(), passwd: "/etc/passwd"})
 }
 
-func readSite(named string, user *account) (hbox.Site, error) {
+func readSite(ctx context.Context, named string, user *account) (hbox.Site, error) {
 	dir := cmp.Or(named, os.Getenv("HBOX_CONF_DIR"), os.Getenv("XLEARNING_CONF_DIR"))
 	if dir == "" {
 		return hbox.Site{}, nil
@@ -35,7 +36,7 @@ func readSite(named string, user *account) (hbox.Site, error) {
 		if err != nil {
 			return hbox.Site{}, exit.With(exit.Usage, fmt.Errorf("hbox-submit: %w", err))
 		}
-		site, err := hbox.ReadSite(path, text, user.getenv)
+		site, err := hbox.ReadSite(path, text, user.getenv(ctx))
 		if err == nil && user.unknown != nil {
 			err = exit.Usagef("hbox-submit: %s: %v", path, user.unknown)
 		}

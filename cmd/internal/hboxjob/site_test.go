@@ -34,7 +34,7 @@ func TestProperties(t *testing.T) {
 			t.Setenv("USER", test.user)
 			t.Setenv("HOME", test.dir)
 			for name, want := range map[string]string{"USER": test.user, "user.name": test.name, "user.home": test.home} {
-				if got := a.getenv(name); got != want {
+				if got := a.getenv(t.Context())(name); got != want {
 					t.Errorf("%s: got %q, want %q", name, got, want)
 				}
 			}
@@ -52,7 +52,7 @@ func TestNoName(t *testing.T) {
 	for value, code := range map[string]int{"team-${user.name}": exit.Usage, "${name}": 0} {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, "hbox-site.xml"), "<configuration><property><name>hbox.app.queue</name><value>"+value+"</value></property></configuration>")
-		_, err := readSite(dir, &account{uid: 5, passwd: filepath.Join(dir, "passwd")})
+		_, err := readSite(t.Context(), dir, &account{uid: 5, passwd: filepath.Join(dir, "passwd")})
 		if exit.CodeOf(err) != code || err != nil && !strings.HasSuffix(err.Error(), "nor getent knows user 5: set USER") {
 			t.Errorf("%s: got %v, want %d", value, err, code)
 		}

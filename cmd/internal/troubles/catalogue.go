@@ -208,8 +208,8 @@ var catalogue = []group{
 		{
 			heard: []string{"CUDNN_STATUS_NOT_INITIALIZED"},
 			class: registry.ClassApp,
-			because: "cuDNN did not start on the GPU. Commonly the GPU's memory is taken, by the program itself or by " +
-				"another process: one of TensorFlow takes all of it by default. Else the framework was built for " +
+			because: "cuDNN did not start on the GPU. Commonly the GPU's memory is taken, by the program itself or " +
+				"by another process: one of TensorFlow takes all of it by default. Else the framework was built for " +
 				"another cuDNN, or a newer driver, than it has found.",
 			fix: "Look at nvidia-smi for who else is on the GPU, at muster top APP for what each instance has of it. " +
 				"Make the batch smaller, and for TensorFlow set muster.env.TF_FORCE_GPU_ALLOW_GROWTH=true. Where " +

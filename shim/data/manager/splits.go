@@ -50,8 +50,8 @@ func (m *Manager) keepSplits(p plan.Plan, fill func(io.Writer) error) (*splitLis
 
 func (l *splitList) Write(b []byte) (int, error) {
 	if l.bytes += int64(len(b)); l.bytes > mostSplits {
-		return 0, fmt.Errorf("the list of splits is longer than %d MB: ask for fewer with muster.inputs.splits, or have "+
-			"the class make larger ones", mostSplits>>20)
+		return 0, fmt.Errorf("the list of splits is longer than %d MB: ask for fewer with muster.inputs.splits, or "+
+			"have the class make larger ones", mostSplits>>20)
 	}
 	l.all += bytes.Count(b, []byte("\n"))
 	n, err := l.Cache.Write(b)

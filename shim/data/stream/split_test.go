@@ -89,7 +89,7 @@ func TestAssign(t *testing.T) {
 				var got []int
 				before := all
 				for worker := range workers {
-					own := Assign(Turn{workers, worker, shuffle}, splits)
+					own := assign(Turn{workers, worker, shuffle}, splits)
 					if len(own) > before || len(own) < all/workers {
 						t.Errorf("%d among %d: reader %d has %d", all, workers, worker, len(own))
 					}

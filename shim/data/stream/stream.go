@@ -35,7 +35,7 @@ type Share struct {
 func (r Reading) Share(files []transfer.File) (*Share, error) {
 	if r.Form == plan.RecordSequence { // the file names its compression
 		all := cutSplits(files, r.Want, func(transfer.File) bool { return true })
-		return &Share{Splits: Assign(r.Turn, all), All: len(all), reading: r}, nil
+		return &Share{Splits: assign(r.Turn, all), All: len(all), reading: r}, nil
 	}
 	for _, f := range files {
 		if err := readable(f); err != nil {
@@ -49,7 +49,7 @@ func (r Reading) Share(files []transfer.File) (*Share, error) {
 	if r.Form == plan.RecordNLines {
 		return &Share{Splits: all, All: -1, reading: r, groups: -1}, nil
 	}
-	return &Share{Splits: Assign(r.Turn, all), All: len(all), reading: r}, nil
+	return &Share{Splits: assign(r.Turn, all), All: len(all), reading: r}, nil
 }
 
 // Count is the amount that was fed.

@@ -403,7 +403,7 @@ func TestDealGolden(t *testing.T) {
 				fmt.Fprintf(&text, "shuffle=%t splits=%d readers=%d:", shuffle, all, workers)
 				for worker := range workers {
 					own := []string{}
-					for _, s := range Assign(Turn{workers, worker, shuffle}, numberedSplits(all)) {
+					for _, s := range assign(Turn{workers, worker, shuffle}, numberedSplits(all)) {
 						own = append(own, s.File.Path)
 					}
 					fmt.Fprintf(&text, " [%s]", strings.Join(own, " "))

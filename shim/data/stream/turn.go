@@ -36,8 +36,8 @@ func (t Turn) block(all int) (from, to int) {
 	return from, to
 }
 
-// Assign gives the reader its splits, in order. Each split belongs to exactly one reader.
-func Assign[S any](t Turn, all []S) []S {
+// assign gives the reader its splits, in order. Each split belongs to exactly one reader.
+func assign[S any](t Turn, all []S) []S {
 	var own []S
 	for i, s := range all {
 		if t.Has(i, len(all)) {
