@@ -16,6 +16,7 @@ import (
 	"github.com/muster-agent/muster/cmd/internal/remote"
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/shim/exit"
+	"github.com/muster-agent/muster/shim/gate"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -84,7 +85,18 @@ func (s *Server) word(k apps.Lookup, r *http.Request) (any, error) {
 	if err != nil {
 		return nil, toldBy(k, app, err)
 	}
+	if keysFor(r, st.Verdict) {
+		for i, m := range st.Members {
+			st.Members[i].Exports = gate.Shown(st.App.Token, app, m.Instance.String(), m.Ports, m.Exports)
+		}
+	}
 	return remote.Say(st), nil
+}
+
+// keysFor tells that who asks gets the keys of an app's pages, in the links to them: a page's own acts know no right
+// but its key, so it is for who may act, and while the run lasts.
+func keysFor(r *http.Request, over *registry.Verdict) bool {
+	return callerOf(r.Context()).Act && over == nil
 }
 
 // toldBy is an error of a registry as verbs tell it.
@@ -128,7 +140,11 @@ func (s *Server) states(k apps.Lookup, r *http.Request) (any, error) {
 	}
 	facts.AskPeers(r.Context())
 	answer := remote.States{Version: 1, States: []status.State{}}
+	shown := facts.Registry != nil && keysFor(r, facts.Registry.Verdict)
 	for _, st := range facts.Peers {
+		if shown {
+			st.Exports = gate.Shown(facts.Registry.App.Token, facts.ID, st.Instance.Instance, st.Ports, st.Exports)
+		}
 		answer.States = append(answer.States, st)
 	}
 	return answer, nil

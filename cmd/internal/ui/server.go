@@ -216,16 +216,18 @@ func (s *Server) look(ctx context.Context, app string) (any, error) {
 		}
 		return apps.Listing{Version: 1, Apps: rows, Warnings: all.Warnings}, err
 	}
-	k, err := s.Lookup(app)
+	v, _, err := s.viewOf(ctx, app)
+	return v, err
+}
+
+// viewOf is an app as its registry, this host and its agents tell of it, and what they told.
+func (s *Server) viewOf(ctx context.Context, app string) (view.App, apps.Facts, error) {
+	_, facts, err := s.factsOf(ctx, app)
 	if err != nil {
-		return nil, err
-	}
-	facts, err := k.App(ctx, app)
-	if err != nil {
-		return nil, err
+		return view.App{}, facts, err
 	}
 	facts.AskPeers(ctx)
-	return view.Of(facts), nil
+	return view.Of(facts), facts, nil
 }
 
 // list is the list of all apps, to be only read, and what is left out of it.
@@ -242,17 +244,26 @@ func (s *Server) list(ctx context.Context) (apps.Listing, error) {
 	})
 }
 
-func (s *Server) apps(w http.ResponseWriter, r *http.Request) { s.answer(w, r, "") }
-
-func (s *Server) app(w http.ResponseWriter, r *http.Request) { s.answer(w, r, r.PathValue("app")) }
-
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, app string) {
-	value, err := s.look(r.Context(), app)
+func (s *Server) apps(w http.ResponseWriter, r *http.Request) {
+	value, err := s.look(r.Context(), "")
 	if err != nil {
 		refuse(w, err)
 		return
 	}
 	s.answerValue(w, value)
+}
+
+// app answers one app. A feed, which all its followers share, has no keys of pages; this answer is of one caller.
+func (s *Server) app(w http.ResponseWriter, r *http.Request) {
+	v, facts, err := s.viewOf(r.Context(), r.PathValue("app"))
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	if keysFor(r, v.Verdict) {
+		v.ShowKeys(facts)
+	}
+	s.answerValue(w, v)
 }
 
 func (s *Server) answerValue(w http.ResponseWriter, value any) {
