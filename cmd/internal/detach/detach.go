@@ -238,9 +238,9 @@ func isInstalled(f *apps.Facts, in string) bool {
 
 // hints print where to look.
 func (r Run) hints(s console.Streams) {
-	logs := r.WorkDir
+	logs, page := r.WorkDir, ""
 	if f := (status.AppFile{}); status.ReadJSON(filepath.Join(r.WorkDir, "app.json"), &f) == nil {
-		logs = f.LogDir
+		logs, page = f.LogDir, flags.PageOf(r.App, f.Registry)
 	}
 	named := r.App
 	typed := flags.State{Dir: os.Getenv("MUSTER_AGENT_STATE_DIR")} // of a command without the flag
@@ -249,7 +249,7 @@ func (r Run) hints(s console.Streams) {
 	}
 	fmt.Fprintf(s.Out, "  logs     %s (muster logs %s)\n  work     %s\n  run      %s\n",
 		logs, named, r.WorkDir, filepath.Join(r.WorkDir, Err))
-	if page := flags.Page(r.App); page != "" {
+	if page != "" {
 		fmt.Fprintf(s.Out, "  page     %s\n", page)
 	}
 }

@@ -41,7 +41,7 @@ func (r *runner) supervise(ctx context.Context) error {
 	}
 	defer signal.Stop(signals)
 	r.say("%s: work folder %s", r.appID, r.workDir)
-	if page := flags.Page(r.appID); page != "" {
+	if page := flags.PageOf(r.appID, r.address); page != "" {
 		r.say("%s: page %s", r.appID, page)
 	}
 
