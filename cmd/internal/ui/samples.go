@@ -65,11 +65,8 @@ func (s *Server) samples(w http.ResponseWriter, r *http.Request) {
 func (s *Server) left(
 	ctx context.Context, k apps.Lookup, facts *apps.Facts, answered map[string]samples.Table,
 ) ([]samples.Table, error) {
-	if k.Past.Store == nil || facts.Past != nil || facts.Registry == nil {
-		return nil, nil
-	}
-	id, run := facts.ID, facts.Registry.App.Run
-	if run == "" || len(answered) > 0 && len(answered) == len(facts.Registry.Members) { // "" would be the last run
+	id, run := facts.ID, facts.Run()
+	if k.Past.Store == nil || facts.Past != nil || run == "" || !mayHaveLeft(facts, len(answered)) { // "": the last run
 		return nil, nil
 	}
 	all, err := s.looks.kept.get(ctx, id+"/"+run, func(ctx context.Context) ([]samples.Table, error) {
@@ -86,6 +83,15 @@ func (s *Server) left(
 		_, there := answered[t.Instance]
 		return there
 	}), err
+}
+
+// mayHaveLeft tells that some agents of the run may have left their samples: not all have answered, or, where no
+// registry tells of any, the run is over and no agent of this host lives.
+func mayHaveLeft(facts *apps.Facts, answered int) bool {
+	if st := facts.Registry; st != nil {
+		return answered == 0 || answered != len(st.Members)
+	}
+	return facts.Outcome() != nil && !facts.Living()
 }
 
 // factsOf finds out about one app.
