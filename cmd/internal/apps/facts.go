@@ -54,6 +54,7 @@ type Facts struct {
 	Peers   map[string]status.State        // of other hosts, where they were asked
 	Records map[string]status.InstanceFile // agents of this host that have not said goodbye
 	places  map[string]status.PlaceFile
+	own     bool                       // the run's registry is its own, of this host
 	Lasts   map[string]status.Instance // what ended agents left in the log folder
 	exits   map[string]status.ExitFile
 
@@ -273,6 +274,7 @@ func (k Lookup) OnHost(ctx context.Context, id string) (Facts, error) {
 		return f, fmt.Errorf("app %s: %w", id, err)
 	}
 	f.Local, f.Owner = &local, k.owner(id)
+	f.own = local.Registry == registry.SocketAddress(k.State.Socket(id, "registry"))
 	sockets := k.State.Sockets(id)
 	for name := range sockets {
 		var record status.InstanceFile
@@ -441,15 +443,21 @@ func (f *Facts) Outcome() *string {
 	return &out
 }
 
-// Started is when the run began.
+// Started is when the run began: by the word of a registry that other hosts ask as well, so that all say the same. The
+// registry of a run by itself ends with it, and this host's file says the same before and after.
 func (f *Facts) Started() time.Time {
-	if f.Here() {
+	switch {
+	case f.dated():
+		return f.Registry.App.Created
+	case f.Here():
 		return f.Local.Started
 	}
-	if f.Registry != nil {
-		return f.Registry.App.Created
-	}
 	return time.Time{}
+}
+
+// dated tells that a registry which is not the run's own says when the run began.
+func (f *Facts) dated() bool {
+	return f.Registry != nil && !f.Registry.App.Created.IsZero() && !(f.own && f.Here())
 }
 
 // Name is the application's name.

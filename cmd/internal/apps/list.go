@@ -273,7 +273,7 @@ func (f *Facts) lasted(now time.Time) *float64 {
 	started := f.Started()
 	var took float64
 	switch v := f.Verdict(); {
-	case f.Result != nil && f.Here():
+	case f.Result != nil && f.Here() && (v == nil || !f.dated()):
 		took = f.Result.Times.Total
 	case started.IsZero():
 		return nil

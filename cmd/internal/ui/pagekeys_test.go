@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/muster-agent/muster/cmd/internal/apps"
 	"github.com/muster-agent/muster/cmd/internal/remote"
@@ -116,7 +117,9 @@ func addBoards(t *testing.T, token string) registry.Address {
 	st.Identity, st.Phase = status.Identity{Instance: "worker-0", Component: "worker"}, "running"
 	st.Ports, st.Exports = m.Ports, m.Exports
 	m.Peer = servePeer(t, token, "d1", st)
-	app := registry.AppRecord{Run: "r1", Token: token, Counts: map[string]int{"worker": 2}}
+	app := registry.AppRecord{
+		Run: "r1", Token: token, Counts: map[string]int{"worker": 2}, Created: time.Now().Add(-time.Hour),
+	}
 	verdict := &registry.Verdict{Run: "r1", Outcome: registry.Succeeded}
 	return fill(t, map[string]any{
 		"d1/app": app, "d1/directive": registry.Directive{Run: "r1", Gen: 1, Act: registry.ActRun},

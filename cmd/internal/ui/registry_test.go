@@ -2,11 +2,14 @@ package ui
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -101,6 +104,34 @@ func TestInNameOf(t *testing.T) {
 		}
 		if got != tt.want || tt.ask.Gen != 0 {
 			t.Errorf("%+v: %s, want %s", tt.ask, got, tt.want)
+		}
+	}
+}
+
+// The list of all apps says how long each has run, for verbs with --ui as for others. A feed leaves that out of those
+// that run: its page counts on, and would else be told of each second.
+func TestTookOfWhatRuns(t *testing.T) {
+	address := addBoards(t, "the run's token")
+	s := &Server{Lookup: func(string) (apps.Lookup, error) {
+		return apps.Lookup{State: apps.NoState, Address: address, Named: true, Warn: io.Discard}, nil
+	}}
+	w := httptest.NewRecorder()
+	s.apps(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v1/apps", nil))
+	fed, err := s.look(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, tt := range map[string]struct {
+		text string
+		told bool
+	}{"an answer": {w.Body.String(), true}, "a feed": {string(newsOf(fed).text), false}} {
+		var all apps.Listing
+		if err := json.Unmarshal([]byte(tt.text), &all); err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(all.Apps, func(r apps.Row) bool { return r.App == "d1" })
+		if i < 0 || !all.Apps[i].Running() || (all.Apps[i].Seconds != nil && *all.Apps[i].Seconds >= 3600) != tt.told {
+			t.Errorf("%s: %s", what, tt.text)
 		}
 	}
 }

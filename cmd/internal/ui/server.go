@@ -204,13 +204,14 @@ func harden(next http.Handler) http.Handler {
 	})
 }
 
-// look reads what a feed shows: one app, or all of them.
+// look reads what a feed shows: one app, or all of them. The page counts on from the start of what runs: with the
+// seconds in it the list would change each second.
 func (s *Server) look(ctx context.Context, app string) (any, error) {
 	if app == "" {
 		all, err := s.list(ctx)
 		rows := slices.Clone(all.Apps)
 		for i := range rows {
-			if rows[i].Running() { // the page counts on from the start: else the list would change each second
+			if rows[i].Running() {
 				rows[i].Seconds, rows[i].GPUSeconds, rows[i].CoreSeconds, rows[i].MBSeconds = nil, nil, nil, nil
 			}
 		}
@@ -245,12 +246,12 @@ func (s *Server) list(ctx context.Context) (apps.Listing, error) {
 }
 
 func (s *Server) apps(w http.ResponseWriter, r *http.Request) {
-	value, err := s.look(r.Context(), "")
+	all, err := s.list(r.Context())
 	if err != nil {
 		refuse(w, err)
 		return
 	}
-	s.answerValue(w, value)
+	s.answerValue(w, all)
 }
 
 // app answers one app. A feed, which all its followers share, has no keys of pages; this answer is of one caller.
