@@ -30,10 +30,13 @@ def serve():
 
 
 def train(index, steps):
-    saved = os.path.join(os.environ["MUSTER_CHECKPOINT_DIR"], "model-{}.json".format(index))
+    # this worker's own folder, in the one that all of them see
+    saves = os.path.join(os.environ["MUSTER_CHECKPOINT_DIR"], os.environ["MUSTER_INSTANCE"])
+    os.makedirs(saves, exist_ok=True)
+    saved = []
     model = {"step": 0, "slope": 0.0, "offset": 0.0}
-    if os.path.exists(saved):
-        with open(saved) as file:
+    if os.environ.get("MUSTER_CHECKPOINT"):
+        with open(os.environ["MUSTER_CHECKPOINT"]) as file:
             model = json.load(file)
         print("worker {}: goes on from step {}".format(index, model["step"]), flush=True)
     numbers = random.Random(index)
@@ -45,7 +48,11 @@ def train(index, steps):
         model["offset"] -= 0.1 * error
         model["step"] += 1
         if model["step"] % 50 == 0 or model["step"] == steps:
-            save(model, saved)
+            # the last number of the name is the step
+            saved.append(os.path.join(saves, "model-{step}.json".format(**model)))
+            save(model, saved[-1])
+            if len(saved) > 2:
+                os.remove(saved.pop(0))
             print("reporter progress:{:.2f}".format(model["step"] / steps), file=sys.stderr, flush=True)
     print("worker {}: y = {slope:.2f} x + {offset:.2f} after {step} steps".format(index, **model), flush=True)
 
