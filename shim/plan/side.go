@@ -46,6 +46,7 @@ func (b *builder) side(p Plan, s beside) Side {
 		out.Inner = appdef.SideInnerPort(s.Name)
 	}
 	b.behindKey(s, key)
+	b.withoutPort(s, key)
 	if s.HTTP && !s.Port {
 		b.problem(b.key(key+".http"), key+".http=true without a port", key+".port=true, too", "")
 	}
@@ -92,6 +93,18 @@ func (b *builder) behindKey(s beside, key string) {
 // as that of one port may begin that of another.
 func namesVariable(text, name string) bool {
 	return regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `\b`).MatchString(text)
+}
+
+// withoutPort reports a command that names the port of a side process that has none: the program would get the text.
+func (b *builder) withoutPort(s beside, key string) {
+	for _, other := range b.component.Settings.Sides {
+		name := appdef.SidePort(other.Name)
+		has := other.Port || other.Name == appdef.FrameworkSide(b.app.Settings.Framework) ||
+			slices.ContainsFunc(b.ports, func(p Port) bool { return p.Name == name })
+		if token := portToken + name + "}}"; !has && strings.Contains(s.Command, token) {
+			b.problem(b.key(key), token+" in "+key, "muster.side."+other.Name+".port=true", "without it there is no port")
+		}
+	}
 }
 
 // history is where the folder of a side process is kept.

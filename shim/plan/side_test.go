@@ -95,3 +95,35 @@ func TestSideListensBehindItsKey(t *testing.T) {
 		}
 	}
 }
+
+// A command that names a port that no side process of the instance has would get the text of the placeholder.
+func TestSideNamesAPort(t *testing.T) {
+	for _, c := range []struct {
+		name, command, number string
+		port                  bool
+		want                  string
+	}{
+		{"own, without one", "b {{port.side.board}}", "", false, "want muster.side.board.port=true"},
+		{"own, with one", "b {{port.side.board}}", "", true, ""},
+		{"own, asked for as a certain one", "b {{port.side.board}}", "${worker.ALLOCATED_PORT}{DEFAULT_6006}", false, ""},
+		{"of one beside it, without one", "b {{port.side.other}}", "", true, "want muster.side.other.port=true"},
+		{"none", "b", "", false, ""},
+	} {
+		app := with(trainingApp(), "worker", func(w *appdef.Component) {
+			w.Settings.Sides = []appdef.Side{
+				{Name: "board", Command: c.command, Index: appdef.EveryIndex, Port: c.port},
+				{Name: "other", Command: "o", Index: appdef.EveryIndex},
+			}
+			if c.number != "" {
+				w.Config["site.side.board"] = c.number
+			}
+		})
+		said := ""
+		if _, problems := Build(app, Request{AppID: "a", Component: "worker"}); len(problems) > 0 {
+			said = problems.Error()
+		}
+		if !strings.Contains(said, c.want) || c.want == "" && strings.Contains(said, "muster.side") {
+			t.Errorf("%s: got %q, want %q", c.name, said, c.want)
+		}
+	}
+}
