@@ -387,6 +387,9 @@ func (s *sheet) rules(app *appdef.App, c *appdef.Component, p plan.Plan, from fu
 		s.row("counts", "neither its failure nor its end decides the job's", from("/who/role"))
 	default:
 		failed := "failures do not fail the job"
+		if total := app.Settings.Total; total.FailedShare > 0 || total.MinFailed > 0 {
+			failed = "failures fail the job only as ends says"
+		}
 		if n := p.Complete.MinFailed; n != nil {
 			failed = "the job fails with " + appdef.Counted(*n, "failed instance")
 		}
