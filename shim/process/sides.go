@@ -45,8 +45,9 @@ type sideGroup struct {
 	guard *sandbox.Guard
 	host  string // the instance's address
 	key   func(side string) (string, error)
-	// warn and mended have status tell of one that serves HTTP and does not answer.
+	// warn and mended have status tell of one that serves HTTP and does not answer, and of one that ends again and again.
 	warn, mended func(kind, text string)
+	at           string // APP/INSTANCE, as the command line takes it
 	all          []*sideProcess
 	lives        sync.WaitGroup
 
@@ -83,6 +84,7 @@ func (p *Process) beginSides(
 	g := &sideGroup{
 		life: p.life, log: p.Log, ports: p.Ports, guard: guard, over: make(chan struct{}),
 		leave: make(chan struct{}), host: p.Reach.Host, key: p.SideKey, warn: p.Warn, mended: p.Mended,
+		at: p.Plan.App.ID + "/" + p.Instance.String(),
 	}
 	for _, s := range p.Plan.Sides {
 		argv, env := plan.FinishSide(p.Plan, s, r, facts, start, frameworks.SideEnv)
@@ -175,8 +177,8 @@ func (s *sideProcess) live() {
 			log.Info("side process ended", "side", s.plan.Name, "how", why)
 			return
 		}
-		if s.plan.HTTP {
-			s.group.warn(s.warning(), s.plan.Name+" "+why+", and is started again; what it wrote: "+s.err.path)
+		if s.plan.HTTP || past.Unstable() {
+			s.group.warn(s.warning(), s.text(why, past))
 		}
 		log.Warn("side process ended, and is started again", "side", s.plan.Name, "how", why, "pause", pause)
 		s.hold()
@@ -218,12 +220,13 @@ func (s *sideProcess) run() (end side.End, how string) {
 	var said sync.WaitGroup
 	said.Go(func() { _, _ = io.Copy(s.out, session.Stdout) }) // sideLog logs its own failures
 	said.Go(func() { _, _ = io.Copy(s.err, session.Stderr) })
-	unwatch := s.watchHTTP(session)
+	unwatch, unwatchLife := s.watchHTTP(session), s.watchLife()
 	select {
 	case <-session.Done():
 	case <-s.group.over:
 		s.partWith(session)
 	}
+	unwatchLife()
 	failed := unwatch()
 	exit, err := session.Wait(s.group.life) // it ends with the guard at the latest
 	said.Wait()
@@ -272,11 +275,26 @@ func (s *sideProcess) watchHTTP(session *sandbox.Session) (unwatch func() error)
 // warning is the kind of the warning about this one.
 func (s *sideProcess) warning() string { return "side-" + s.plan.Name }
 
-// tellMended takes the warning back, where there is one.
-func (s *sideProcess) tellMended(text string) {
-	if s.plan.HTTP {
-		s.group.mended(s.warning(), text)
+// text is what the warning says of its newest end.
+func (s *sideProcess) text(why string, past side.State) string {
+	again := ", and is started again"
+	if past.Unstable() {
+		again += fmt.Sprintf(" (%d times in a row)", past.InRow)
 	}
+	return s.plan.Name + " " + why + again + "; see muster logs " + s.group.at + " --side " + s.plan.Name
+}
+
+// tellMended takes the warning back, where there is one.
+func (s *sideProcess) tellMended(text string) { s.group.mended(s.warning(), text) }
+
+// watchLife takes the warning back once this start has lived for long, until the function that it returns is called.
+// One that serves HTTP must answer instead.
+func (s *sideProcess) watchLife() (end func()) {
+	if s.plan.HTTP {
+		return func() {}
+	}
+	timer := time.AfterFunc(side.StableAfter, func() { s.tellMended(s.plan.Name + " runs again") })
+	return func() { timer.Stop() }
 }
 
 func (s *sideProcess) born(pid int) {

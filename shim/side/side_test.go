@@ -64,6 +64,28 @@ func TestStep(t *testing.T) {
 	}
 }
 
+// A warning is due at the third restart in a row, and no longer after a minute of life.
+func TestUnstable(t *testing.T) {
+	short, long := side.End{Lived: time.Second}, side.End{Lived: side.StableAfter}
+	for _, tt := range []struct {
+		name string
+		ends []side.End
+		row  int
+		want bool
+	}{
+		{"never restarted", nil, 0, false},
+		{"twice", []side.End{short, short}, 2, false},
+		{"three times", []side.End{short, {OK: true}, {}}, 3, true},
+		{"still", []side.End{short, short, short, short}, 4, true},
+		{"after a minute of life", []side.End{short, short, short, long}, 1, false},
+		{"again after it", []side.End{short, long, short, short}, 3, true},
+	} {
+		if _, last := life(side.Rule{Restart: true}, tt.ends...); last.InRow != tt.row || last.Unstable() != tt.want {
+			t.Errorf("%s: %d in a row, unstable %t, want %d, %t", tt.name, last.InRow, last.Unstable(), tt.row, tt.want)
+		}
+	}
+}
+
 func TestUnresponsive(t *testing.T) {
 	for _, tt := range []struct {
 		answered bool

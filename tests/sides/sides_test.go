@@ -86,6 +86,13 @@ func TestBoard(t *testing.T) {
 			j.await("the warning taken back", func() bool { return !warned() })
 			j.says("worker-1", "stdout.log", "board 2")
 			j.says("worker-1", "agent.log", "pause=2s")
+			text := "flash ended with exit code 3, and is started again (3 times in a row); see muster logs " + j.app +
+				"/worker-1 --side flash"
+			j.await("a warning of one that ends again and again", func() bool {
+				shown, err := j.command("status", j.app).Output()
+				j.must(err)
+				return strings.Contains(string(shown), text)
+			})
 			first := j.instance("worker-0")
 			port := first.Ports["side.board"]
 			at := slices.IndexFunc(first.Sides, func(s status.Side) bool { return s.Name == "board" })
