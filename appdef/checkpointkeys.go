@@ -53,11 +53,13 @@ func ParseWhole(text string) (Whole, bool) {
 		case "size":
 			w.Size, err = strconv.ParseInt(value, 10, 64)
 		case "steady":
-			w.Steady, err = time.ParseDuration(value)
+			var steady Seconds
+			steady, err = ParseDuration(value)
+			w.Steady = steady.Duration()
 		default:
 			return Whole{}, false
 		}
-		if err != nil || w.Size < 0 || w.Steady < 0 {
+		if err != nil || w.Size < 0 {
 			return Whole{}, false
 		}
 	}

@@ -24,9 +24,9 @@ func setText(at *string, text string) error {
 }
 
 func setDuration(at *Seconds, text string) error {
-	s, err := parseDuration(text)
+	s, err := ParseDuration(text)
 	if err != nil {
-		return wanted{want: "a duration such as 90, 90s, 5m or 1h30m"}
+		return wanted{want: "a duration such as " + DurationForms}
 	}
 	*at = s
 	return nil
@@ -34,9 +34,9 @@ func setDuration(at *Seconds, text string) error {
 
 // setLimit is setDuration for a time that cannot be 0.
 func setLimit(at *Seconds, text string) error {
-	s, err := parseDuration(text)
+	s, err := ParseDuration(text)
 	if err != nil || s == 0 {
-		return wanted{want: "a duration above 0, such as 90, 90s, 5m or 1h30m"}
+		return wanted{want: "a duration above 0, such as " + DurationForms}
 	}
 	*at = s
 	return nil

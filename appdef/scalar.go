@@ -13,16 +13,24 @@ import (
 // longest limits durations: far longer than any job, and short enough to be exact as a float of seconds.
 const longest = Seconds(10 * 365 * 24 * 3600)
 
-// parseDuration reads `90` (seconds), `90s`, `5m`, `1h30m`.
-func parseDuration(text string) (Seconds, error) {
-	bad := fmt.Errorf("duration %s: want seconds or a number with h, m, s", quote(text))
+// DurationForms are examples of what ParseDuration reads, for a message.
+const DurationForms = "90, 90s, 5m, 1h30m or 2d"
+
+// ParseDuration reads `90` (seconds), `90s`, `5m`, `1h30m`, `2d`.
+func ParseDuration(text string) (Seconds, error) {
+	bad := fmt.Errorf("duration %s: want %s", quote(text), DurationForms)
 	var s Seconds
-	if plain(text) {
-		n, err := strconv.ParseFloat(text, 64)
+	unit := Seconds(1)
+	number, days := strings.CutSuffix(text, "d")
+	if days {
+		unit = 24 * 3600
+	}
+	if plain(number) {
+		n, err := strconv.ParseFloat(number, 64)
 		if err != nil {
 			return 0, bad
 		}
-		s = Seconds(n)
+		s = Seconds(n) * unit
 	} else {
 		d, err := time.ParseDuration(text)
 		if err != nil || strings.HasPrefix(text, "+") {
@@ -44,13 +52,13 @@ func plain(text string) bool {
 // parseDurationRange reads `1s..1m`, or one duration that is both ends.
 func parseDurationRange(text string) (low, high Seconds, err error) {
 	from, to, two := strings.Cut(text, "..")
-	if low, err = parseDuration(from); err != nil {
+	if low, err = ParseDuration(from); err != nil {
 		return 0, 0, err
 	}
 	if !two {
 		return low, low, nil
 	}
-	if high, err = parseDuration(to); err != nil {
+	if high, err = ParseDuration(to); err != nil {
 		return 0, 0, err
 	}
 	if low > high {

@@ -249,7 +249,7 @@ func describe(b *strings.Builder, cmd *cobra.Command) {
 func settingReference() string {
 	var b strings.Builder
 	b.WriteString("# Settings\n\nPrinted from the program (`make golden`). Behaviour belongs into appConfig and limits into resources, but each file accepts both.\n" +
-		"A component's own value wins over the global one. Durations are `90`, `90s`, `5m`, `1h30m`; memory is in MB.\n\n" +
+		"A component's own value wins over the global one. Durations are `90`, `90s`, `5m`, `1h30m`, `2d`; memory is in MB.\n\n" +
 		"| key | default | of | meaning |\n|---|---|---|---|\n")
 	for _, k := range appdef.Keys() {
 		scope := "component"

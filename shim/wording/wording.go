@@ -17,6 +17,9 @@ func Clock(t time.Time) string {
 	return t.Local().Format("2006-01-02 15:04:05")
 }
 
+// ClockUTC is a time as people of any zone read it, with the zone.
+func ClockUTC(t time.Time) string { return t.UTC().Format(time.DateTime) + " UTC" }
+
 // OrNone joins names; "none" where there are none.
 func OrNone(names []string) string { return cmp.Or(strings.Join(names, ", "), "none") }
 
