@@ -167,6 +167,10 @@ func TestPrograms(t *testing.T) {
 	j.gives("in\n", 3, "in\n", "ssh", "-F", j.config, "worker-0", "cat; exit 3")
 	j.gives("green worker-1 xterm\n", 0, "", "ssh", "-tt", "-F", j.config, j.app+"-worker-1", "stty -onlcr; echo $COLOUR $MUSTER_INSTANCE $TERM")
 	j.gives("", 255, "", "ssh", "-F", j.config, "worker-0", "kill -TERM $$")
+	piped, said, code := j.call("echo in $MUSTER_INSTANCE\n", muster, "ssh", "--state-dir", j.state(), j.app+"/worker-0")
+	if code != 0 || piped != "in worker-0\n" || strings.Contains(said, "seudo-terminal") {
+		t.Errorf("a shell that reads a pipe: code %d\n%s%s", code, piped, said)
+	}
 	same := func(name string) {
 		t.Helper()
 		if out, said, code := j.call("", "cmp", own, filepath.Join(j.top, name)); code != 0 {

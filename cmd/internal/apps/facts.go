@@ -383,6 +383,15 @@ func (f *Facts) Verdict() *registry.Verdict {
 	return nil
 }
 
+// Over is an error when the run has its verdict and none of its agents lives: nothing can be asked of it any more.
+func (f *Facts) Over() error {
+	v := f.Verdict()
+	if v == nil || f.Living() || f.Registry != nil && f.Registry.Live > 0 {
+		return nil
+	}
+	return fmt.Errorf("%s is over: %s", f.ID, v.Outcome)
+}
+
 // Living tells whether any agent on this host answers.
 func (f *Facts) Living() bool { return len(f.States) > 0 }
 

@@ -119,6 +119,8 @@ func (k Lookup) agentElsewhere(ctx context.Context, t Target) (*status.Client, e
 	switch {
 	case i < 0:
 		return nil, exit.Usagef("%s has no instance %s: muster status %[1]s lists those that it has", t.App, t.Instance)
+	case !f.Registry.Members[i].Live && f.Over() != nil:
+		return nil, f.Over()
 	case !f.Registry.Members[i].Live:
 		return nil, fmt.Errorf("%s/%s has no agent any more: muster status %[1]s says how it ended", t.App, t.Instance)
 	case f.peer(f.Registry.Members[i]) == nil:
@@ -149,11 +151,6 @@ func (k Lookup) mustGoOn(ctx context.Context, app string) error {
 		return err
 	case facts.Local == nil:
 		return k.UnknownApp(app, registry.Address{})
-	case facts.Living():
-		return nil
 	}
-	if v := facts.Verdict(); v != nil {
-		return fmt.Errorf("%s is over: %s", app, v.Outcome)
-	}
-	return nil
+	return facts.Over()
 }

@@ -73,8 +73,11 @@ func (o Options) Login(ctx context.Context, word string, command []string) error
 	for _, forward := range o.Forwards {
 		args = append(args, "-L", forward)
 	}
-	if o.Terminal {
+	switch {
+	case o.Terminal:
 		args = append(args, "-tt")
+	case console.Terminal(o.Streams.In) == nil: // else ssh wants one for a shell, and says that it gets none
+		args = append(args, "-T")
 	}
 	args = append(args, known.hosts[i].Name)
 	if text != "" {
@@ -170,6 +173,9 @@ type found struct {
 func (o Options) find(ctx context.Context, app string) (found, error) {
 	f, err := o.Lookup.App(ctx, app)
 	if err != nil {
+		return found{}, err
+	}
+	if err := f.Over(); err != nil {
 		return found{}, err
 	}
 	if f.Registry == nil {
