@@ -56,7 +56,7 @@ func (f *commandFlags) command(ctx context.Context, s console.Streams, word, nam
 	defer stop()
 	result, err := c.Command(ctx, name)
 	if err != nil {
-		return fmt.Errorf("command %s of %s/%s: %w", name, t.App, t.Instance, err)
+		return t.Failed("command "+name+" of", err)
 	}
 	if f.json {
 		if err := console.PrintJSON(s.Out, result); err != nil {

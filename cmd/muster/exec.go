@@ -93,7 +93,7 @@ func (f *execFlags) exec(
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("exec %s/%s: %w", t.App, t.Instance, err)
+		return t.Failed("exec", err)
 	case x.Signal != 0:
 		return exit.Silent{Code: 128 + x.Signal}
 	case x.Code != 0:

@@ -33,7 +33,11 @@ func (c *Client) Forward(w http.ResponseWriter, r *http.Request, path string) {
 		Transport: c.http.Transport, FlushInterval: -1,
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug), // the answer says it
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
-			refuse(w, http.StatusBadGateway, "agent at "+c.path+": "+err.Error(), "")
+			text := "agent at " + c.path + ": " + err.Error()
+			if why := Unreached(err); why != nil {
+				text = "the agent at " + c.path + " does not answer (" + why.Error() + ")"
+			}
+			refuse(w, http.StatusBadGateway, text, "")
 		},
 	}
 	proxy.ServeHTTP(w, r)

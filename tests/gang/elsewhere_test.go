@@ -58,6 +58,10 @@ func logsElsewhere(t *testing.T, at place) {
 			t.Errorf("all: code %d, want %q in\n%s%s", code, line, all.out(), all.err())
 		}
 	}
+	none := g.elsewhere("logs", g.app+"/worker-9")
+	if code := none.wait(); code != 64 || !strings.Contains(none.err(), "has no instance worker-9; it has: worker-0, worker-1") {
+		t.Errorf("none: code %d\n%s", code, none.err())
+	}
 	follower := g.elsewhere("logs", g.app, "--stderr", "-f")
 	await(t, "what was written before", func() bool { return strings.Contains(follower.out(), "two of worker-0") })
 	cast["worker-0"].do(cue{Do: "say", Text: "three of worker-0"})
@@ -72,6 +76,10 @@ func logsElsewhere(t *testing.T, at place) {
 	over := g.elsewhere("logs", g.app+"/worker-1")
 	if code := over.wait(); code != 64 || !strings.Contains(over.err(), "has ended; its logs are on its own host, 127.0.0.1") {
 		t.Errorf("over: code %d\n%s", code, over.err())
+	}
+	over = g.elsewhere("logs", g.app)
+	if code := over.wait(); code != 64 || !strings.Contains(over.err(), "has ended; its logs are on its own hosts, 127.0.0.1") {
+		t.Errorf("all over: code %d\n%s", code, over.err())
 	}
 }
 

@@ -1,7 +1,6 @@
 package apps
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,7 +95,7 @@ func (f *Facts) Elsewhere() (agents map[string]Agent, silent []string) {
 		case answered && m.Peer != "":
 			agents[name] = f.peer(m)
 		default:
-			silent = append(silent, name+" on "+cmp.Or(m.Addr, m.Host))
+			silent = append(silent, name+" on "+HostOf(m))
 		}
 	}
 	return agents, silent

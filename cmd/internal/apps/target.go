@@ -19,6 +19,7 @@ import (
 type Target struct {
 	App      string
 	Instance *registry.Instance
+	host     string // of its agent; "": this one
 }
 
 // Target reads `APP/COMPONENT-INDEX`, `COMPONENT-INDEX` of the newest app on this host (which is then
@@ -30,7 +31,7 @@ func (k Lookup) Target(word string, appWillDo bool) (Target, error) {
 		if err != nil || !appdef.ValidName(app) {
 			return Target{}, exit.Usagef("%q: want APP/COMPONENT-INDEX, such as d1/worker-0", word)
 		}
-		return Target{app, &in}, nil
+		return Target{App: app, Instance: &in}, nil
 	}
 	if k.Past.Alone && appWillDo && appdef.ValidName(word) {
 		return Target{App: word}, nil
@@ -61,7 +62,7 @@ func (k Lookup) Target(word string, appWillDo bool) (Target, error) {
 			"given", word, word)
 	}
 	fmt.Fprintf(k.Warn, "app %s, the newest on this host\n", apps[0].App)
-	return Target{apps[0].App, &in}, nil
+	return Target{App: apps[0].App, Instance: &in}, nil
 }
 
 // Agent finds the instance that a word names and opens its agent's API: on this host by its socket, on another one with
@@ -78,7 +79,7 @@ func (k Lookup) Agent(ctx context.Context, word string) (Target, *status.Client,
 	if path, ok := known[t.Instance.String()]; ok {
 		return t, status.Dial(path), nil
 	}
-	if c, err := k.agentElsewhere(ctx, t); c != nil || err != nil {
+	if c, err := k.agentElsewhere(ctx, &t); c != nil || err != nil {
 		return t, c, err
 	}
 	if err := k.mustGoOn(ctx, t.App); err != nil {
@@ -101,8 +102,9 @@ func (k Lookup) Act(ctx context.Context, word string, do func(context.Context, *
 	return t, do(ctx, agent)
 }
 
-// agentElsewhere opens the API of an agent on another host; nil: the app has no registry that other hosts reach.
-func (k Lookup) agentElsewhere(ctx context.Context, t Target) (*status.Client, error) {
+// agentElsewhere opens the API of an agent on another host, which it notes in the target; nil: the app has no registry
+// that other hosts reach.
+func (k Lookup) agentElsewhere(ctx context.Context, t *Target) (*status.Client, error) {
 	f, err := k.OnHost(ctx, t.App)
 	if err != nil {
 		return nil, err
@@ -118,15 +120,15 @@ func (k Lookup) agentElsewhere(ctx context.Context, t Target) (*status.Client, e
 	i := slices.IndexFunc(f.Registry.Members, func(m consul.MemberStatus) bool { return m.Instance == *t.Instance })
 	switch {
 	case i < 0:
-		return nil, exit.Usagef("%s has no instance %s: muster status %[1]s lists those that it has", t.App, t.Instance)
+		return nil, f.NoInstance(*t.Instance)
 	case !f.Registry.Members[i].Live && f.Over() != nil:
 		return nil, f.Over()
 	case !f.Registry.Members[i].Live:
 		return nil, fmt.Errorf("%s/%s has no agent any more: muster status %[1]s says how it ended", t.App, t.Instance)
 	case f.peer(f.Registry.Members[i]) == nil:
-		return nil, exit.Usagef("the agent of %s/%s answers on its own host only, %s", t.App, t.Instance,
-			f.Registry.Members[i].Host)
+		return nil, f.OwnHostOnly(f.Registry.Members[i])
 	}
+	t.host = HostOf(f.Registry.Members[i])
 	if k.Page != nil {
 		return f.peer(f.Registry.Members[i]), k.Page.MayAct(ctx)
 	}

@@ -2,7 +2,6 @@ package ask
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/muster-agent/muster/cmd/internal/apps"
@@ -17,7 +16,7 @@ func Hold(ctx context.Context, k apps.Lookup, word string, keep time.Duration) e
 	}
 	t, err := k.Act(ctx, word, func(ctx context.Context, c *status.Client) error { return c.Hold(ctx, keep) })
 	if err != nil && t.Instance != nil {
-		return fmt.Errorf("hold %s/%s: %w", t.App, t.Instance, err)
+		return t.Failed("hold", err)
 	}
 	return err
 }

@@ -16,7 +16,7 @@ func Signal(ctx context.Context, k apps.Lookup, word, signal string) error {
 	}
 	t, err := k.Act(ctx, word, func(ctx context.Context, c *status.Client) error { return c.Signal(ctx, signal) })
 	if err != nil && t.Instance != nil {
-		return fmt.Errorf("signal %s/%s: %w; muster status %s says how it stands", t.App, t.Instance, err, t.App)
+		return t.Failed("signal", fmt.Errorf("%w; muster status %s says how it stands", err, t.App))
 	}
 	return err
 }

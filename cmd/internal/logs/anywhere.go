@@ -26,7 +26,7 @@ func Anywhere(ctx context.Context, k apps.Lookup, t apps.Target) (l Reader, end 
 	if facts.Past != nil {
 		return l, func() {}, l.logged(ctx, t)
 	}
-	if len(silent) > 0 && (t.Instance == nil || l.Elsewhere[t.Instance.String()] == nil) {
+	if len(silent) > 0 && t.Instance == nil && len(l.names()) > 0 { // else the reader's error says it
 		fmt.Fprintf(k.Warn, "%s: no answer from %s\n", t.App, wording.First(silent, mostSilent))
 	}
 	return l, func() {

@@ -198,7 +198,7 @@ func (e *Events) gather(ctx context.Context, reader Reader, names []string) (
 		case e.Target.Instance != nil || reader.Elsewhere[name] == nil || reader.Facts.Past != nil || ctx.Err() != nil:
 			return nil, nil, one.err
 		default:
-			gone = append(gone, name+" on "+cmp.Or(m.Addr, m.Host))
+			gone = append(gone, name+" on "+apps.HostOf(*m))
 		}
 	}
 	return found, gone, nil
@@ -214,7 +214,7 @@ func (e *Events) more(ctx context.Context, reader Reader, instance string, left 
 		defer cancel()
 		from := e.from(instance, inc)
 		if err := agent.Logs(asking, journal.Log, from, false, &out); err != nil {
-			return part{err: fmt.Errorf("%s/%s: %w", e.Target.App, instance, err)}
+			return part{err: reader.failed(instance, err)}
 		}
 		return eventsOf(out.text.Bytes(), inc, from)
 	}

@@ -58,7 +58,7 @@ func TestEventsOfAgents(t *testing.T) {
 			return ctx.Err()
 		}
 	}
-	reader := Reader{Elsewhere: map[string]apps.Agent{}, Facts: apps.Facts{Registry: &consul.Status{}}}
+	reader := Reader{Elsewhere: map[string]apps.Agent{}, Facts: apps.Facts{ID: "d1", Registry: &consul.Status{}}}
 	var names []string
 	for i := range agents {
 		in := registry.Instance{Component: "worker", Index: i}

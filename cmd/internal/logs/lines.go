@@ -179,7 +179,7 @@ func (l Reader) ask(
 		return fmt.Errorf("%s/%s: its agent did not answer for %s: %s is not complete", l.Facts.ID, instance,
 			apps.Patience, o.File)
 	}
-	return fmt.Errorf("%s/%s: %w", l.Facts.ID, instance, err)
+	return l.failed(instance, err)
 }
 
 // ahead is how many bytes of each log are read before they are printed; a line may be longer.

@@ -93,7 +93,7 @@ func (l Reader) each(show func(Stream) (found bool, err error)) (found bool, err
 func (l Reader) fetch(ctx context.Context, agent apps.Agent, instance string, o Stream, out io.Writer) error {
 	err := agent.Tail(ctx, strings.TrimSuffix(o.File, ".log"), l.Tail, l.Follow, out)
 	if err != nil && ctx.Err() == nil {
-		return fmt.Errorf("%s/%s: %w", l.Facts.ID, instance, err)
+		return l.failed(instance, err)
 	}
 	return nil
 }
@@ -109,12 +109,7 @@ func (l Reader) dir(instance string) (string, error) {
 		dir = filepath.Join(l.Facts.Local.LogDir, instance)
 	}
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		if m := l.member(instance); m != nil && !m.Live {
-			return "", exit.Usagef("%[1]s/%[2]s has ended; its logs are on its own host, %[3]s: "+
-				"muster logs %[1]s/%[2]s there", l.Facts.ID, instance, cmp.Or(m.Addr, m.Host))
-		}
-		return "", exit.Usagef("no log of %s/%s on this host (%s); here are: %s", l.Facts.ID, instance, dir,
-			wording.OrNone(l.names()))
+		return "", l.absent(instance, dir)
 	}
 	return dir, nil
 }
@@ -167,11 +162,10 @@ func (l Reader) names() []string {
 // keep their colours, and steer no terminal otherwise.
 func (l Reader) All(ctx context.Context) error {
 	names := l.names()
+	if len(names) == 0 && !(l.Follow && l.Facts.Local != nil) {
+		return l.absentAll()
+	}
 	if !l.Follow {
-		if len(names) == 0 {
-			return fmt.Errorf("no logs of %s on this host; its instances may run elsewhere: muster status %[1]s",
-				l.Facts.ID)
-		}
 		for _, name := range names {
 			l.explain(name)
 		}
