@@ -87,7 +87,8 @@ func (s *Server) word(k apps.Lookup, r *http.Request) (any, error) {
 	}
 	if keysFor(r, st.Verdict) {
 		for i, m := range st.Members {
-			st.Members[i].Exports = gate.Shown(st.App.Token, app, m.Instance.String(), m.Ports, m.Exports)
+			at := status.Location{Host: m.Addr, Ports: m.Ports, Exports: m.Exports}
+			st.Members[i].Exports = gate.Shown(st.App.Token, app, m.Instance.String(), at)
 		}
 	}
 	return remote.Say(st), nil
@@ -143,7 +144,7 @@ func (s *Server) states(k apps.Lookup, r *http.Request) (any, error) {
 	shown := facts.Registry != nil && keysFor(r, facts.Registry.Verdict)
 	for _, st := range facts.Peers {
 		if shown {
-			st.Exports = gate.Shown(facts.Registry.App.Token, facts.ID, st.Instance.Instance, st.Ports, st.Exports)
+			st.Exports = gate.Shown(facts.Registry.App.Token, facts.ID, st.Instance.Instance, st.Location)
 		}
 		answer.States = append(answer.States, st)
 	}
