@@ -2,6 +2,7 @@ package appdef
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -35,10 +36,11 @@ func (v *validation) exportGroups() {
 
 // exportRefs checks that compExports and appExports name exports, and that their templates can be filled.
 func (v *validation) exportRefs() {
-	used := map[ExportRef]bool{}
+	used, named := map[ExportRef]bool{}, map[ExportRef]bool{}
 	for i, c := range v.app.Components {
 		for list, refs := range map[string][]ExportRef{"comp_exports": c.CompExports, "app_exports": c.AppExports} {
 			for n, ref := range refs {
+				named[ref] = true
 				export, ok := v.app.Export(ref)
 				if !ok {
 					v.unknownExport(v.app.componentPlace(i, list, strconv.Itoa(n)), ref)
@@ -56,9 +58,28 @@ func (v *validation) exportRefs() {
 	}
 	for _, group := range v.app.ExportGroups {
 		for _, export := range group.Exports {
-			if ref := (ExportRef{Group: group.Name, Name: export.Name}); !used[ref] {
+			ref := ExportRef{Group: group.Name, Name: export.Name}
+			if !used[ref] {
 				v.template(v.exportPlace(ref), -1, export.Value, false)
 			}
+			if !named[ref] {
+				v.unpublished(ref, export)
+			}
+		}
+	}
+}
+
+// unpublished warns of an export with the host of a component that neither compExports nor appExports names.
+func (v *validation) unpublished(ref ExportRef, export Export) {
+	for _, name := range Placeholders(export.Value) {
+		host, isHost := strings.CutSuffix(name, hostSuffix)
+		i := slices.IndexFunc(v.app.Components, func(c Component) bool {
+			return c.Name == host || strings.ToUpper(c.Name) == host
+		})
+		if isHost && i >= 0 {
+			v.warn(v.exportPlace(ref), "the export "+quote(ref.String())+", which no component publishes",
+				ref.String()+" in the compExports of "+v.app.Components[i].Name, "")
+			return
 		}
 	}
 }

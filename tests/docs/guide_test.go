@@ -40,7 +40,7 @@ func steps(document string) []step {
 }
 
 // guides are the documents that are followed from their first line to their last, with muster in the PATH.
-var guides = []string{"doc/checkpoints.md", "doc/convert.md", "doc/frameworks.md", "doc/hbox.md", "doc/launcher-kubernetes.md", "doc/launcher-nomad.md", "doc/launcher-slurm.md", "doc/launcher-systemd.md", "doc/launcher-yarn.md", "doc/launchers.md", "doc/packages.md", "doc/pai.md", "doc/scripts.md", "doc/slider.md", "doc/upgrade.md"}
+var guides = []string{"doc/checkpoints.md", "doc/convert.md", "doc/frameworks.md", "doc/hbox.md", "doc/launcher-kubernetes.md", "doc/launcher-nomad.md", "doc/launcher-slurm.md", "doc/launcher-systemd.md", "doc/launcher-yarn.md", "doc/launchers.md", "doc/packages.md", "doc/pai.md", "doc/scripts.md", "doc/sides.md", "doc/slider.md", "doc/upgrade.md"}
 
 // webServer is where the guides have a web server for the folder site.
 const webServer = "http://127.0.0.1:8000"
