@@ -98,6 +98,11 @@ func (f *logsFlags) logs(ctx context.Context, s console.Streams, what string) er
 	if f.side != "" && l.Facts.Past != nil {
 		return exit.Usagef("logs: --side %s: the history store keeps no logs of side processes", f.side)
 	}
+	if f.side != "" {
+		if err := l.CheckSide(ctx, t, f.side); err != nil {
+			return err
+		}
+	}
 	if t.Instance != nil {
 		return l.One(ctx, t.Instance.String())
 	}

@@ -77,6 +77,15 @@ func sidesOf(app *appdef.App, component string, index int) []beside {
 	return all
 }
 
+// SideNames are the names of the side processes of an instance.
+func SideNames(app *appdef.App, component string, index int) []string {
+	var names []string
+	for _, s := range sidesOf(app, component, index) {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
 // sidePorts are the ports of an instance's side processes, except those that the configuration requests itself as
 // `site.side.NAME`.
 func sidePorts(app *appdef.App, component string, index int) []Port {

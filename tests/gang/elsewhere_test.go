@@ -51,6 +51,10 @@ func logsElsewhere(t *testing.T, at place) {
 		side := g.elsewhere("logs", g.app+"/worker-1", "--side", "probe", "--stdout")
 		return side.wait() == 0 && side.out() == "beside worker-1\n"
 	})
+	wrong := g.elsewhere("logs", g.app+"/worker-1", "--side", "prob")
+	if code := wrong.wait(); code != 64 || !strings.Contains(wrong.err(), "/worker-1 has no side process prob; it has: probe") {
+		t.Errorf("another side process: code %d\n%s%s", code, wrong.out(), wrong.err())
+	}
 	all := g.elsewhere("logs", g.app, "--stderr")
 	code := all.wait()
 	for _, line := range []string{"worker-0     | one of worker-0\n", "worker-1     | two of worker-1\n"} {

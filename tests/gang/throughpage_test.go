@@ -88,6 +88,7 @@ func throughPage(t *testing.T, at place) {
 		{"stop", "no-such-app"},
 		{"status", "no-such-app"},
 		{"logs", g.app + "/worker-7"},
+		{"logs", w0, "--side", "nope"},
 		{"signal", g.app + "/worker-7", "KILL"},
 		{"hold", w0, "--release"},
 		{"command", w0, "GET_CONFIG"},
