@@ -102,7 +102,8 @@ func (b *builder) withoutPort(s beside, key string) {
 		has := other.Port || other.Name == appdef.FrameworkSide(b.app.Settings.Framework) ||
 			slices.ContainsFunc(b.ports, func(p Port) bool { return p.Name == name })
 		if token := portToken + name + "}}"; !has && strings.Contains(s.Command, token) {
-			b.problem(b.key(key), token+" in "+key, "muster.side."+other.Name+".port=true", "without it there is no port")
+			b.problem(b.key(key), token+" in "+key, "muster.side."+other.Name+".port=true",
+				"without it there is no port")
 		}
 	}
 }

@@ -45,7 +45,8 @@ type sideGroup struct {
 	guard *sandbox.Guard
 	host  string // the instance's address
 	key   func(side string) (string, error)
-	// warn and mended have status tell of one that serves HTTP and does not answer, and of one that ends again and again.
+	// warn and mended have status tell of a side process that serves HTTP and does not answer, or that ends again and
+	// again.
 	warn, mended func(kind, text string)
 	at           string // APP/INSTANCE, as the command line takes it
 	all          []*sideProcess
