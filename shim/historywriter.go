@@ -64,6 +64,8 @@ func (k historyWriter) tell(missing, unswept error) {
 	if missing != nil {
 		k.log.Warn("run not kept", "store", k.policy.History.Store, "err", missing)
 		k.journal.Warn(warnHistory, fmt.Sprintf("the history store does not have all of this run: %v", missing))
+	} else {
+		k.journal.Mended(warnHistory, "the run is in the history store")
 	}
 	if unswept != nil {
 		k.log.Warn("history store not swept", "store", k.policy.History.Store, "err", unswept)
