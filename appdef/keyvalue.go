@@ -26,7 +26,7 @@ func setText(at *string, text string) error {
 func setDuration(at *Seconds, text string) error {
 	s, err := ParseDuration(text)
 	if err != nil {
-		return wanted{want: "a duration such as " + DurationForms}
+		return wanted{want: "a duration such as " + durationForms}
 	}
 	*at = s
 	return nil
@@ -36,7 +36,7 @@ func setDuration(at *Seconds, text string) error {
 func setLimit(at *Seconds, text string) error {
 	s, err := ParseDuration(text)
 	if err != nil || s == 0 {
-		return wanted{want: "a duration above 0, such as " + DurationForms}
+		return wanted{want: "a duration above 0, such as " + durationForms}
 	}
 	*at = s
 	return nil

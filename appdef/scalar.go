@@ -13,12 +13,12 @@ import (
 // longest limits durations: far longer than any job, and short enough to be exact as a float of seconds.
 const longest = Seconds(10 * 365 * 24 * 3600)
 
-// DurationForms are examples of what ParseDuration reads, for a message.
-const DurationForms = "90, 90s, 5m, 1h30m or 2d"
+// durationForms are examples of what ParseDuration reads, for a message.
+const durationForms = "90, 90s, 5m, 1h30m or 2d"
 
 // ParseDuration reads `90` (seconds), `90s`, `5m`, `1h30m`, `2d`.
 func ParseDuration(text string) (Seconds, error) {
-	bad := fmt.Errorf("duration %s: want %s", quote(text), DurationForms)
+	bad := fmt.Errorf("duration %s: want %s", quote(text), durationForms)
 	var s Seconds
 	unit := Seconds(1)
 	number, days := strings.CutSuffix(text, "d")

@@ -214,7 +214,7 @@ var rooms = []room{
 	}},
 	{path: "cmd/internal/troubles", may: []string{"registry", "shim/exit", "shim/wording"}, pure: true},
 	{path: "cmd/internal/console", may: []string{"shim/exit", "shim/wording"}},
-	{path: "cmd/internal/apps", may: []string{"appdef", "registry", "registry/consul", "shim/exit", "shim/history", "shim/launcher", "shim/machine", "shim/status", "shim/wording"}},
+	{path: "cmd/internal/apps", may: []string{"appdef", "registry", "registry/consul", "shim/exit", "shim/history", "shim/launcher", "shim/machine", "shim/plan", "shim/status", "shim/wording"}},
 	{path: "cmd/internal/ask", may: []string{"cmd/internal/apps", "cmd/internal/console", "appdef", "registry", "registry/consul", "shim/exit", "shim/plan", "shim/status", "shim/wait", "shim/wording"}},
 	{path: "cmd/internal/gc", may: []string{
 		"cmd/internal/apps", "packages/cachedir", "packages/image", "shim/exit", "shim/status", "shim/store/cache",

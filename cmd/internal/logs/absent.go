@@ -28,8 +28,8 @@ func (l Reader) absent(instance, dir string) error {
 	case m.Live:
 		return l.noAnswer(instance, nil)
 	case l.ended(*m):
-		return exit.Usagef("%[1]s/%[2]s has ended; its logs are on its own host, %[3]s: muster logs %[1]s/%[2]s there, "+
-			"or --history URL of a store that keeps logs", f.ID, instance, apps.HostOf(*m))
+		return exit.Usagef("%[1]s/%[2]s has ended; its logs are on its own host, %[3]s: muster logs %[1]s/%[2]s "+
+			"there, or --history URL of a store that keeps logs", f.ID, instance, apps.HostOf(*m))
 	}
 	return fmt.Errorf("%[1]s/%[2]s has no agent any more; its logs are on its own host, %[3]s: "+
 		"muster logs %[1]s/%[2]s there", f.ID, instance, apps.HostOf(*m))
