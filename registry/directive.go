@@ -71,7 +71,7 @@ type Directive struct {
 	StopGrace     float64        `json:"stop_grace,omitempty"` // seconds
 	Verdict       *Verdict       `json:"verdict,omitempty"`
 	Save          *Save          `json:"save,omitempty"` // the last save that began
-	At            time.Time      `json:"at"`             // for display, and what the pause before staging is reckoned from
+	At            time.Time      `json:"at"`             // for display, and the pause before staging begins there
 	// Adopted: the registry had lost the app's data. Until its holder writes it again, a record may be missing.
 	Adopted bool  `json:"adopted,omitempty"`
 	Later   later `json:"-"`

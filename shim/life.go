@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/muster-agent/muster/registry"
@@ -15,7 +13,6 @@ import (
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/notify"
 	"github.com/muster-agent/muster/shim/notify/message"
-	"github.com/muster-agent/muster/shim/policy"
 	"github.com/muster-agent/muster/shim/status"
 )
 
@@ -119,21 +116,6 @@ func classOf(final machine.State) registry.Class {
 		return v.Class
 	}
 	return final.Class
-}
-
-// tryHistory tells at the start what would else be known at the end alone: that a history store of this host cannot be
-// written. One of a network may be back by then. Nobody waits for it: the folder may be a share that hangs.
-func (a *agent) tryHistory(ctx context.Context) {
-	rules := a.policy.History
-	if !strings.HasPrefix(rules.Store, "file:") {
-		return
-	}
-	s := history.New(rules.Store, a.hadoop.Stores(nil))
-	defer s.Close()
-	if _, err := s.Writer(ctx, a.id.appID, "", rules.Readers == policy.ReadersGroup); err != nil {
-		a.log.Warn("the run will not be kept", "store", rules.Store, "err", err)
-		a.journal.Warn(warnHistory, fmt.Sprintf("this run will not be in the history store: %v", err))
-	}
 }
 
 // keep leaves this agent's part of the run in the history store. A request to end at once ends it.

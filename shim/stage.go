@@ -5,11 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/muster-agent/muster/registry"
@@ -19,9 +21,11 @@ import (
 	"github.com/muster-agent/muster/shim/data/stores"
 	"github.com/muster-agent/muster/shim/fault"
 	"github.com/muster-agent/muster/shim/files"
+	"github.com/muster-agent/muster/shim/history"
 	"github.com/muster-agent/muster/shim/machine"
 	"github.com/muster-agent/muster/shim/member"
 	"github.com/muster-agent/muster/shim/plan"
+	"github.com/muster-agent/muster/shim/policy"
 	"github.com/muster-agent/muster/shim/ports"
 	"github.com/muster-agent/muster/shim/prepare"
 	"github.com/muster-agent/muster/shim/sandbox"
@@ -69,6 +73,21 @@ func (r stageRoom) rest(ctx context.Context) {
 	left = min(left, d.Pause()) // clocks of hosts may differ
 	r.log.Info("the retry waits before it stages", "pause", left.Round(time.Second))
 	_ = wait.For(ctx, left) // staging sees that it is over
+}
+
+// tryHistory tells at the start what would else be known at the end alone: that a history store of this host cannot be
+// written. One of a network may be back by then. Nobody waits for it: the folder may be a share that hangs.
+func (a *agent) tryHistory(ctx context.Context) {
+	rules := a.policy.History
+	if !strings.HasPrefix(rules.Store, "file:") {
+		return
+	}
+	s := history.New(rules.Store, a.hadoop.Stores(nil))
+	defer s.Close()
+	if _, err := s.Writer(ctx, a.id.appID, "", rules.Readers == policy.ReadersGroup); err != nil {
+		a.log.Warn("the run will not be kept", "store", rules.Store, "err", err)
+		a.journal.Warn(warnHistory, fmt.Sprintf("this run will not be in the history store: %v", err))
+	}
 }
 
 // stageClass is the class of a failed staging.

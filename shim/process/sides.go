@@ -294,8 +294,15 @@ func (s *sideProcess) watchLife() (end func()) {
 	if s.plan.HTTP {
 		return func() {}
 	}
-	timer := time.AfterFunc(side.StableAfter, func() { s.tellMended(s.plan.Name + " runs again") })
-	return func() { timer.Stop() }
+	ended := make(chan struct{})
+	go func() {
+		select {
+		case <-time.After(side.StableAfter):
+			s.tellMended(s.plan.Name + " runs again")
+		case <-ended:
+		}
+	}()
+	return func() { close(ended) }
 }
 
 func (s *sideProcess) born(pid int) {

@@ -41,7 +41,8 @@ func OtherUsers(at string) []Dir {
 				continue
 			}
 			uid, known := owner(info)
-			usual := dir == filepath.Join(at, StateDir(uid, "")) || dir == filepath.Join(at, StateDir(uid, fmt.Sprintf("/run/user/%d", uid)))
+			usual := dir == filepath.Join(at, StateDir(uid, "")) ||
+				dir == filepath.Join(at, StateDir(uid, fmt.Sprintf("/run/user/%d", uid)))
 			if there, _ := filepath.Glob(Dir(dir).App("*")); known && uid != 0 && usual && len(there) > 0 {
 				found = append(found, Dir(dir))
 			}

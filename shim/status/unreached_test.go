@@ -2,6 +2,7 @@ package status
 
 import (
 	"context"
+	"errors"
 	"net"
 	"path/filepath"
 	"testing"
@@ -25,7 +26,7 @@ func TestUnreached(t *testing.T) {
 	defer silent.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if why := Unreached(silent.Signal(ctx, "TERM")); why != errNotInTime {
+	if why := Unreached(silent.Signal(ctx, "TERM")); !errors.Is(why, errNotInTime) {
 		t.Errorf("silent: got %v", why)
 	}
 	for _, err := range []error{nil, context.Canceled, net.ErrClosed} {
