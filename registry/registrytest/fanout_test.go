@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/muster-agent/muster/registry"
 	"github.com/muster-agent/muster/tests/servers/consulserver"
@@ -120,7 +121,7 @@ func childrenOf(rank, world int) []int {
 func slowRoster(t *testing.T, s server) {
 	w := newWire(t, s)
 	a := newApp(t, w, component("worker", 1, registry.ScopeGang))
-	g := a.agent(t, "worker-0", quickly).join()
+	g := a.agent(t, "worker-0", often).join()
 	rows := registry.Roster{Version: 1, Run: "1", Gen: 1}
 	for i := range 4000 {
 		rows.Rows = append(rows.Rows, registry.Row{Instance: registry.Instance{Component: "worker", Index: i}, Rank: i, Inc: "inc"})
@@ -139,7 +140,7 @@ func slowRoster(t *testing.T, s server) {
 // slowCheckpoints: renewals pass while the checkpoints of all members are on their way over a slow link.
 func slowCheckpoints(t *testing.T, s server) {
 	w := newWire(t, s)
-	g := newApp(t, w, component("worker", 1, registry.ScopeGang)).agent(t, "worker-0", quickly).join()
+	g := newApp(t, w, component("worker", 1, registry.ScopeGang)).agent(t, "worker-0", often).join()
 	renewsDuring(t, w, g, "/checkpoint/", func() error {
 		_, err := g.membership.Stored(soon(t))
 		return err
@@ -186,6 +187,9 @@ func renewsDuring(t *testing.T, w *wire, g *agent, part string, read func() erro
 		t.Errorf("out of contact %d times", n)
 	}
 }
+
+// often has an agent renew often, and give each request its usual time: a loaded machine answers late.
+func often(g *agent) { g.me.Facts.Times.Renew = 300 * time.Millisecond }
 
 func parallel(n int, do func(i int)) {
 	var all sync.WaitGroup

@@ -44,7 +44,7 @@ func historyAlone(t *testing.T, at place) {
 		{"status", []string{g.app}, []string{"verdict     stopped", "\nworker-0 ", "\n" + left + " ", "\n" + lost + " "}, lost + " left nothing in the history store"},
 		{"logs", []string{g.app + "/" + left, "--stderr"}, []string{"one of " + left}, ""},
 		{"logs", []string{g.app}, []string{"worker-0     ! one of worker-0", left + "     ! one of " + left}, ""},
-		{"logs", []string{g.app + "/worker-0", "--agent", "--tail", "1"}, []string{"agent ends"}, ""},
+		{"logs", []string{g.app + "/worker-0", "--agent", "--tail", "5"}, []string{"agent ends"}, ""},
 		{"events", []string{g.app}, []string{left + "      waiting → running", "leaving → done"}, ""},
 		{"events", []string{g.app, "--summary"}, []string{"generation 1", "productive"}, ""},
 	} {
