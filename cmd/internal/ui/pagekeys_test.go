@@ -110,12 +110,12 @@ func addBoards(t *testing.T, token string) registry.Address {
 	const board = "http://10.0.0.1:20002"
 	ports := map[string]int{"side.board": 20002, "side.board.inner": 20003}
 	m := registry.Member{
-		Run: "r1", Inc: "i", Phase: registry.PhaseReady, Ports: ports, Exports: map[string]string{"worker.board": board},
+		Run: "r1", Inc: "i", Addr: "10.0.0.1", Phase: registry.PhaseReady, Ports: ports, Exports: map[string]string{"worker.board": board},
 	}
 	silent := m
 	st := status.State{App: "d1", Run: "r1", Inc: "i"}
 	st.Identity, st.Phase = status.Identity{Instance: "worker-0", Component: "worker"}, "running"
-	st.Ports, st.Exports = m.Ports, m.Exports
+	st.Host, st.Ports, st.Exports = m.Addr, m.Ports, m.Exports
 	m.Peer = servePeer(t, token, "d1", st)
 	app := registry.AppRecord{
 		Run: "r1", Token: token, Counts: map[string]int{"worker": 2}, Created: time.Now().Add(-time.Hour),
