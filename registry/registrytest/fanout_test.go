@@ -191,10 +191,17 @@ func renewsDuring(t *testing.T, w *wire, g *agent, part string, read func() erro
 // often has an agent renew often, and give each request its usual time: a loaded machine answers late.
 func often(g *agent) { g.me.Facts.Times.Renew = 300 * time.Millisecond }
 
+// parallel does n things, some at a time and begun in order: each has a watchdog of its own, and two processors do not
+// do hundreds within it.
 func parallel(n int, do func(i int)) {
 	var all sync.WaitGroup
+	places := make(chan struct{}, 32)
 	for i := range n {
-		all.Go(func() { do(i) })
+		places <- struct{}{}
+		all.Go(func() {
+			defer func() { <-places }()
+			do(i)
+		})
 	}
 	all.Wait()
 }
