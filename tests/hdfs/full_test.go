@@ -38,6 +38,10 @@ func TestTheWorkFolderIsFull(t *testing.T) {
 	j := newJob(t)
 	big := filepath.Join(j.top, "big")
 	j.must(os.WriteFile(big, bytes.Repeat([]byte("1,2,3\n"), 3<<20), 0o600)) // 18 MiB
+	// It is alone: others would find no room either, and what has come of it when they do may be completed later.
+	j.workers = 1
+	j.hdfs.FsShell(t, "-rm", "-r", j.dir+"/in")
+	j.hdfs.FsShell(t, "-mkdir", j.dir+"/in")
 	j.hdfs.FsShell(t, "-put", big, j.dir+"/in/zz")
 	j.must(os.Mkdir(j.work, 0o755)) //nolint:gosec // as muster makes it
 	j.must(syscall.Mount("small", j.work, "tmpfs", 0, "size=12m,mode=0755"))

@@ -5,6 +5,7 @@ package hdfs_test
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/rand"
 	"encoding/json"
@@ -44,6 +45,7 @@ const workers, files = 3, 5
 
 // job is one run of catalog:handwriting with a folder of HDFS. Methods end the test on errors.
 type job struct {
+	workers        int // 0: the usual number
 	t              testing.TB
 	hdfs           *hadoop.Cluster
 	app, top, dir  string            // dir is on HDFS
@@ -138,7 +140,7 @@ func (j *job) muster(args ...string) *exec.Cmd {
 func (j *job) start(steps int, pace string, settings ...string) {
 	j.t.Helper()
 	args := []string{
-		"run", "catalog:handwriting", "--app-id", j.app, "--work-dir", j.work, "--json", "--engine", "process", "--instances", fmt.Sprintf("ps=1,worker=%d", workers),
+		"run", "catalog:handwriting", "--app-id", j.app, "--work-dir", j.work, "--json", "--engine", "process", "--instances", fmt.Sprintf("ps=1,worker=%d", cmp.Or(j.workers, workers)),
 	}
 	for _, setting := range append([]string{
 		"worker:muster.input.data=" + j.dir + "/in", fmt.Sprintf("site.global.train.steps=%d", steps), "site.global.train.pace=" + pace,
