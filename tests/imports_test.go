@@ -212,7 +212,7 @@ var rooms = []room{
 		"cmd/internal/troubles", "registry/embedded", "shim", "shim/data", "shim/exit", "shim/fault", "shim/files", "shim/hadoop", "shim/journal", "shim/launcher", "shim/machine",
 		"shim/openapp", "shim/plan", "shim/policy", "shim/prepare", "shim/progress", "shim/signals", "shim/status", "shim/tail", "shim/paireport", "shim/wait", "shim/workdir",
 	}},
-	{path: "cmd/internal/troubles", may: []string{"registry", "shim/exit", "shim/wording"}, pure: true},
+	{path: "cmd/internal/troubles", may: []string{"appdef/shellwords", "registry", "shim/exit", "shim/wording"}, pure: true},
 	{path: "cmd/internal/console", may: []string{"shim/exit", "shim/wording"}},
 	{path: "cmd/internal/apps", may: []string{"appdef", "registry", "registry/consul", "shim/exit", "shim/history", "shim/launcher", "shim/machine", "shim/plan", "shim/status", "shim/wording"}},
 	{path: "cmd/internal/ask", may: []string{"cmd/internal/apps", "cmd/internal/console", "appdef", "registry", "registry/consul", "shim/exit", "shim/plan", "shim/status", "shim/wait", "shim/wording"}},

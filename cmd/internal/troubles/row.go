@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/muster-agent/muster/appdef/shellwords"
 	"github.com/muster-agent/muster/registry"
 )
 
@@ -162,22 +163,8 @@ func Heard(words string) string {
 			}
 		}
 		if first != "" {
-			return forShell(first)
+			return shellwords.Text(strings.Fields(first))
 		}
 	}
 	return ""
-}
-
-// steers are what a shell reads otherwise in a word without quotes.
-var steers = regexp.MustCompile(`[^\pL\pN_./:=,@+%-]`)
-
-// forShell are the words of a symptom as they are typed.
-func forShell(symptom string) string {
-	words := strings.Fields(symptom)
-	for i, w := range words {
-		if steers.MatchString(w) {
-			words[i] = `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "$", `\$`, "`", "\\`").Replace(w) + `"`
-		}
-	}
-	return strings.Join(words, " ")
 }

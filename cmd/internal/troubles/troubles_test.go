@@ -258,7 +258,7 @@ func TestHeard(t *testing.T) {
 			"libcudnn.so",
 		},
 		{"the last line that has one", "No module named 'a'\nAddress already in use\nbye", "Address already in use"},
-		{"a word with an apostrophe", "python3: can't open file '/x.py': [Errno 2] No such file or directory", `"can't" open file`},
+		{"a word with an apostrophe", "python3: can't open file '/x.py': [Errno 2] No such file or directory", "'can'\\''t' open file"},
 		{"nothing known", "Killed\nnot found\n", ""},
 		{"nothing", "", ""},
 	}
