@@ -1,10 +1,10 @@
 package hadoop
 
 import (
-	"fmt"
-	"math/rand/v2"
 	"net"
 	"strconv"
+
+	claims "github.com/muster-agent/muster/tests/servers/ports"
 )
 
 // ports of a cluster stay the same for its life.
@@ -20,18 +20,16 @@ type dataPorts struct{ Data, IPC, HTTP int }
 
 func local(port int) string { return net.JoinHostPort("localhost", strconv.Itoa(port)) }
 
-// Ports come from 12000 to 19999: below what Linux hands to outgoing connections by default, so that
-// nobody takes them while a daemon is down, and outside muster's own range of 20000 to 29999.
-const lowPort, highPort = 12000, 19999
-
 // claim claims the cluster's ports until it ends.
 func (c *Cluster) claim() error {
 	var err error
 	port := func() int {
-		p, e := c.claimPort()
+		p, lock, e := claims.Lock()
 		if e != nil {
 			err = e
+			return 0
 		}
+		c.locks = append(c.locks, lock)
 		return p
 	}
 	for range c.nameNodes() {
@@ -44,25 +42,4 @@ func (c *Cluster) claim() error {
 		c.ports.KDC = port()
 	}
 	return err
-}
-
-// claimPort claims a port. A claim is an abstract unix socket, a lock that all test processes of
-// this network namespace see and that goes with its holder.
-func (c *Cluster) claimPort() (int, error) {
-	for range 10_000 {
-		port := lowPort + rand.IntN(highPort-lowPort+1)
-		lock, err := net.Listen("unix", fmt.Sprintf("@muster-test/port/%d", port))
-		if err != nil {
-			continue
-		}
-		l, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
-		if err != nil {
-			lock.Close()
-			continue
-		}
-		l.Close()
-		c.locks = append(c.locks, lock)
-		return port, nil
-	}
-	return 0, fmt.Errorf("no free port from %d to %d", lowPort, highPort)
 }

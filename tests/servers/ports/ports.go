@@ -17,29 +17,36 @@ import (
 // while a server is down, and outside muster's own range of 20000 to 29999.
 const low, high = 12000, 19999
 
-// Claim claims n ports for the life of the test. A claim is an abstract unix socket, a lock that all test processes of
-// this network namespace see and that goes with its holder.
+// Claim claims n ports for the life of the test.
 func Claim(t testing.TB, n int) []int {
 	t.Helper()
 	var ports []int
-	for range 10_000 {
-		if len(ports) == n {
-			return ports
+	for range n {
+		port, lock, err := Lock()
+		if err != nil {
+			t.Fatal(err)
 		}
+		t.Cleanup(func() { lock.Close() })
+		ports = append(ports, port)
+	}
+	return ports
+}
+
+// Lock claims a port until the lock is closed. That is an abstract unix socket, which all test processes of this network
+// namespace see and which goes with its holder.
+func Lock() (port int, lock net.Listener, err error) {
+	for range 10_000 {
 		port := low + rand.IntN(high-low+1)
 		lock, err := net.Listen("unix", fmt.Sprintf("@muster-test/port/%d", port))
 		if err != nil {
 			continue
 		}
-		if !free(port) {
-			lock.Close()
-			continue
+		if free(port) {
+			return port, lock, nil
 		}
-		t.Cleanup(func() { lock.Close() })
-		ports = append(ports, port)
+		lock.Close()
 	}
-	t.Fatalf("no %d free ports from %d to %d on 127.0.0.1", n, low, high)
-	return nil
+	return 0, nil, fmt.Errorf("no free port from %d to %d", low, high)
 }
 
 // free tells whether both TCP and UDP can be bound, on all addresses and also by a program that minds the old
