@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"strings"
 	"time"
 
 	"github.com/muster-agent/muster/registry"
@@ -30,6 +29,7 @@ import (
 	"github.com/muster-agent/muster/shim/prepare"
 	"github.com/muster-agent/muster/shim/sandbox"
 	"github.com/muster-agent/muster/shim/status"
+	"github.com/muster-agent/muster/shim/store"
 	"github.com/muster-agent/muster/shim/wait"
 	"github.com/muster-agent/muster/shim/wording"
 	"github.com/muster-agent/muster/shim/workdir"
@@ -79,7 +79,7 @@ func (r stageRoom) rest(ctx context.Context) {
 // written. One of a network may be back by then. Nobody waits for it: the folder may be a share that hangs.
 func (a *agent) tryHistory(ctx context.Context) {
 	rules := a.policy.History
-	if !strings.HasPrefix(rules.Store, "file:") {
+	if store.SchemeOf(rules.Store) != "file:" {
 		return
 	}
 	s := history.New(rules.Store, a.hadoop.Stores(nil))

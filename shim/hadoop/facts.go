@@ -14,8 +14,8 @@ import (
 )
 
 // FindFacts finds what there is of Hadoop on this host: its configuration in the folder conf, the rest as environ (of
-// the agent and --env) and the usual places say. nil: there is no configuration. Who names a keytab by
-// login means it: tokens, which end after days, are not handed on then.
+// the agent and --env) and the usual places say. nil: there is no configuration. Who names a keytab by login means it:
+// tokens, which end after days, are not handed on then.
 func FindFacts(conf string, login Login, environ map[string]string) *plan.HadoopFacts {
 	if conf == "" {
 		return nil

@@ -78,7 +78,7 @@ func (s *Server) seedOf(r *http.Request) (seeds.App, apps.Lookup, error) {
 	}
 	facts.AskPeers(r.Context())
 	a := seeds.Of(facts)
-	if callerOf(r.Context()).Act { // a page's own acts know no right but its key
+	if keysFor(r, facts.Verdict()) {
 		a.ShowKeys()
 	}
 	return a, k, nil

@@ -131,7 +131,7 @@ func (c *classes) Feed(ctx context.Context, to io.Writer, count *stream.Count) e
 	fed := make(chan struct{})
 	go func() {
 		defer close(fed)
-		given.CloseWithError(c.list.share(ctx, turnOf(in), given))
+		given.CloseWithError(c.list.feedOwn(ctx, turnOf(in), given))
 	}()
 	words, properties := formats.Read(in)
 	err := c.m.java(ctx, words, io.MultiReader(strings.NewReader(properties), splits), out)

@@ -105,7 +105,7 @@ func TestLongListOfSplits(t *testing.T) {
 		for worker := range 3 {
 			turn := stream.Turn{Workers: 3, Worker: worker, Shuffle: shuffle}
 			var own bytes.Buffer
-			if err := l.share(t.Context(), turn, &own); err != nil {
+			if err := l.feedOwn(t.Context(), turn, &own); err != nil {
 				t.Fatal(err)
 			}
 			n := 0

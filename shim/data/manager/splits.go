@@ -65,8 +65,8 @@ func (l *splitList) explain(err error) error {
 	return fmt.Errorf("keep the list of splits in %s: %w", l.at, transfer.Explain(err, l.at))
 }
 
-// share writes the splits of one reader.
-func (l *splitList) share(ctx context.Context, turn stream.Turn, to io.Writer) error {
+// feedOwn writes the splits of one reader.
+func (l *splitList) feedOwn(ctx context.Context, turn stream.Turn, to io.Writer) error {
 	buffered := bufio.NewWriter(to)
 	own := &ownLines{to: buffered, turn: turn, all: l.all}
 	if err := l.Feed(ctx, own, &stream.Count{}); err != nil {
