@@ -7,12 +7,12 @@
 //
 // -add appends the counts to FILE, one line `passed failed skipped` per run; -sum adds up such lines and prints the
 // closing line only. With -again each failed test is run again alone, with these flags of go test, at most twice; with
-// -alone by COMMAND PACKAGE [TEST], which prints such events. Where more than ten failed, none is. A test that then passes
-// counts as passed and is printed as flaky; one in which the race
-// detector has seen a race is not run again. A package that hung, panicked or exited is run again whole: the tests after
-// the broken one did not run. -summary appends a line for each flaky and each failed test: its first complaint, and the
-// command that runs it alone in the same environment. The exit status is 1 when something failed, when nothing ran, and
-// with -no-skips when something was skipped.
+// -alone by COMMAND PACKAGE [TEST], which prints such events. Where more than ten failed, none is. A test that then
+// passes counts as passed and is printed as flaky; one in which the race detector has seen a race is not run again. A
+// package that hung, panicked or exited is run again whole: the tests after the broken one did not run. -summary appends
+// a line for each flaky and each failed test: its first complaint, and the command that runs it alone in the same
+// environment. The exit status is 1 when something failed, when nothing ran, and with -no-skips when something was
+// skipped.
 package main
 
 import (
